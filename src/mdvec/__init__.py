@@ -1,0 +1,36 @@
+"""Local-first search over Markdown and text, for people and AI agents, in Japanese and English."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from mdvec.errors import MdvecError as MdvecError
+    from mdvec.model.hit import SearchHit as SearchHit
+    from mdvec.model.hit import SearchResult as SearchResult
+    from mdvec.model.query import SearchQuery as SearchQuery
+    from mdvec.workspace import Workspace as Workspace
+    from mdvec.workspace import open_workspace as open_workspace
+
+__all__ = ["MdvecError", "SearchHit", "SearchQuery", "SearchResult", "Workspace", "open_workspace"]
+
+_HOMES = {
+    "MdvecError": "mdvec.errors",
+    "SearchHit": "mdvec.model.hit",
+    "SearchQuery": "mdvec.model.query",
+    "SearchResult": "mdvec.model.hit",
+    "Workspace": "mdvec.workspace",
+    "open_workspace": "mdvec.workspace",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Loaded on first use: `mdvec --version` must not pay for the engine.
+    if name in _HOMES:
+        import importlib
+
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    msg = f"module 'mdvec' has no attribute {name!r}"
+    raise AttributeError(msg)

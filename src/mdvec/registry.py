@@ -1,0 +1,52 @@
+"""Adapters by name: a table of our own, entry points for everybody else's.
+
+Nothing is imported until it is named, so a broken plug-in cannot stop the program.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib import metadata
+from typing import Any
+
+from mdvec.errors import ConfigError
+
+_BUILTIN = {
+    "sources": {"folder": "mdvec.sources.folder:FolderSource"},
+    "chunking": {"sections": "mdvec.chunking.sections:SectionChunker"},
+    "embedding": {"builtin": "mdvec.embedding.builtin.embedder:BuiltinEmbedder"},
+    "stores": {"sqlite": "mdvec.stores.sqlite.store:SqliteStore"},
+}
+
+
+def names(stage: str) -> list[str]:
+    """Return the adapters a stage can use, ours first.
+
+    Args:
+        stage: ``sources``, ``chunking``, ``embedding`` or ``stores``.
+    """
+    others = sorted({point.name for point in metadata.entry_points(group=f"mdvec.{stage}")})
+    return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]
+
+
+def load(stage: str, name: str) -> Any:
+    """Import the factory of an adapter.
+
+    Args:
+        stage: ``sources``, ``chunking``, ``embedding`` or ``stores``.
+        name: As written in the configuration.
+
+    Returns:
+        The adapter's class or factory function.
+
+    Raises:
+        ConfigError: If the stage has no adapter of that name.
+    """
+    target = _BUILTIN[stage].get(name)
+    if target is not None:
+        module, _, attribute = target.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    for point in metadata.entry_points(group=f"mdvec.{stage}", name=name):
+        return point.load()
+    msg = f"there is no {stage} adapter named {name!r}"
+    raise ConfigError(msg, hint=f"Known: {', '.join(names(stage))}.")
