@@ -1,0 +1,1 @@
+"""Stage 4: from text to vectors."""

@@ -1,0 +1,190 @@
+"""Everything that can go wrong, as one tree.
+
+MdvecError
+├── UsageError                  the call itself is wrong (exit code 2)
+│   ├── InvalidQueryError
+│   ├── InvalidNameError
+│   └── ConfigError
+├── NotFoundError
+│   ├── CollectionNotFoundError
+│   └── DocumentNotFoundError
+├── CollectionExistsError
+├── CollectionNotEmptyError
+├── SourceError
+│   ├── SourceMissingError
+│   ├── SourceEmptyError
+│   └── UnreadableFileError
+├── StoreError
+│   ├── NotADatabaseError
+│   ├── NewerDatabaseError
+│   ├── DatabaseFullError
+│   ├── ReadOnlyDatabaseError
+│   └── WriterBusyError
+└── EmbeddingError
+    └── EmbedderUnavailableError
+
+``code`` is stable and meant for programs, ``hint`` is the next step to take, and ``retry`` says
+whether the same call may succeed later. The docstring of a class is its default message.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class MdvecError(Exception):
+    """mdvec could not do what was asked."""
+
+    code: ClassVar[str] = "error"
+    default_hint: ClassVar[str] = ""
+    retry: ClassVar[bool] = False
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
+        super().__init__(message or (self.__doc__ or "").strip().splitlines()[0])
+        self.hint = self.default_hint if hint is None else hint
+
+
+class UsageError(MdvecError):
+    """The call is not a valid one."""
+
+    code = "usage"
+    default_hint = "Run the command with --help to see what it takes."
+
+
+class InvalidQueryError(UsageError):
+    """The query cannot be searched."""
+
+    code = "invalid_query"
+    default_hint = "Give at least one word to search for."
+
+
+class InvalidNameError(UsageError):
+    """A collection's name starts with a letter and holds only a-z, 0-9, - and _ (64 at most)."""
+
+    code = "invalid_name"
+    default_hint = "Choose a name such as 'notes' or 'api-docs'."
+
+
+class ConfigError(UsageError):
+    """The configuration cannot be used."""
+
+    code = "config"
+    default_hint = "Run 'mdvec config path' to see which file is read."
+
+
+class NotFoundError(MdvecError):
+    """There is no such thing in this database."""
+
+    code = "not_found"
+
+
+class CollectionNotFoundError(NotFoundError):
+    """There is no such collection."""
+
+    code = "collection_not_found"
+    default_hint = "Run 'mdvec tool ls --all' to see the collections."
+
+
+class DocumentNotFoundError(NotFoundError):
+    """There is no such document."""
+
+    code = "document_not_found"
+    default_hint = "Run 'mdvec status -n NAME' to see the documents of a collection."
+
+
+class CollectionExistsError(MdvecError):
+    """A collection of this name exists already."""
+
+    code = "collection_exists"
+    default_hint = "Choose another name, or change the existing one with 'mdvec tool update'."
+
+
+class CollectionNotEmptyError(MdvecError):
+    """The collection already has data."""
+
+    code = "collection_not_empty"
+    default_hint = "Use '--mode update' to bring it up to date, or '--mode replace' to rebuild it."
+
+
+class SourceError(MdvecError):
+    """The source of a collection cannot be read."""
+
+    code = "source"
+
+
+class SourceMissingError(SourceError):
+    """The folder of a collection does not exist."""
+
+    code = "source_missing"
+    default_hint = "Connect the disk, or point the collection elsewhere with 'mdvec tool update -s DIR'."
+    retry = True
+
+
+class SourceEmptyError(SourceError):
+    """The folder holds no document, yet the index does."""
+
+    code = "source_empty"
+    default_hint = "If the documents are really gone, run again with --allow-empty."
+    retry = True
+
+
+class UnreadableFileError(SourceError):
+    """A file cannot be read."""
+
+    code = "unreadable_file"
+    retry = True
+
+
+class StoreError(MdvecError):
+    """The database cannot be used."""
+
+    code = "store"
+
+
+class NotADatabaseError(StoreError):
+    """The file is not an mdvec database."""
+
+    code = "not_a_database"
+    default_hint = "Name another file with --database; this one was left as it is."
+
+
+class NewerDatabaseError(StoreError):
+    """The database was written by a newer mdvec."""
+
+    code = "newer_database"
+    default_hint = "Upgrade with 'pip install -U mdvec'; the database was left as it is."
+
+
+class DatabaseFullError(StoreError):
+    """The disk is full."""
+
+    code = "disk_full"
+    default_hint = "Free some space and run again: what was committed is kept."
+    retry = True
+
+
+class ReadOnlyDatabaseError(StoreError):
+    """The database cannot be written here."""
+
+    code = "read_only"
+    default_hint = "Make its folder writable, or name another database with --database."
+
+
+class WriterBusyError(StoreError):
+    """Another process is writing to this database."""
+
+    code = "writer_busy"
+    default_hint = "Wait until it is done, or raise the time to wait with --wait."
+    retry = True
+
+
+class EmbeddingError(MdvecError):
+    """The texts could not be embedded."""
+
+    code = "embedding"
+
+
+class EmbedderUnavailableError(EmbeddingError):
+    """No embedding model can be used here."""
+
+    code = "no_embedder"

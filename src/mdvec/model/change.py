@@ -1,0 +1,116 @@
+"""What a source lists, what the store knows, and what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A file that a source offers for indexing.
+
+    Attributes:
+        path: Relative to the root, with ``/``, in NFC; unique in a listing.
+        locator: The name as the file system spells it (``os.fsdecode`` form), relative to the root.
+        mtime_ns: Time of the last change, in nanoseconds since 1970.
+        size: In bytes.
+    """
+
+    path: str
+    locator: str
+    mtime_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Exclusion:
+    """A file or folder that a source does not offer, and the rule that says so.
+
+    Attributes:
+        path: As in :class:`SourceEntry`; a folder ends in ``/`` and stands for all below it.
+        rule: For people, such as ``larger than 10 MB`` or ``.gitignore: *.tmp``.
+    """
+
+    path: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unreadable:
+    """A file or folder that should be offered but cannot be read.
+
+    Attributes:
+        path: As in :class:`SourceEntry`; a folder ends in ``/`` and stands for all below it.
+        reason: For people, such as ``Permission denied``.
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A source's answer to "what is there?".
+
+    Attributes:
+        entries: What can be indexed, sorted by path.
+        exclusions: What is left out, sorted by path.
+        unreadable: What could not be looked at, sorted by path.
+    """
+
+    entries: tuple[SourceEntry, ...]
+    exclusions: tuple[Exclusion, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """What the store remembers of a document, as far as comparing needs it.
+
+    Attributes:
+        path: Relative path.
+        mtime_ns: As last seen; None forces a comparison by content.
+        size: In bytes; as last seen.
+        content_hash: SHA-256 of the raw bytes that are indexed now.
+        fingerprint: What parsed and cut it; a different one means the document is cut again.
+    """
+
+    path: str
+    mtime_ns: int | None
+    size: int | None
+    content_hash: bytes
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A document whose content is at another path now.
+
+    Attributes:
+        old_path: Where the store has it.
+        entry: Where the source has it.
+    """
+
+    old_path: str
+    entry: SourceEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an import has to do. Every listed and every known path is in exactly one place.
+
+    Attributes:
+        new: Not known, and no known content.
+        changed: Known, with other content (or to be cut again).
+        touched: Known and equal, but with another time: only that is written down.
+        moved: Known content under a new path.
+        deleted: Known paths that are gone.
+        unchanged: How many entries need nothing.
+    """
+
+    new: tuple[SourceEntry, ...] = ()
+    changed: tuple[SourceEntry, ...] = ()
+    touched: tuple[SourceEntry, ...] = ()
+    moved: tuple[Move, ...] = ()
+    deleted: tuple[str, ...] = ()
+    unchanged: int = 0

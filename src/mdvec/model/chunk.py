@@ -1,0 +1,45 @@
+"""A chunk: the unit that is embedded and found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A contiguous part of a document.
+
+    ``document.body[start:end] == text`` always holds.
+
+    Attributes:
+        ordinal: Position in the document, from 0.
+        parent: Ordinal of the chunk that starts the parent section; None at the top.
+        depth: 0 for text above the first heading, else the heading's level, at most 3.
+        heading: The nearest heading above (or at) the chunk's start; empty without one.
+        heading_path: Headings from the outermost to the nearest one.
+        start: First character, in the document's body.
+        end: One past the last character.
+        start_line: 1-based line of the first character.
+        end_line: 1-based line of the last character.
+        token_count: Tokens of ``text``, as the embedder in use counts them.
+        text: The chunk itself.
+        context: One line that says where the chunk stands; empty when there is nothing to say.
+    """
+
+    ordinal: int
+    parent: int | None
+    depth: int
+    heading: str
+    heading_path: tuple[str, ...]
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    token_count: int
+    text: str
+    context: str = ""
+
+    @property
+    def embedded_text(self) -> str:
+        """What the embedder is given: the text under its line of context."""
+        return f"{self.context}\n{self.text}" if self.context else self.text

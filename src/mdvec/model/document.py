@@ -1,0 +1,138 @@
+"""A document as its source and its parser give it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class DocumentState(StrEnum):
+    """The one state every file of a source is in."""
+
+    READY = "ready"
+    PENDING = "pending"
+    FAILED = "failed"
+    EXCLUDED = "excluded"
+
+
+class TitleSource(StrEnum):
+    """Where a document's title was found."""
+
+    FRONTMATTER = "frontmatter"
+    HEADING = "heading"
+    FILE_NAME = "file_name"
+
+
+class LinkKind(StrEnum):
+    """How a link is written."""
+
+    WIKI = "wiki"
+    EMBED = "embed"
+    MARKDOWN = "markdown"
+
+
+class BlockKind(StrEnum):
+    """What a block of a document's body is, as far as cutting cares."""
+
+    PARAGRAPH = "paragraph"
+    HEADING = "heading"
+    FENCE = "fence"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link found in a document.
+
+    Attributes:
+        kind: How it is written.
+        target: What it points at as written, without the fragment; empty for ``[[#heading]]``.
+        fragment: The part after ``#`` (``^block`` references keep their ``^``), or empty.
+        text: What the reader sees, or empty.
+        line: 1-based line of the document.
+    """
+
+    kind: LinkKind
+    target: str
+    fragment: str = ""
+    text: str = ""
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of the body: the best places to cut are between blocks.
+
+    Attributes:
+        kind: What it is.
+        start: First character, in the document's body.
+        end: One past the last character.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A node of the section tree, in document order.
+
+    The first section (ordinal 0) is the document itself: depth 0, the text before the first heading.
+    A section's span ends where the next heading starts, whatever its level, so that the spans of all
+    sections follow each other without gap; its subtree ends at ``subtree_end``.
+
+    Attributes:
+        ordinal: Position in the tree's document order, from 0.
+        parent: Ordinal of the parent section; None for the root.
+        level: Heading level 1-6; 0 for the root.
+        heading: Heading text without markup; empty for the root.
+        heading_path: Headings from the outermost to this one (the root has none).
+        start: First character (of the heading itself) in the body.
+        end: One past the last character of its own text, without its subsections.
+        subtree_end: One past the last character of its last descendant.
+    """
+
+    ordinal: int
+    parent: int | None
+    level: int
+    heading: str
+    heading_path: tuple[str, ...]
+    start: int
+    end: int
+    subtree_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    r"""A parsed document.
+
+    Attributes:
+        path: Relative to the source's root, with ``/``, in NFC.
+        title: For people; see ``title_source``.
+        title_source: Where the title was found.
+        body: The whole decoded text of the file, frontmatter included, every line end as ``\n``,
+            without a byte order mark. All positions count characters of this text.
+        content_start: Where the text after the frontmatter starts.
+        frontmatter: Parsed frontmatter (JSON-compatible values), empty when there is none.
+        tags: Without ``#``, first spelling kept, in order of appearance, no duplicates (by case folding).
+        aliases: Other names, in order, no duplicates.
+        links: In order of appearance.
+        sections: The section tree in document order; never empty.
+        blocks: Blocks after the frontmatter, in order, not overlapping; a list counts item by item.
+        warnings: What was odd, for people; such as frontmatter that does not parse.
+    """
+
+    path: str
+    title: str
+    title_source: TitleSource
+    body: str
+    content_start: int
+    frontmatter: Mapping[str, object]
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    links: tuple[Link, ...]
+    sections: tuple[Section, ...]
+    blocks: tuple[Block, ...]
+    warnings: tuple[str, ...] = ()

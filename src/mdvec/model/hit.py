@@ -1,0 +1,79 @@
+"""What a search answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mdvec.model.query import SearchMode
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One found passage. ``text`` is ``body[start:end]`` of its document.
+
+    Attributes:
+        rank: From 1.
+        collection: Name of the collection.
+        path: Path of the document.
+        title: Title of the document.
+        heading: Nearest heading; empty without one.
+        heading_path: Headings from the outermost to the nearest.
+        depth: 0-3, see :class:`mdvec.model.chunk.Chunk`.
+        start_line: 1-based first line of the text in the file.
+        end_line: 1-based last line.
+        start: First character of the text in the document.
+        end: One past the last.
+        score: 0..1, higher is better; comparable inside one answer.
+        similarity: Cosine similarity of query and chunk; None when the chunk has no vector yet
+            or the search did not use vectors.
+        dense_rank: Rank by similarity alone; None when it was not among the nearest.
+        lexical_rank: Rank by words alone; None when no word was found.
+        text: The passage.
+        stale: The file has changed (or gone) since it was indexed.
+    """
+
+    rank: int
+    collection: str
+    path: str
+    title: str
+    heading: str
+    heading_path: tuple[str, ...]
+    depth: int
+    start_line: int
+    end_line: int
+    start: int
+    end: int
+    score: float
+    similarity: float | None
+    dense_rank: int | None
+    lexical_rank: int | None
+    text: str
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """An answer, and how complete the index behind it is.
+
+    Attributes:
+        query: As it was asked.
+        mode: How it was searched (``lexical`` when no vector could be used).
+        hits: Best first.
+        total_chunks: Chunks in the searched collections.
+        pending_chunks: Those that have no vector yet.
+        last_indexed: End of the oldest last import of the searched collections, ISO 8601 in UTC;
+            None when one of them was never imported.
+        elapsed_ms: Time taken, in milliseconds.
+        warnings: What the asker should know.
+        hint: The next step when there is nothing to show; else None.
+    """
+
+    query: str
+    mode: SearchMode
+    hits: tuple[SearchHit, ...]
+    total_chunks: int
+    pending_chunks: int
+    last_indexed: str | None
+    elapsed_ms: float
+    warnings: tuple[str, ...] = ()
+    hint: str | None = None

@@ -1,0 +1,96 @@
+"""What can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from mdvec.model.ids import CollectionId
+
+
+class SearchMode(StrEnum):
+    """How hits are found."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    LEXICAL = "lexical"
+
+
+class Expansion(StrEnum):
+    """How much text around a found chunk is returned."""
+
+    CHUNK = "chunk"
+    SECTION = "section"
+    DOCUMENT = "document"
+    NEIGHBOURS = "neighbours"
+
+
+class TagMatch(StrEnum):
+    """Whether a document needs one of the tags or all of them."""
+
+    ANY = "any"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which chunks may be found; each given field narrows further.
+
+    Attributes:
+        tags: Tags; ``a`` also stands for ``a/b``. Case does not count.
+        tag_match: Whether one of them is enough.
+        alias_prefix: Keep documents with an alias that starts so (case does not count).
+        path: Glob over the document's path: ``*`` stays inside one folder, ``**`` crosses folders,
+            a pattern without ``/`` is matched against the file's name, and one that ends in ``/``
+            takes all below that folder.
+        depths: Depths 0-3 of chunks; empty for all.
+        updated_since_ns: Keep documents changed at or after this time, in nanoseconds since 1970.
+    """
+
+    tags: tuple[str, ...] = ()
+    tag_match: TagMatch = TagMatch.ANY
+    alias_prefix: str | None = None
+    path: str | None = None
+    depths: tuple[int, ...] = ()
+    updated_since_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Filters inside certain collections: what a store is asked to search.
+
+    Attributes:
+        collections: Ids of the collections to look in.
+        filters: What else must hold.
+    """
+
+    collections: tuple[CollectionId, ...]
+    filters: Filters = field(default_factory=Filters)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A question to a workspace.
+
+    Attributes:
+        text: What to look for, in any language.
+        mode: How to look.
+        collections: Names; empty for all enabled ones.
+        filters: Which chunks may be found.
+        limit: Most hits to return.
+        threshold: Smallest cosine similarity of a hit; None for no limit. Hits without a
+            similarity (found by words alone, not embedded yet) are kept.
+        per_document: Most hits of one document.
+        expand: How much text to return around a hit.
+        max_tokens: Most tokens of text in all hits together; None for no limit.
+    """
+
+    text: str
+    mode: SearchMode = SearchMode.HYBRID
+    collections: tuple[str, ...] = ()
+    filters: Filters = field(default_factory=Filters)
+    limit: int = 5
+    threshold: float | None = None
+    per_document: int = 1
+    expand: Expansion = Expansion.CHUNK
+    max_tokens: int | None = None

@@ -1,0 +1,239 @@
+"""What an import did, and what a collection holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from mdvec.model.collection import Collection
+from mdvec.model.document import DocumentState
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """The outcome of one import; the fields count documents unless they say otherwise.
+
+    Attributes:
+        collection: Name of the collection.
+        added: New ones.
+        updated: Ones with other content.
+        moved: Ones at another path, content unchanged.
+        deleted: Ones that are gone.
+        unchanged: Ones that needed nothing.
+        failed: Ones that could not be read; their reasons are in ``warnings``.
+        excluded: Files (or whole folders) that the rules leave out.
+        total_documents: Searchable documents afterwards.
+        total_chunks: Chunks afterwards.
+        embedded_chunks: Texts that went through the model in this run.
+        cached_chunks: Chunks written in this run whose vector was there already.
+        pending_chunks: Chunks that still have no vector.
+        warnings: For people.
+        elapsed_ms: Time taken, in milliseconds.
+    """
+
+    collection: str
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    excluded: int = 0
+    total_documents: int = 0
+    total_chunks: int = 0
+    embedded_chunks: int = 0
+    cached_chunks: int = 0
+    pending_chunks: int = 0
+    warnings: tuple[str, ...] = ()
+    elapsed_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """The state of one file of a collection.
+
+    Attributes:
+        path: Path of the file; a folder that is excluded as a whole ends in ``/``.
+        state: Its one state.
+        reason: Why it is failed or excluded; empty otherwise.
+        chunks: Chunks in the index.
+        pending_chunks: Those without a vector.
+    """
+
+    path: str
+    state: DocumentState
+    reason: str = ""
+    chunks: int = 0
+    pending_chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionCounts:
+    """How much a collection holds.
+
+    Attributes:
+        documents: Searchable documents.
+        failed: Files that could not be read.
+        excluded: Files and folders left out.
+        chunks: Chunks.
+        pending_chunks: Chunks without a vector in the space in use.
+    """
+
+    documents: int
+    failed: int
+    excluded: int
+    chunks: int
+    pending_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCheck:
+    """What differs between the disk and the index right now.
+
+    Attributes:
+        new: Paths on disk that the index does not know.
+        changed: Paths with other content.
+        moved: Pairs of old and new path.
+        deleted: Paths that are gone from disk.
+    """
+
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
+    deleted: tuple[str, ...] = ()
+
+    @property
+    def in_sync(self) -> bool:
+        """Whether an import would change nothing."""
+        return not (self.new or self.changed or self.moved or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class TagCount:
+    """A tag and how many documents carry it.
+
+    Attributes:
+        tag: As first written.
+        documents: Number of documents.
+    """
+
+    tag: str
+    documents: int
+
+
+class ImportMode(StrEnum):
+    """What an import does with what is there already."""
+
+    NEW = "new"
+    REPLACE = "replace"
+    UPDATE = "update"
+
+
+class ImportStage(StrEnum):
+    """The steps of an import that take long enough to be shown."""
+
+    SCAN = "scan"
+    TEXT = "text"
+    MODEL = "model"
+    EMBED = "embed"
+
+
+class Progress(Protocol):
+    """Is told how far an import is. Called often; must be quick."""
+
+    def __call__(self, stage: ImportStage, done: int, total: int, /) -> None:
+        """Take note.
+
+        Args:
+            stage: The current step; steps come in the order of the enumeration.
+            done: Units done: documents in ``text``, chunks in ``embed``, per cent in ``model``.
+            total: Units in all; 0 when unknown.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a document, or all of it.
+
+    Attributes:
+        collection: Name of the collection.
+        path: Path of the document.
+        title: Title of the document.
+        tags: Tags of the document.
+        start_line: 1-based first line.
+        end_line: 1-based last line.
+        text: The lines, as indexed.
+        stale: The file has changed (or gone) since it was indexed.
+    """
+
+    collection: str
+    path: str
+    title: str
+    tags: tuple[str, ...]
+    start_line: int
+    end_line: int
+    text: str
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """What ``status`` says of a collection.
+
+    Attributes:
+        collection: The collection itself.
+        counts: How much it holds.
+        files: The state of every file; empty unless asked for.
+        check: How the disk differs from the index; None unless asked for.
+        check_error: Why the disk could not be compared; empty otherwise.
+    """
+
+    collection: Collection
+    counts: CollectionCounts
+    files: tuple[FileStatus, ...] = ()
+    check: DiskCheck | None = None
+    check_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceStatus:
+    """What ``status`` says of a database.
+
+    Attributes:
+        database: Absolute path of the file.
+        size_bytes: Its size with its log.
+        model: The embedding space in use, or why there is none.
+        collections: By name.
+    """
+
+    database: str
+    size_bytes: int
+    model: str
+    collections: tuple[CollectionStatus, ...]
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of ``doctor``.
+
+    Attributes:
+        severity: How much it matters.
+        subject: What was looked at, such as ``database``.
+        message: What was seen.
+        hint: The next step; empty when there is none.
+    """
+
+    severity: Severity
+    subject: str
+    message: str
+    hint: str = ""

@@ -1,0 +1,1 @@
+"""Stage 5: where documents, chunks, words and vectors are kept."""

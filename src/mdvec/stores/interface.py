@@ -1,0 +1,341 @@
+"""The ports of stage 5: a catalog, a lexical index and a vector index, held together by a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.model.chunk import Chunk
+from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.model.document import Document
+from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.model.query import Scope
+from mdvec.model.report import CollectionCounts, FileStatus, TagCount
+from mdvec.model.space import EmbeddingSpace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as the store keeps it.
+
+    Attributes:
+        id: Row of the catalog.
+        collection: Name of its collection.
+        collection_id: Row of its collection.
+        path: Relative path.
+        locator: The name as the file system spells it.
+        title: For people.
+        body: The whole text, see :class:`mdvec.model.document.Document`.
+        content_start: Where the text after the frontmatter starts.
+        frontmatter: Parsed frontmatter.
+        tags: As written.
+        aliases: As written.
+        content_hash: SHA-256 of the raw bytes.
+        mtime_ns: As last seen.
+        size: As last seen.
+    """
+
+    id: DocumentId
+    collection: str
+    collection_id: CollectionId
+    path: str
+    locator: str
+    title: str
+    body: str
+    content_start: int
+    frontmatter: Mapping[str, object]
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    content_hash: bytes
+    mtime_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk with what is shown of its document. Fields as in Chunk, SearchHit and StoredDocument."""
+
+    id: ChunkId
+    document_id: DocumentId
+    collection_id: CollectionId
+    collection: str
+    path: str
+    locator: str
+    title: str
+    content_hash: bytes
+    mtime_ns: int
+    size: int
+    ordinal: int
+    parent: int | None
+    depth: int
+    heading_path: tuple[str, ...]
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    token_count: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingText:
+    """A text that has no vector yet.
+
+    Attributes:
+        text_hash: Its identity in the vector index.
+        text: What the embedder is to be given.
+    """
+
+    text_hash: TextHash
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalFields:
+    """The terms of one chunk, by field, in order, repeated as often as they occur.
+
+    Attributes:
+        title: Terms of the document's title, aliases and file name.
+        heading: Terms of the heading path.
+        body: Terms of the chunk's text.
+    """
+
+    title: Sequence[str]
+    heading: Sequence[str]
+    body: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DenseMatches:
+    """The nearest chunks, and what an unrelated chunk looks like to this query.
+
+    Attributes:
+        ids: Best first.
+        similarities: Cosine similarity of each.
+        mean: Mean cosine similarity over the whole space (a sample will do).
+        spread: Its standard deviation; 0 when there are fewer than two vectors.
+    """
+
+    ids: tuple[ChunkId, ...]
+    similarities: tuple[float, ...]
+    mean: float
+    spread: float
+
+
+class Catalog(Protocol):
+    """Collections, documents and chunks. Methods that write must be called inside ``Store.transaction``."""
+
+    def collections(self) -> list[Collection]:
+        """Return all collections, by name."""
+        ...
+
+    def add_collection(
+        self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
+    ) -> Collection:
+        """Write a new, enabled collection.
+
+        Raises:
+            CollectionExistsError: If the name is taken.
+        """
+        ...
+
+    def save_collection(self, collection: Collection) -> None:
+        """Write every field of an existing collection (found by its id)."""
+        ...
+
+    def clear_collection(self, collection_id: CollectionId) -> None:
+        """Remove the collection's documents, failures and exclusions; vectors stay as a cache."""
+        ...
+
+    def delete_collection(self, collection_id: CollectionId) -> None:
+        """Remove the collection and all it holds; vectors stay as a cache."""
+        ...
+
+    def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
+        """Return what is known of every document, by path."""
+        ...
+
+    def put_document(
+        self,
+        collection_id: CollectionId,
+        document: Document,
+        chunks: Sequence[Chunk],
+        *,
+        entry: SourceEntry,
+        content_hash: bytes,
+        fingerprint: str,
+    ) -> list[ChunkId]:
+        """Write a document with its chunks, tags, aliases and links, replacing the one at its path.
+
+        Returns:
+            The new chunks' ids, in order. The old chunks' words are gone from the lexical index.
+        """
+        ...
+
+    def touch_document(self, collection_id: CollectionId, entry: SourceEntry) -> None:
+        """Write down the time and size of a document whose content is the same."""
+        ...
+
+    def rename_document(self, collection_id: CollectionId, old_path: str, new_path: str) -> None:
+        """Give a document another path; a document already at that path is removed first."""
+        ...
+
+    def delete_document(self, collection_id: CollectionId, path: str) -> None:
+        """Remove a document with its chunks and words; no error when it is not there."""
+        ...
+
+    def set_outcome(
+        self,
+        collection_id: CollectionId,
+        *,
+        exclusions: Iterable[Exclusion],
+        failures: Iterable[Unreadable],
+    ) -> None:
+        """Write down which files are excluded and failed, replacing what was written before.
+
+        Nothing is written when nothing differs.
+        """
+        ...
+
+    def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
+        """Return the document at a path."""
+        ...
+
+    def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
+        """Return a document's chunks, in order."""
+        ...
+
+    def load_chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        """Return those of the chunks that still exist, by id."""
+        ...
+
+    def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
+        """Count what a collection holds; without a space every chunk is pending."""
+        ...
+
+    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
+        """Return the one state of every file, by path."""
+        ...
+
+    def tags(self, scope: Scope) -> list[TagCount]:
+        """Count the documents of each tag, most used first, then by name."""
+        ...
+
+    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return texts without a vector in the space, oldest chunk first, each hash once."""
+        ...
+
+
+class LexicalIndex(Protocol):
+    """Finds chunks by terms. It never tokenises: it is given terms and holds terms."""
+
+    def put(self, ids: Sequence[ChunkId], fields: Sequence[LexicalFields]) -> None:
+        """Add the terms of new chunks, inside the transaction that writes the chunks."""
+        ...
+
+    def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
+        """Rank the chunks that hold any of the terms by BM25 (k1 1.2, b .75).
+
+        The weight of a field multiplies its term frequencies (``FIELD_WEIGHTS``); a chunk's length is
+        the number of its terms in all fields; idf is ``ln((N - df + .5) / (df + .5))``, at least 1e-6.
+
+        Returns:
+            Chunks and positive scores, best first; ties in order of id.
+        """
+        ...
+
+
+class VectorIndex(Protocol):
+    """Vectors by space and text, and the chunks nearest to a query. Append-only, so it is a cache too."""
+
+    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space that is known already."""
+        ...
+
+    def open_space(self, space: EmbeddingSpace) -> SpaceId:
+        """Return the id of a space, writing it down when it is new."""
+        ...
+
+    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Return those of the hashes that have a vector."""
+        ...
+
+    def add(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
+        """Add unit vectors, shape (len(hashes), dim); a hash that is there already is left as it is."""
+        ...
+
+    def search(self, space_id: SpaceId, query: NDArray[np.float32], limit: int, scope: Scope) -> DenseMatches:
+        """Return the exact nearest chunks inside the scope: min(limit, chunks with a vector) of them."""
+        ...
+
+    def similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> dict[ChunkId, float]:
+        """Return the cosine similarity of those of the chunks that have a vector."""
+        ...
+
+    def drop_unused(self, space_id: SpaceId | None = None, *, keep: int = 0) -> int:
+        """Remove vectors that no chunk uses, except the newest ``keep``; None means every space.
+
+        Returns:
+            How many were removed.
+        """
+        ...
+
+
+class Store(Protocol):
+    """One place that holds a catalog and its indexes."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Collections, documents and chunks."""
+        ...
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """Words."""
+        ...
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Vectors."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all or nothing; keep it short, compute before it."""
+        ...
+
+    def writer(self, purpose: str, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the database's single writer lease.
+
+        Args:
+            purpose: For people who are told that they have to wait, such as ``import notes``.
+            wait_s: How long to wait for another process, in seconds.
+
+        Raises:
+            WriterBusyError: If another live process still holds it then; the message names it.
+        """
+        ...
+
+    def check(self) -> list[str]:
+        """Examine the whole store for damage; slow.
+
+        Returns:
+            What is wrong, for people; empty when all is well.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release everything; a second call does nothing."""
+        ...
+
+
+FIELD_WEIGHTS: tuple[float, float, float] = (2.0, 1.0, 1.0)
+"""Weights of title, heading and body in BM25, the same in every lexical index."""
