@@ -1,0 +1,222 @@
+"""Bytes to text: finds the encoding of a file, or says that it holds no text.
+
+Tried in this order: byte order marks; zero bytes, which mean UTF-16 or UTF-32 without a mark; the escape
+sequences of ISO-2022-JP; strict UTF-8, which other encodings hardly ever satisfy by chance; UTF-8 with
+damage; EUC-JP and Shift_JIS, by how Japanese the result reads; windows-1252.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+
+from mdvec.text.jis import decode_iso_2022_jp, decode_japanese, guess_encoding
+
+_REPLACEMENT = "\ufffd"
+
+# Guessing looks at this many bytes, from the first line that is not ASCII on; decoding takes all.
+_SAMPLE_BYTES = 65_536
+# Text has next to no control characters; a tenth of them is more than any log or terminal recording.
+_MAX_CONTROL_SHARE = 0.1
+# More zeros than this are no slip: they are the upper halves of UTF-16, or no text at all.
+_MAX_STRAY_NULS = 4
+_MAX_STRAY_NUL_SHARE = 0.01
+# Most zeros in a file as short as that, so that "a\n" in UTF-16 is not taken for UTF-8.
+_MAX_NUL_SHARE_SHORT = 0.25
+# Mean plausibility per character: UTF-16 in the right byte order is near 1, rubbish is negative.
+_MIN_PLAUSIBILITY = 0.6
+# In Western words at most two accented letters stand together; in random bytes half of those above
+# 0x7F have more of their kind beside them, as have the letters of Cyrillic or Greek.
+_MIN_WESTERN_SHARE = 0.8
+# Where ASCII is all that can be read, this share of other bytes may be lost.
+_MAX_LOST_SHARE = 0.02
+
+_CONTROLS = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
+_NOT_CONTROLS = bytes(set(range(256)) - set(_CONTROLS))
+_ASCII = bytes(range(128))
+_TWO_BYTE_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\$\([@BD]|\(I)")
+_LONG_RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]{3,}")
+_UNDEFINED_IN_WINDOWS_1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+
+# The UTF-32 mark starts with that of UTF-16, so it comes first.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_WIDE_ENCODINGS = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+# Formats that may start with, or consist of, bytes that could be text.
+_SIGNATURES = (b"%PDF-", b"GIF87a", b"GIF89a", b"\x89PNG\r\n", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text of a file.
+
+    Attributes:
+        text: Without byte order mark; every line end is a line feed, every NUL is U+FFFD (as CommonMark has
+            it), and no lone surrogate occurs.
+        encoding: Its name, such as ``utf-8``, ``utf-16-le``, ``shift_jis`` or ``windows-1252``.
+        warning: What was lost or guessed, for people; empty otherwise.
+    """
+
+    text: str
+    encoding: str
+    warning: str = ""
+
+
+def decode(raw: bytes) -> Decoded | None:
+    """Decode a file, in time linear in its size.
+
+    Args:
+        raw: All of its bytes.
+
+    Returns:
+        Its text; None when the bytes are binary.
+    """
+    if raw.startswith(_SIGNATURES):
+        return None
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return _decode_marked(raw[len(mark) :], encoding)
+    if b"\0" in raw and not _has_only_stray_nuls(raw):
+        return _decode_wide(raw)
+    if len(raw.translate(None, _NOT_CONTROLS)) > _MAX_CONTROL_SHARE * len(raw):
+        return None
+    if raw.isascii() and _TWO_BYTE_ESCAPE.search(raw):
+        return _finish(decode_iso_2022_jp(raw), "iso-2022-jp")
+    return _decode_utf8(raw) or _decode_legacy(raw)
+
+
+def _decode_marked(raw: bytes, encoding: str) -> Decoded | None:
+    """Decode what follows a byte order mark; the mark of UTF-16 may be chance."""
+    text = raw.decode(encoding, "replace")
+    sample = Counter(text[:_SAMPLE_BYTES])
+    rubbish = sum(count for character, count in sample.items() if not _is_text(character))
+    return None if rubbish > _MAX_CONTROL_SHARE * sample.total() + 1 else _finish(text, encoding)
+
+
+def _has_only_stray_nuls(raw: bytes) -> bool:
+    nuls = raw.count(0)
+    most = max(_MAX_STRAY_NULS, int(_MAX_STRAY_NUL_SHARE * len(raw)))
+    return nuls <= most and nuls <= _MAX_NUL_SHARE_SHORT * len(raw) and _is_utf8(raw)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decode_wide(raw: bytes) -> Decoded | None:
+    """Decode UTF-16 or UTF-32 without a mark: the one that reads most like text, if any does."""
+    plausibility, encoding = max((_plausibility(raw[:_SAMPLE_BYTES], name), name) for name in _WIDE_ENCODINGS)
+    if plausibility < _MIN_PLAUSIBILITY:
+        return None
+    return _finish(raw.decode(encoding, "replace"), encoding)
+
+
+def _plausibility(sample: bytes, encoding: str) -> float:
+    """Say how much bytes read like text in a wide encoding: at most 1, negative for rubbish."""
+    try:
+        counts = Counter(codecs.getincrementaldecoder(encoding)("strict").decode(sample))
+    except UnicodeDecodeError:
+        return -1.0
+    if not counts:
+        return -1.0
+    return sum(_plausibility_of(character) * count for character, count in counts.items()) / counts.total()
+
+
+def _plausibility_of(character: str) -> float:
+    code = ord(character)
+    if not _is_text(character):
+        return -3.0
+    if code < 0x530 or 0x3000 <= code < 0x3100:  # Latin, Greek, Cyrillic; kana
+        return 1.0
+    if 0x4E00 <= code < 0xA000 or 0xAC00 <= code < 0xD7A4 or code >= 0xFF00:
+        return 0.8
+    return 0.4
+
+
+def _is_text(character: str) -> bool:
+    """Say whether a character may stand in a text: no control, unassigned or private character."""
+    if character in "\t\n\v\f\r":
+        return True
+    return character != _REPLACEMENT and unicodedata.category(character) not in {"Cc", "Cn", "Co", "Cs"}
+
+
+def _decode_utf8(raw: bytes) -> Decoded | None:
+    """Decode UTF-8, surrogate pairs (as Java and MySQL may write them) included."""
+    try:
+        return Decoded(_normalise(raw.decode()), "utf-8")
+    except UnicodeDecodeError:
+        pass
+    try:
+        text = raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+    return _finish(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), "utf-8")
+
+
+def _decode_legacy(raw: bytes) -> Decoded | None:
+    """Decode bytes that are no valid UTF-8, whatever comes nearest."""
+    sample = _sample(raw)
+    valid, damaged = _count_utf8(sample)
+    if valid > 2 * damaged:
+        return _finish(raw.decode("utf-8", "replace"), "utf-8")
+    japanese = guess_encoding(sample)
+    if japanese is not None:
+        return _finish(decode_japanese(raw, japanese), japanese.value)
+    if valid >= damaged:
+        return _finish(raw.decode("utf-8", "replace"), "utf-8")
+    if _is_western(sample) and not _UNDEFINED_IN_WINDOWS_1252.search(raw):
+        text = _normalise(raw.decode("windows-1252"))
+        return Decoded(text, "windows-1252", "the encoding is a guess: windows-1252")
+    if len(raw.translate(None, _ASCII)) <= _MAX_LOST_SHARE * len(raw):
+        return _finish(raw.decode("utf-8", "replace"), "utf-8")
+    return None
+
+
+def _is_western(sample: bytes) -> bool:
+    """Say whether the bytes above 0x7F stand where accented letters and typographic quotes do."""
+    total = len(sample.translate(None, _ASCII))
+    in_runs = sum(map(len, _LONG_RUN_BEYOND_ASCII.findall(sample)))
+    return 2 * total <= len(sample) + 1 and total - in_runs >= _MIN_WESTERN_SHARE * total
+
+
+def _sample(raw: bytes) -> bytes:
+    """Return whole lines from the first one that is not ASCII on."""
+    first = len(raw) - len(raw.lstrip(_ASCII))
+    start = max(raw.rfind(b"\n", 0, first) + 1, first - _SAMPLE_BYTES // 2)
+    if len(raw) - start <= _SAMPLE_BYTES:
+        return raw[start:]
+    end = raw.rfind(b"\n", start, start + _SAMPLE_BYTES)
+    return raw[start : end if end > start else start + _SAMPLE_BYTES]
+
+
+def _count_utf8(sample: bytes) -> tuple[int, int]:
+    """Count the characters outside ASCII that are valid in UTF-8, and the places that are not."""
+    text = sample.decode("utf-8", "replace")
+    damaged = text.count(_REPLACEMENT)
+    beyond_ascii = len(text) - (len(sample) - len(sample.translate(None, _ASCII)))
+    return beyond_ascii - damaged, damaged
+
+
+def _finish(text: str, encoding: str) -> Decoded:
+    """Say how much could not be decoded."""
+    lost = text.count(_REPLACEMENT)
+    places = "1 place is" if lost == 1 else f"{lost} places are"
+    return Decoded(_normalise(text), encoding, f"{places} not valid {encoding}" if lost else "")
+
+
+def _normalise(text: str) -> str:
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.lstrip("\ufeff").replace("\0", _REPLACEMENT)

@@ -1,0 +1,171 @@
+"""Globs over the relative paths of documents, for filters and for include and exclude rules.
+
+=========  ====================================================================
+``*``      any characters inside one folder or file name, none included
+``?``      one character of a name
+``[a-c]``  one character of a set; ``[!a-c]`` one that is not in it
+``**``     at the start of a name: any number of folders; as the last name: all below
+=========  ====================================================================
+
+A pattern without ``/`` is matched against the file's name, any other against the whole path. A
+leading ``/`` ties a bare name to the root, and a trailing ``/`` takes all below that folder. Every
+string is a valid pattern: what cannot be understood stands for itself. Case counts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+def compile_glob(pattern: str) -> Callable[[str], bool]:
+    """Make the test for a pattern.
+
+    Matching takes time linear in the path for each wildcard, whatever the pattern: a pattern may come
+    from an agent.
+
+    Args:
+        pattern: As described above; compared in NFC.
+
+    Returns:
+        Says whether a path (relative, with ``/``, in NFC) matches. Given a folder's path with a
+        trailing ``/``, it says whether everything below that folder matches by the pattern's end.
+    """
+    segments = _segments(pattern)
+    if not segments:
+        return _nothing
+    expression = _translate(segments)
+    if "[" in pattern:  # an exact path is also meant literally, as notes have names like "[x] y.md"
+        expression = f"(?:{expression}|{re.escape('/'.join(segments))})"
+    matches = re.compile(expression, re.DOTALL).fullmatch
+    if is_bare(pattern):
+        return lambda path: matches(path, path.rfind("/") + 1) is not None
+    return lambda path: matches(path) is not None
+
+
+def is_bare(pattern: str) -> bool:
+    """Say whether a pattern has no ``/`` and so is matched against names alone."""
+    return "/" not in pattern and pattern != "**"
+
+
+def literal_prefix(pattern: str) -> str:
+    """Return the folder that every match of a pattern lies in.
+
+    Returns:
+        The longest such folder that the pattern spells out, ending in ``/``; empty without one.
+    """
+    if is_bare(pattern):
+        return ""
+    folders: list[str] = []
+    for segment in _segments(pattern)[:-1]:
+        if _WILDCARD.search(segment):
+            break
+        folders.append(segment)
+    return "".join(f"{folder}/" for folder in folders)
+
+
+def _nothing(_path: str) -> bool:
+    return False
+
+
+def _segments(pattern: str) -> list[str]:
+    """Split a pattern at ``/``: a trailing one becomes ``**``, repeated ``**`` one, ``**x`` ``**/*x``."""
+    normal = unicodedata.normalize("NFC", pattern).removeprefix("./")
+    if normal.endswith("/"):
+        normal += "**"
+    segments: list[str] = []
+    for segment in normal.split("/"):
+        crosses = segment.startswith("**")
+        if crosses and segments[-1:] != ["**"]:
+            segments.append("**")
+        rest = segment.lstrip("*") if crosses else segment
+        if rest:
+            segments.append(f"*{rest}" if crosses else rest)
+    return segments
+
+
+def _translate(segments: list[str]) -> str:
+    """Translate to a regular expression.
+
+    Between two ``**`` the leftmost place is always good enough, since the second ``**`` can take up
+    what follows; the atomic groups ``(?>…)`` say so and keep the expression from backtracking. The same
+    holds for ``*`` inside a name (:func:`fnmatch.translate` does it too).
+    """
+    groups: list[list[str]] = [[]]
+    for segment in segments:
+        if segment == "**":
+            groups.append([])
+        else:
+            groups[-1].append(segment)
+    first, *others = ["/".join(map(_translate_name, group)) for group in groups]
+    if not others:
+        return first
+    *middle, last = others
+    parts = [f"{first}/" if first else ""]
+    parts += [f"(?>(?:[^/]+/)*?{group}/)" for group in middle]
+    parts.append(f"(?:[^/]+/)*{last}" if last else ".*")
+    return "".join(parts)
+
+
+def _translate_name(name: str) -> str:
+    """Translate one name of a pattern."""
+    if not name.strip("*"):
+        return "[^/]+"
+    pieces: list[str] = [""]
+    position = 0
+    while position < len(name):
+        match name[position]:
+            case "*":
+                pieces.append("")
+                position += 1
+            case "?":
+                pieces[-1] += "[^/]"
+                position += 1
+            case "[":
+                piece, position = _translate_set(name, position)
+                pieces[-1] += piece
+            case character:
+                pieces[-1] += re.escape(character)
+                position += 1
+    first, *others = pieces
+    if not others:
+        return first
+    *middle, last = others
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in middle if piece) + f"[^/]*{last}"
+
+
+def _translate_set(name: str, start: int) -> tuple[str, int]:
+    """Translate the set that opens at ``start``; without a closing ``]`` it is a plain bracket.
+
+    Returns:
+        The expression, and the position after the set.
+    """
+    negated = name[start + 1 : start + 2] == "!"
+    first = start + 1 + negated
+    end = name.find("]", first + 1)
+    if end < 0:
+        return re.escape("["), start + 1
+    members = _set_members(name[first:end])
+    if not members:
+        return ("[^/]" if negated else "(?!)"), end + 1
+    return f"(?!/)[{'^' if negated else ''}{members}]", end + 1
+
+
+def _set_members(text: str) -> str:
+    """Translate what stands between the brackets; a range that runs backwards holds nothing."""
+    members: list[str] = []
+    position = 0
+    while position < len(text):
+        low = text[position]
+        if text[position + 1 : position + 2] == "-" and position + 2 < len(text):
+            high = text[position + 2]
+            if low <= high:
+                members.append(f"{re.escape(low)}-{re.escape(high)}")
+            position += 3
+        else:
+            members.append(re.escape(low))
+            position += 1
+    return "".join(members)

@@ -1,0 +1,77 @@
+"""Where the words of a query stand in a text: for people, after the search."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+
+from mdvec.text.scripts import UNSPACED
+from mdvec.text.terms import normalise, query_terms
+
+# A character with what combines with it: normalising such a unit alone equals normalising it in place.
+_COMBINING = "\u0300-\u036f\u3099\u309a\uff9e\uff9f"
+_UNIT = re.compile(rf"[^{_COMBINING}][{_COMBINING}]*|.", re.DOTALL)
+_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
+_MAX_TERMS = 64
+
+
+def match_spans(query: str, text: str) -> list[tuple[int, int]]:
+    """Find the words of a query in a text.
+
+    Args:
+        query: What was asked.
+        text: Where to look; positions count its characters.
+
+    Returns:
+        Spans (start, end), ascending, not touching each other. Latin words match whole words,
+        other scripts match anywhere.
+    """
+    folded, origin = _fold(text)
+    spans = [span for term in query_terms(query, limit=_MAX_TERMS) for span in _occurrences(term, folded)]
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted((origin[start], origin[end]) for start, end in spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _fold(text: str) -> tuple[str, list[int]]:
+    """Normalise unit by unit; ``origin[i]`` is where the i-th folded character comes from."""
+    if text.isascii():
+        return text.lower(), list(range(len(text) + 1))
+    folded: list[str] = []
+    origin: list[int] = []
+    for match in _UNIT.finditer(text):
+        unit = unicodedata.normalize("NFKC", match.group()).casefold()
+        folded.append(unit)
+        origin.extend([match.start()] * len(unit))
+    origin.append(len(text))
+    return "".join(folded), origin
+
+
+def _occurrences(term: str, folded: str) -> list[tuple[int, int]]:
+    whole_words = _WORD.fullmatch(term) is not None
+    pattern = re.escape(normalise(term))
+    if whole_words:
+        pattern = rf"(?<![^\W_{UNSPACED}]){pattern}(?![^\W_{UNSPACED}])"
+    return [match.span() for match in re.finditer(pattern, folded)]
+
+
+def best_window(spans: list[tuple[int, int]], bounds: list[int]) -> int:
+    """Choose the stretch of text with the most matched characters.
+
+    Args:
+        spans: As :func:`match_spans` gives them.
+        bounds: Where the stretches start, ascending, and last the text's length.
+
+    Returns:
+        Index of the stretch; the first one on ties.
+    """
+    weights = [
+        sum(max(0, min(end, stop) - max(start, begin)) for start, end in spans)
+        for begin, stop in pairwise(bounds)
+    ]
+    return max(range(len(weights)), key=lambda index: (weights[index], -index), default=0)

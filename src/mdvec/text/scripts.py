@@ -1,0 +1,16 @@
+"""Which characters belong to scripts that are written without spaces."""
+
+from __future__ import annotations
+
+HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001b000-\U0001b16f"
+HAN = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+HANGUL = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
+SOUTH_EAST_ASIAN = "\u0e00-\u0e4e\u0e50-\u0e7f\u0e80-\u0ecf\u1000-\u103f\u1780-\u17d3"
+"""Thai, Lao, Burmese and Khmer without their digits."""
+
+UNSPACED = HIRAGANA + KATAKANA + HAN + HANGUL + SOUTH_EAST_ASIAN
+"""The inside of a regular expression's character class."""

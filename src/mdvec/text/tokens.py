@@ -1,0 +1,24 @@
+"""How many tokens a text has, when no tokenizer is at hand."""
+
+from __future__ import annotations
+
+import re
+
+from mdvec.text.scripts import UNSPACED
+
+# Multilingual subword tokenizers take about two Japanese characters or five Latin letters a token.
+_TOKEN = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\W{UNSPACED}]{{1,5}}|[^\w\s]")
+
+
+def estimate_token_ends(text: str) -> list[int]:
+    """Guess where tokens end.
+
+    Returns:
+        Character offsets one past the end of each guessed token, ascending.
+    """
+    return [match.end() for match in _TOKEN.finditer(text)]
+
+
+def estimate_token_count(text: str) -> int:
+    """Guess the number of tokens."""
+    return sum(1 for _ in _TOKEN.finditer(text))

@@ -1,0 +1,44 @@
+"""Where matched words stand."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec.text.highlight import best_window, match_spans
+
+
+def matched(query: str, text: str) -> list[str]:
+    return [text[start:end] for start, end in match_spans(query, text)]
+
+
+def test_latin_words_match_whole_words_in_any_case() -> None:
+    """`art` is not in `start`."""
+    assert matched("art Start", "Art to start, smart") == ["Art", "start"]
+
+
+def test_neighbouring_bigrams_become_one_span() -> None:
+    """A reader sees the word, not the pairs it was found by."""
+    assert matched("リトライ回数は？", "既定のリトライ回数です") == ["リトライ回数"]
+
+
+def test_positions_are_those_of_the_original_text() -> None:
+    """Half-width and decomposed spellings are found where they stand."""
+    assert matched("ガイド", "新ｶﾞｲﾄﾞ版") == ["ｶﾞｲﾄﾞ"]
+    assert matched("ガイド", "カ\u3099イト\u3099") == ["カ\u3099イト\u3099"]
+
+
+@given(st.text(max_size=20), st.text(max_size=60))
+def test_spans_are_inside_the_text_ascending_and_apart(query: str, text: str) -> None:
+    """For any input."""
+    end = -1
+    for start, stop in match_spans(query, text):
+        assert end < start < stop <= len(text)
+        end = stop
+
+
+def test_best_window_has_the_most_matched_characters() -> None:
+    """Ties go to the first."""
+    assert best_window([(12, 14), (25, 26)], [0, 10, 20, 30]) == 1
+    assert best_window([], [0, 10, 20]) == 0
+    assert best_window([], [0]) == 0
