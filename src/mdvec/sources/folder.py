@@ -1,0 +1,114 @@
+"""A folder of files as a source of documents."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from mdvec.errors import SourceMissingError, UnreadableFileError
+from mdvec.model.change import Listing, SourceEntry
+from mdvec.sources.files import read_regular, reason
+from mdvec.sources.links import follow_links, inside
+from mdvec.sources.scan import Folder, Scan
+from mdvec.sources.selection import (
+    DEFAULT_EXCLUDED_DIRECTORIES,
+    DEFAULT_EXTENSIONS,
+    DEFAULT_MAX_FILE_BYTES,
+    Selection,
+)
+
+__all__ = ["DEFAULT_EXCLUDED_DIRECTORIES", "DEFAULT_EXTENSIONS", "DEFAULT_MAX_FILE_BYTES", "FolderSource"]
+
+
+class FolderSource:
+    """Lists and reads the files below a folder; see :class:`mdvec.sources.interface.Source`.
+
+    ``.gitignore`` and ``.mdvecignore`` hold in their folder and below, as in git. Nothing outside the
+    folder is looked at, whatever links there are, and nothing but regular files is opened.
+    """
+
+    def __init__(
+        self,
+        *,
+        location: str,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        extensions: Sequence[str] = DEFAULT_EXTENSIONS,
+        exclude_dirs: Sequence[str] = DEFAULT_EXCLUDED_DIRECTORIES,
+        max_file_bytes: int = DEFAULT_MAX_FILE_BYTES,
+    ) -> None:
+        """Take note of what is wanted; the folder is not looked at yet.
+
+        Args:
+            location: The folder; it may be a link to one.
+            include: Globs (:mod:`mdvec.text.globs`); when given, a file has to match one of them.
+            exclude: Globs; what matches one of them is left out. One without ``/`` also leaves out
+                every folder of that name.
+            extensions: What file names end in; capitals and a missing dot do not matter.
+            exclude_dirs: Names of folders that are not entered, wherever they are.
+            max_file_bytes: The largest file to take.
+        """
+        self._location = str(Path(location).absolute())
+        self._selection = Selection.parse(
+            extensions=extensions,
+            exclude_dirs=exclude_dirs,
+            include=include,
+            exclude=exclude,
+            max_file_bytes=max_file_bytes,
+        )
+
+    def list(self) -> Listing:
+        """Look at everything once and say what can be indexed, what cannot and why.
+
+        No file is opened but ignore files.
+
+        Returns:
+            See :meth:`mdvec.sources.interface.Source.list`.
+
+        Raises:
+            SourceMissingError: If the folder is not there, or is none, or cannot be listed.
+        """
+        try:
+            scan = Scan(self._root(), self._selection)
+            scan.walk(Folder())
+        except FileNotFoundError as error:
+            msg = f"there is no folder {self._location}"
+            raise SourceMissingError(msg) from error
+        except NotADirectoryError as error:
+            msg = f"{self._location} is not a folder"
+            raise SourceMissingError(msg) from error
+        except (OSError, UnreadableFileError) as error:
+            msg = f"the folder {self._location} cannot be read: {reason(error)}"
+            raise SourceMissingError(msg, hint="Make the folder readable.") from error
+        follow_links(scan)
+        return scan.listing()
+
+    def read(self, entry: SourceEntry) -> bytes:
+        """Return the raw bytes of a listed file.
+
+        Raises:
+            UnreadableFileError: If it cannot be read, is no regular file any more, lies outside the
+                folder by now, or has grown over the size limit. The message is the reason alone.
+        """
+        try:
+            root = self._root()
+            real = os.path.realpath(f"{root}/{entry.locator}", strict=True)
+            if not inside(real, root):
+                msg = "it is outside the folder now"
+                raise UnreadableFileError(msg)
+            return read_regular(real, self._selection.max_file_bytes)
+        except OSError as error:
+            raise UnreadableFileError(reason(error)) from error
+
+    def stat(self, locator: str) -> tuple[int, int] | None:
+        """Return (mtime_ns, size) of the file behind a locator now, or None when it is gone."""
+        try:
+            status = Path(self._location, locator).stat()
+        except (OSError, ValueError):
+            return None
+        return (status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None
+
+    def _root(self) -> str:
+        return os.path.realpath(self._location, strict=True)

@@ -1,0 +1,136 @@
+"""Follows symbolic links, never out of the root, and to each file at most once."""
+
+from __future__ import annotations
+
+import errno
+import heapq
+import os
+import stat
+import unicodedata
+from pathlib import Path
+
+from mdvec.errors import UnreadableFileError
+from mdvec.sources.files import irregular, reason
+from mdvec.sources.scan import IGNORE_FILES, Folder, Link, Scan
+
+
+def follow_links(scan: Scan) -> None:
+    """Look at every link that a scan found, and at those behind them, in the order of their paths.
+
+    Args:
+        scan: All real files and folders are in it already, so that each is listed under its own name.
+            A link to what is listed is excluded; so is one to what an ignore rule, ``--exclude`` or an
+            excluded folder name leaves out. A folder is entered once at most, so this ends.
+    """
+    if not scan.links:
+        return
+    scan.start_following()
+    waiting: list[tuple[str, Link]] = []
+    while scan.links or waiting:
+        for link in scan.links:
+            heapq.heappush(waiting, (link.path, link))
+        scan.links.clear()
+        _, link = heapq.heappop(waiting)
+        try:
+            rule = _follow(scan, link)
+        except (OSError, UnreadableFileError) as error:
+            scan.fail(link.path, reason(error))
+        else:
+            if rule is not None:
+                scan.exclude(link.path, rule)
+
+
+def inside(real: str, root: str) -> str | None:
+    """Return where a resolved path is below a resolved root: empty for the root, None when outside."""
+    if real == root:
+        return ""
+    prefix = root if root.endswith("/") else f"{root}/"
+    return real.removeprefix(prefix) if real.startswith(prefix) else None
+
+
+def _follow(scan: Scan, link: Link) -> str | None:
+    """Take what a link leads to, or say why not."""
+    try:
+        real = os.path.realpath(f"{scan.root}/{link.folder.locator}{link.name}", strict=True)
+        status = Path(real).stat()
+    except OSError as error:
+        match error.errno:
+            case errno.ENOENT | errno.ENOTDIR:
+                return "dangling link"
+            case errno.ELOOP:
+                return "link that leads to itself"
+            case _:
+                raise
+    target = inside(real, scan.root)
+    if target is None:
+        return "link that leaves the folder"
+    if stat.S_ISDIR(status.st_mode):
+        return _follow_to_folder(scan, link, target)
+    if not stat.S_ISREG(status.st_mode):
+        return irregular(status.st_mode)
+    return _follow_to_file(scan, link, target, status)
+
+
+def _follow_to_file(scan: Scan, link: Link, target: str, status: os.stat_result) -> str | None:
+    if scan.listed is not None and target in scan.listed:
+        return f"same file as {scan.listed[target]}"
+    rule = scan.file_rule(link.name, link.path, link.folder)
+    if rule is not None:
+        return rule
+    rule, _ = _judge_target(scan, target, is_folder=False)
+    if rule is not None:
+        return f"link to {_shown(target)}, which is left out ({rule})"
+    scan.take(link.path, status, locator=link.folder.locator + link.name, real=target)
+    return None
+
+
+def _follow_to_folder(scan: Scan, link: Link, target: str) -> str | None:
+    real = f"{target}/" if target else ""
+    if link.folder.real.startswith(real):
+        return "link back to a folder above it"
+    if real in scan.entered:
+        return f"same folder as {scan.entered[real].path}"
+    rule = scan.folder_rule(link.name, f"{link.path}/", link.folder)
+    if rule is not None:
+        return rule
+    rule, parent = _judge_target(scan, target, is_folder=True)
+    if rule is not None:
+        return f"link to {_shown(real)}, which is left out ({rule})"
+    scan.walk(Folder(f"{link.path}/", f"{link.folder.locator}{link.name}/", real, parent.rules))
+    return None
+
+
+def _judge_target(scan: Scan, target: str, *, is_folder: bool) -> tuple[str | None, Folder]:
+    """Apply what leaves things out on the way from the root down to a target.
+
+    Globs of ``--include`` are not applied: the link is what may be included.
+
+    Returns:
+        The rule that leaves it or a folder above it out, and the folder it is in.
+    """
+    folder = scan.entered[""]
+    *above, last = target.split("/")
+    for name in above:
+        known = scan.entered.get(f"{folder.real}{name}/")
+        if known is None:
+            rule = _leaving_out(scan, name, folder, is_folder=True)
+            if rule is not None:
+                return rule, folder
+            real = f"{folder.real}{name}/"
+            known = scan.with_ignore_files(Folder(_shown(real), real, real, folder.rules), IGNORE_FILES)
+        folder = known
+    return _leaving_out(scan, last, folder, is_folder=is_folder), folder
+
+
+def _leaving_out(scan: Scan, name: str, folder: Folder, *, is_folder: bool) -> str | None:
+    real = folder.real + name
+    return (
+        (scan.selection.name_rule(name) if is_folder else None)
+        or (folder.rules and folder.rules.rule(real, is_folder=is_folder))
+        or scan.selection.exclude_rule(_shown(f"{real}/" if is_folder else real))
+    )
+
+
+def _shown(real: str) -> str:
+    """Spell a place that has no path of its own."""
+    return unicodedata.normalize("NFC", os.fsencode(real).decode("utf-8", "backslashreplace"))

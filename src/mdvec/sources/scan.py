@@ -1,0 +1,245 @@
+"""Looks at everything below a folder once, except what links lead to."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from mdvec.errors import UnreadableFileError
+from mdvec.model.change import Exclusion, Listing, SourceEntry, Unreadable
+from mdvec.sources.files import irregular, read_regular, reason, too_large
+from mdvec.sources.names import path_names
+from mdvec.sources.selection import Selection
+
+if TYPE_CHECKING:  # pathspec takes longer to import than most folders take to scan
+    from mdvec.sources.ignore import IgnoreFile, IgnoreRules
+
+_OWN_IGNORE = ".mdvecignore"
+_GIT_IGNORE = ".gitignore"
+IGNORE_FILES = (_OWN_IGNORE, _GIT_IGNORE)
+"""Names of the files with ignore rules."""
+
+# A larger ignore file is not one that somebody wrote.
+_MAX_IGNORE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder to look into. Its three names are empty for the root, and end in ``/`` otherwise.
+
+    Attributes:
+        path: As in the paths of entries.
+        locator: How to get there from the root, perhaps through a link.
+        real: Where it really is, below the root.
+        rules: The ignore rules that hold for what it holds; None without any.
+    """
+
+    path: str = ""
+    locator: str = ""
+    real: str = ""
+    rules: IgnoreRules | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symbolic link.
+
+    Attributes:
+        path: As in :class:`mdvec.model.change.SourceEntry`.
+        name: Its own name in its folder.
+        folder: Where it is.
+    """
+
+    path: str
+    name: str
+    folder: Folder
+
+
+class Scan:
+    """A listing in the making.
+
+    Attributes:
+        root: Absolute path, with all links resolved.
+        selection: What is wanted.
+        links: Links that were found and not followed, in no order.
+        entered: The folders that were looked into, by their real place.
+        listed: Path of each entry by its real place, while links are followed; None before.
+    """
+
+    def __init__(self, root: str, selection: Selection) -> None:
+        self.root = root
+        self.selection = selection
+        self.links: list[Link] = []
+        self.entered: dict[str, Folder] = {}
+        self.listed: dict[str, str] | None = None
+        self._entries: list[SourceEntry] = []
+        self._exclusions: list[Exclusion] = []
+        self._unreadable: list[Unreadable] = []
+
+    def listing(self) -> Listing:
+        """Return what was found so far, sorted."""
+        by_path = attrgetter("path")
+        return Listing(
+            entries=tuple(sorted(self._entries, key=by_path)),
+            exclusions=tuple(sorted(self._exclusions, key=by_path)),
+            unreadable=tuple(sorted(self._unreadable, key=by_path)),
+        )
+
+    def exclude(self, path: str, rule: str) -> None:
+        """Write down that something is left out."""
+        self._exclusions.append(Exclusion(path, rule))
+
+    def fail(self, path: str, why: str) -> None:
+        """Write down that something could not be looked at."""
+        self._unreadable.append(Unreadable(path, why))
+
+    def walk(self, start: Folder) -> None:
+        """Take all that is in a folder and below; what cannot be looked into is written down.
+
+        Raises:
+            OSError: If ``start`` is the root and cannot be looked into.
+            UnreadableFileError: If ``start`` is the root and has an ignore file that cannot be used.
+        """
+        waiting = [start]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                waiting += self._look_into(folder)
+            except (OSError, UnreadableFileError) as error:
+                if not folder.path:
+                    raise
+                self.fail(folder.path, reason(error))
+
+    def file_rule(self, name: str, path: str, folder: Folder) -> str | None:
+        """Say why a file is left out; None when it is not.
+
+        Args:
+            name: Its own name in its folder.
+            path: As in the paths of entries.
+            folder: Where it is.
+        """
+        selection = self.selection
+        return (
+            selection.extension_rule(name)
+            or (folder.rules and folder.rules.rule(folder.real + name, is_folder=False))
+            or selection.exclude_rule(path)
+            or selection.include_rule(path)
+        )
+
+    def folder_rule(self, name: str, path: str, folder: Folder) -> str | None:
+        """Say why a folder is left out; None when it is not.
+
+        Args:
+            name: Its own name.
+            path: As in the paths of entries, with a trailing ``/``.
+            folder: Where it is.
+        """
+        selection = self.selection
+        return (
+            selection.name_rule(name)
+            or (folder.rules and folder.rules.rule(folder.real + name, is_folder=True))
+            or selection.exclude_rule(path)
+            or selection.include_rule(path)
+        )
+
+    def take(self, path: str, status: os.stat_result, *, locator: str, real: str) -> None:
+        """List a file that no rule leaves out, unless it is too large or listed already."""
+        if status.st_size > self.selection.max_file_bytes:
+            self.exclude(path, too_large(status.st_size, self.selection.max_file_bytes))
+            return
+        if self.listed is not None:
+            if real in self.listed:
+                self.exclude(path, f"same file as {self.listed[real]}")
+                return
+            self.listed[real] = path
+        self._entries.append(SourceEntry(path, locator, status.st_mtime_ns, status.st_size))
+
+    def start_following(self) -> None:
+        """Have :attr:`listed` know what was listed so far: everything under its own name."""
+        self.listed = {entry.locator: entry.path for entry in self._entries}
+
+    def with_ignore_files(self, folder: Folder, names: Collection[str]) -> Folder:
+        """Return a folder with the rules of its own ignore files, given the names of what it holds.
+
+        Raises:
+            UnreadableFileError: If one of them cannot be used: what it would leave out is not known.
+        """
+        if not any(name in names for name in IGNORE_FILES):
+            return folder
+        from mdvec.sources.ignore import IgnoreRules
+
+        rules = (folder.rules or IgnoreRules()).within(
+            own=self._ignore_file(folder, _OWN_IGNORE) if _OWN_IGNORE in names else None,
+            git=self._ignore_file(folder, _GIT_IGNORE) if _GIT_IGNORE in names else None,
+        )
+        return replace(folder, rules=rules)
+
+    def _ignore_file(self, folder: Folder, name: str) -> IgnoreFile | None:
+        """Read an ignore file; one that is no regular file has no rules, as in git."""
+        from mdvec.sources.ignore import parse_ignore_file
+
+        path = f"{self.root}/{folder.real}{name}"
+        try:
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                return None
+            raw = read_regular(path, _MAX_IGNORE_BYTES)
+        except FileNotFoundError:
+            return None
+        except (OSError, UnreadableFileError) as error:
+            msg = f"its {name} cannot be used: {reason(error)}"
+            raise UnreadableFileError(msg) from error
+        return parse_ignore_file(raw, name=folder.path + name, folder=folder.real)
+
+    def _look_into(self, folder: Folder) -> list[Folder]:
+        """Take the files and links of a folder.
+
+        Returns:
+            The folders in it that no rule leaves out.
+        """
+        with os.scandir(f"{self.root}/{folder.locator}") as found:
+            items = list(found)
+        names = [item.name for item in items]
+        folder = self.with_ignore_files(folder, names)
+        self.entered[folder.real] = folder
+        respelled = path_names(names)
+        inner: list[Folder] = []
+        for item, name in zip(items, names, strict=True):
+            path = folder.path + (respelled.get(name, name) if respelled else name)
+            try:
+                if item.is_symlink():
+                    self.links.append(Link(path, name, folder))
+                elif item.is_dir(follow_symlinks=False):
+                    inner += self._enter(name, f"{path}/", folder)
+                else:
+                    self._look_at(item, path, folder)
+            except FileNotFoundError:  # it went away just now
+                continue
+            except OSError as error:
+                self.fail(path, reason(error))
+        return inner
+
+    def _enter(self, name: str, path: str, folder: Folder) -> list[Folder]:
+        rule = self.folder_rule(name, path, folder)
+        real = f"{folder.real}{name}/"
+        if rule is None and real in self.entered:
+            rule = f"same folder as {self.entered[real].path}"
+        if rule is not None:
+            self.exclude(path, rule)
+            return []
+        return [Folder(path, f"{folder.locator}{name}/", real, folder.rules)]
+
+    def _look_at(self, item: os.DirEntry[str], path: str, folder: Folder) -> None:
+        if not item.is_file(follow_symlinks=False):
+            self.exclude(path, irregular(item.stat(follow_symlinks=False).st_mode))
+            return
+        name = item.name
+        rule = self.file_rule(name, path, folder)
+        if rule is not None:
+            self.exclude(path, rule)
+            return
+        status = item.stat(follow_symlinks=False)
+        self.take(path, status, locator=folder.locator + name, real=folder.real + name)

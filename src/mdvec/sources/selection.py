@@ -1,0 +1,123 @@
+"""Which files of a folder its owner wants: extensions, folder names, globs and the size limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mdvec.text.globs import compile_glob, is_bare, literal_prefix
+
+DEFAULT_EXTENSIONS: tuple[str, ...] = (".md", ".markdown", ".mdx", ".txt")
+"""What is indexed unless told otherwise."""
+
+# Names that belong to a program and hold nothing its user wrote. Words that people use for their own
+# folders (build, dist, data, env, vendor) are not here: that is what ignore files are for. Other hidden
+# folders are searched, since .github, .claude and the like hold documents.
+DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
+    *(".git", ".hg", ".svn", ".bzr", ".jj"),
+    *("node_modules", "bower_components", ".yarn", ".pnpm-store", ".next", ".nuxt", ".svelte-kit"),
+    *(".astro", ".docusaurus", ".vitepress", ".vuepress", ".parcel-cache", ".turbo"),
+    *("__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs", ".ipynb_checkpoints"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"),
+    *(".idea", ".vscode", ".vs", ".history", ".gradle", ".terraform", ".bundle", ".cache"),
+    *(".obsidian", ".trash", ".smart-env", ".logseq", ".recycle"),
+    *(".Trash", ".Trashes", ".Spotlight-V100", ".fseventsd", "$RECYCLE.BIN", ".stversions"),
+    *(".mdvec", ".rag-index", ".search-docs"),
+)
+"""Folders that are not entered, wherever they are, unless told otherwise."""
+
+DEFAULT_MAX_FILE_BYTES = 10_000_000
+"""The largest file that is indexed unless told otherwise."""
+
+_NOT_INCLUDED = "not matched by --include"
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A glob of the user's.
+
+    Attributes:
+        pattern: As given.
+        matches: See :func:`mdvec.text.globs.compile_glob`.
+        prefix: The folder that every match lies in.
+        is_bare: It is matched against names.
+    """
+
+    pattern: str
+    matches: Callable[[str], bool]
+    prefix: str
+    is_bare: bool
+
+    @classmethod
+    def parse(cls, pattern: str) -> Glob:
+        """Compile a pattern."""
+        return cls(pattern, compile_glob(pattern), literal_prefix(pattern), is_bare(pattern))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a user wants of a folder.
+
+    Attributes:
+        extensions: In lower case, with the dot.
+        excluded_dirs: Names of folders that are not entered.
+        include: When there are any, a file has to match one of them.
+        exclude: A file that matches one of them is left out; so is all of a folder whose name matches
+            a pattern without ``/``.
+        max_file_bytes: The largest file.
+    """
+
+    extensions: tuple[str, ...]
+    excluded_dirs: frozenset[str]
+    include: tuple[Glob, ...]
+    exclude: tuple[Glob, ...]
+    max_file_bytes: int
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        extensions: Sequence[str],
+        exclude_dirs: Sequence[str],
+        include: Sequence[str],
+        exclude: Sequence[str],
+        max_file_bytes: int,
+    ) -> Selection:
+        """Make a selection of what the user wrote; a missing dot or capitals in extensions are fine."""
+        return cls(
+            extensions=tuple(f".{extension.lower().removeprefix('.')}" for extension in extensions),
+            excluded_dirs=frozenset(name.removesuffix("/") for name in exclude_dirs),
+            include=tuple(map(Glob.parse, include)),
+            exclude=tuple(map(Glob.parse, exclude)),
+            max_file_bytes=max_file_bytes,
+        )
+
+    def name_rule(self, name: str) -> str | None:
+        """Say why a folder of this name is not entered; None when it is."""
+        return f"excluded folder name: {name}" if name in self.excluded_dirs else None
+
+    def extension_rule(self, name: str) -> str | None:
+        """Say why a file of this name is not indexed; None when it is."""
+        if name.lower().endswith(self.extensions):
+            return None
+        stem, dot, extension = name.rpartition(".")
+        return f"extension .{extension} is not indexed" if stem and dot else "no extension"
+
+    def exclude_rule(self, path: str) -> str | None:
+        """Say which ``--exclude`` leaves something out; a folder's path ends in ``/``."""
+        for glob in self.exclude:
+            if glob.matches(path) or (glob.is_bare and path.endswith("/") and glob.matches(path[:-1])):
+                return f"--exclude: {glob.pattern}"
+        return None
+
+    def include_rule(self, path: str) -> str | None:
+        """Say that a file is not included, or that nothing in a folder can be; its path ends in ``/``."""
+        if not self.include:
+            return None
+        if path.endswith("/"):
+            wanted = any(
+                glob.prefix.startswith(path) or path.startswith(glob.prefix) for glob in self.include
+            )
+        else:
+            wanted = any(glob.matches(path) for glob in self.include)
+        return None if wanted else _NOT_INCLUDED

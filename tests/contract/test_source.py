@@ -1,0 +1,102 @@
+"""What every source has to do, whatever is behind it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from mdvec.errors import SourceMissingError, UnreadableFileError
+from mdvec.model.change import SourceEntry
+from mdvec.sources.folder import FolderSource
+from mdvec.sources.interface import Source
+
+_FILES = {
+    "b.md": b"# b\n",
+    "a.md": b"",
+    "docs/日本語.md": "本文\r\n".encode("cp932"),
+    "docs/deep/c.txt": bytes(range(256)),
+    "docs/picture.png": b"\x89PNG",
+    "node_modules/x/readme.md": b"# x\n",
+}
+
+Make = Callable[[Mapping[str, bytes]], Source]
+
+
+def _make_folder(root: Path, files: Mapping[str, bytes]) -> Source:
+    for path, raw in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(raw)
+    return FolderSource(location=str(root))
+
+
+@pytest.fixture(params=[_make_folder], ids=["folder"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    """Makes a source that holds the given files."""
+    adapter: Callable[[Path, Mapping[str, bytes]], Source] = request.param
+    return lambda files: adapter(tmp_path, files)
+
+
+def test_a_listing_is_sorted_and_unique(make: Make) -> None:
+    """Entries and exclusions come in the order of paths, no path twice, all in NFC with slashes."""
+    listing = make(_FILES).list()
+    paths = [entry.path for entry in listing.entries]
+    assert paths == ["a.md", "b.md", "docs/deep/c.txt", "docs/日本語.md"]
+    assert [item.path for item in listing.exclusions] == ["docs/picture.png", "node_modules/"]
+    assert all(unicodedata.is_normalized("NFC", path) for path in paths)
+
+
+def test_every_file_is_in_exactly_one_place(make: Make) -> None:
+    """A file is an entry, or excluded, or below an excluded folder; never two of these."""
+    listing = make(_FILES).list()
+    left_out = [item.path for item in listing.exclusions] + [item.path for item in listing.unreadable]
+    for path in _FILES:
+        places = [entry.path for entry in listing.entries if entry.path == path]
+        places += [
+            item for item in left_out if item == path or (item.endswith("/") and path.startswith(item))
+        ]
+        assert len(places) == 1, path
+
+
+def test_listing_twice_gives_the_same(make: Make) -> None:
+    """Nothing changes by looking."""
+    source = make(_FILES)
+    assert source.list() == source.list()
+
+
+def test_read_returns_the_bytes_as_they_are(make: Make) -> None:
+    """Reading neither decodes nor changes line ends, and the size is that of the bytes."""
+    source = make(_FILES)
+    for entry in source.list().entries:
+        raw = source.read(entry)
+        assert raw == _FILES[entry.path]
+        assert entry.size == len(raw)
+
+
+def test_stat_tells_what_the_listing_told(make: Make) -> None:
+    """Asking for one file gives the same time and size."""
+    source = make(_FILES)
+    for entry in source.list().entries:
+        assert source.stat(entry.locator) == (entry.mtime_ns, entry.size)
+
+
+def test_what_is_gone_is_said_to_be_gone(make: Make) -> None:
+    """A file that is not there has no time, and reading it is the error that a reader expects."""
+    source = make(_FILES)
+    assert source.stat("gone.md") is None
+    with pytest.raises(UnreadableFileError):
+        source.read(SourceEntry("gone.md", "gone.md", 0, 0))
+
+
+def test_an_empty_source_is_no_error(make: Make) -> None:
+    """Whether nothing can be believed is for others to decide."""
+    assert make({}).list().entries == ()
+
+
+def test_a_missing_root_is_named(tmp_path: Path) -> None:
+    """A root that is not there is the one error of a listing, and says which root."""
+    with pytest.raises(SourceMissingError, match="nowhere"):
+        FolderSource(location=str(tmp_path / "nowhere")).list()
