@@ -1,0 +1,50 @@
+"""The line above a chunk's text that says where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mdvec.model.document import Document, TitleSource
+
+# The embedder reads a few hundred tokens: the context must not push the text out.
+MAX_CONTEXT_CHARS = 200
+# One long heading must not push the others out.
+_MAX_NAME_CHARS = 80
+_SEPARATOR = " › "
+
+
+def context_line(document: Document, heading_path: Sequence[str]) -> str:
+    """Return ``title › h1 › h2 #tag #tag``.
+
+    A title that is only the file's name is left out, so that a renamed file embeds nothing anew. A
+    first heading that repeats the title is said once. When the line gets too long, headings in the
+    middle go first, then tags.
+
+    Args:
+        document: The document; its title and tags are used.
+        heading_path: Headings from the outermost one.
+
+    Returns:
+        At most :data:`MAX_CONTEXT_CHARS` characters, without line breaks; empty when there is nothing to say.
+    """
+    names = [_short(heading) for heading in heading_path]
+    if document.title_source is not TitleSource.FILE_NAME:
+        title = _short(document.title)
+        if not names or names[0].casefold() != title.casefold():
+            names.insert(0, title)
+    while len(_SEPARATOR.join(names)) > MAX_CONTEXT_CHARS:
+        # Of two names each fits, so there are three or more here.
+        del names[1]
+    line = _SEPARATOR.join(names)
+    for tag in document.tags:
+        longer = f"{line} #{tag}" if line else f"#{tag}"
+        if len(longer) > MAX_CONTEXT_CHARS:
+            break
+        line = longer
+    return line
+
+
+def _short(name: str) -> str:
+    # Cut by length first: a title may be megabytes long.
+    text = " ".join(name[: _MAX_NAME_CHARS * 4].split())
+    return text if len(text) <= _MAX_NAME_CHARS else f"{text[: _MAX_NAME_CHARS - 1]}…"

@@ -1,0 +1,270 @@
+"""Where to cut a text that is too long for one chunk."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mdvec.chunking.graphemes import is_inside_cluster
+from mdvec.model.document import Block, BlockKind
+from mdvec.text.sentences import sentence_ends
+
+# A part is at least this much of the even share: parts get balanced, yet good places are in reach.
+_LEAST_SHARE = 0.5
+# How far a cut moves back to spare a character of many code points; longer ones are torn apart.
+_MAX_CLUSTER = 64
+
+_SOLID = re.compile(r"\S")
+_SPACE = re.compile(r"\s+")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
+_LINE_END = re.compile(r"\n")
+
+
+class TokenRuler:
+    """Measures spans of a text in tokens, which are found once for all of it.
+
+    Args:
+        ends: One past the last character of each token, ascending.
+    """
+
+    def __init__(self, ends: Sequence[int]) -> None:
+        self._ends = ends
+
+    def count(self, start: int, end: int) -> int:
+        """Return the number of tokens that end in ``(start, end]``."""
+        return bisect.bisect_right(self._ends, end) - bisect.bisect_right(self._ends, start)
+
+    def reach(self, start: int, tokens: int, *, limit: int) -> int:
+        """Return the furthest position up to which a span holds at most that many tokens."""
+        index = bisect.bisect_right(self._ends, start) + tokens
+        return min(limit, self._ends[index] - 1) if index < len(self._ends) else limit
+
+    def back(self, end: int, tokens: int, *, limit: int) -> int:
+        """Return where a span of that many tokens starts that ends here, at the earliest ``limit``."""
+        index = bisect.bisect_right(self._ends, end) - tokens - 1
+        return max(limit, self._ends[index]) if index >= 0 else limit
+
+    def last_token_end(self, start: int, end: int) -> int:
+        """Return the end of the last token that ends in ``(start, end]``, else ``end``."""
+        index = bisect.bisect_right(self._ends, end) - 1
+        return self._ends[index] if index >= 0 and self._ends[index] > start else end
+
+
+def trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Leave white space out of a span.
+
+    Returns:
+        Start and end without blank lines at the start and white space at the end. The indentation of
+        a first line is kept, because it may be what makes the line code or a nested item; a span
+        that starts inside a line starts at its first word. Equal when the span is blank.
+    """
+    first = first_kept(text, start, end)
+    return first, first + len(text[first:end].rstrip())
+
+
+def first_kept(text: str, start: int, end: int) -> int:
+    """Return the start that :func:`trim` gives, ``end`` when the span is blank, without reading on."""
+    word = first_solid(text, start, end)
+    if word == end:
+        return end
+    line_start = text.rfind("\n", start, word) + 1
+    if line_start:
+        return line_start
+    return start if start == 0 or text[start - 1] == "\n" else word
+
+
+def first_solid(text: str, start: int, end: int) -> int:
+    """Return the first position that is not white space, ``end`` when there is none."""
+    match = _SOLID.search(text, start, end)
+    return match.start() if match else end
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Where the next cut may fall: ``low`` to ``high``, as near to ``target`` as can be."""
+
+    low: int
+    target: int
+    high: int
+
+
+class Cutter:
+    """Cuts spans of one document.
+
+    Args:
+        text: The body of the document.
+        blocks: Its blocks, in order.
+        ruler: Measures the text.
+        max_tokens: No part holds more.
+        overlap_tokens: About so many tokens of the part before are repeated.
+    """
+
+    def __init__(
+        self, text: str, blocks: Sequence[Block], ruler: TokenRuler, *, max_tokens: int, overlap_tokens: int
+    ) -> None:
+        self._text = text
+        self._blocks = blocks
+        self._block_starts = [block.start for block in blocks]
+        self._ruler = ruler
+        self._max_tokens = max_tokens
+        self._overlap_tokens = overlap_tokens
+        self._ends_in_block: dict[tuple[int, bool], list[int]] = {}
+
+    def parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Cut a span into parts that are small enough.
+
+        The parts get about the same size: the rest is divided evenly anew before each cut, and the cut
+        falls on the best place within reach, which is in this order: between blocks; at a blank
+        line in a block; at the end of a sentence, or of a line where lines are items or rows; at the
+        end of any line; at white space; between characters. Places inside a fence come after all
+        of these, and a fence that fits into one part is spared even if the part before gets short.
+
+        Args:
+            start: First character.
+            end: One past the last.
+
+        Yields:
+            Trimmed spans in order. Starts and ends ascend; without overlap they do not overlap.
+        """
+        begin, end = trim(self._text, start, end)
+        fresh = begin  # what is before has been given already; with overlap begin is further back
+        while self._ruler.count(begin, end) > self._max_tokens:
+            solid = first_solid(self._text, fresh, end)
+            if self._ruler.reach(begin, self._max_tokens, limit=end) <= solid:
+                begin = solid  # neither repetition nor indentation leaves room for a new character
+            cut = self._next_cut(begin, solid, end)
+            yield trim(self._text, begin, cut)
+            fresh = first_kept(self._text, cut, end)
+            if fresh == end:
+                return
+            begin = self._overlapped(begin, fresh)
+        if begin < end:
+            yield begin, end
+
+    # --- one cut -------------------------------------------------------------------------------------
+
+    def _next_cut(self, begin: int, solid: int, end: int) -> int:
+        ruler, total = self._ruler, self._ruler.count(begin, end)
+        share = -(-total // -(-total // self._max_tokens))
+        high = max(solid + 1, ruler.reach(begin, self._max_tokens, limit=end - 1))
+        target = max(solid + 1, ruler.reach(begin, share, limit=high))
+        low = min(target, max(solid + 1, ruler.reach(begin, int(share * _LEAST_SHARE), limit=high)))
+        window = _Window(low, target, high)
+        if (place := self._nearest(self._block_bounds(window), window)) is not None:
+            return place
+        if (place := self._before_whole_fence(solid, window)) is not None:
+            return place
+        for places in (
+            self._blank_lines(window),
+            self._units(window),
+            self._sentences(window),
+            self._lines(window),
+            self._spaces(window),
+            *(self._matches(pattern, window, in_fences=True) for pattern in (_BLANK_LINE, _LINE_END, _SPACE)),
+        ):
+            if (place := self._nearest(places, window)) is not None:
+                return place
+        return self._between_characters(begin, solid, target)
+
+    def _nearest(self, places: Iterator[int], window: _Window) -> int | None:
+        best: int | None = None
+        for place in places:
+            if not window.low <= place <= window.high or is_inside_cluster(self._text, place):
+                continue
+            if best is None or abs(place - window.target) < abs(best - window.target):
+                best = place
+        return best
+
+    def _before_whole_fence(self, solid: int, window: _Window) -> int | None:
+        """Return where a fence starts that only fits whole into the next part."""
+        index = self._block_at(window.high)
+        if index is None or self._blocks[index].kind is not BlockKind.FENCE:
+            return None
+        fence = self._blocks[index]
+        fits = self._ruler.count(fence.start, fence.end) <= self._max_tokens
+        return fence.start if fence.start > solid and fence.end > window.high and fits else None
+
+    def _between_characters(self, begin: int, solid: int, target: int) -> int:
+        place = max(solid + 1, self._ruler.last_token_end(begin, target))
+        for back in range(place, max(solid, place - _MAX_CLUSTER), -1):
+            if not is_inside_cluster(self._text, back):
+                return back
+        return place
+
+    # --- places of each kind -------------------------------------------------------------------------
+
+    def _block_bounds(self, window: _Window) -> Iterator[int]:
+        first = bisect.bisect_left(self._block_starts, window.low)
+        for index in range(first, bisect.bisect_right(self._block_starts, window.high)):
+            # A heading stays with what it introduces.
+            if index == 0 or self._blocks[index - 1].kind is not BlockKind.HEADING:
+                yield self._block_starts[index]
+
+    def _blank_lines(self, window: _Window) -> Iterator[int]:
+        return self._matches(_BLANK_LINE, window, in_fences=False)
+
+    def _units(self, window: _Window) -> Iterator[int]:
+        """Yield ends of sentences in prose, of lines in lists, tables and the like."""
+        return self._inner_ends(window, lines_in=BlockKind.OTHER)
+
+    def _sentences(self, window: _Window) -> Iterator[int]:
+        return self._inner_ends(window, lines_in=None)
+
+    def _inner_ends(self, window: _Window, *, lines_in: BlockKind | None) -> Iterator[int]:
+        first = max(0, bisect.bisect_right(self._block_starts, window.low) - 1)
+        for index in range(first, bisect.bisect_right(self._block_starts, window.high)):
+            block = self._blocks[index]
+            if block.kind is BlockKind.FENCE:
+                continue
+            by_line = block.kind is lines_in
+            ends = self._ends_in_block.get((index, by_line))
+            if ends is None:
+                text = self._text[block.start : block.end]
+                found = [m.end() for m in _LINE_END.finditer(text)] if by_line else sentence_ends(text)
+                ends = self._ends_in_block[index, by_line] = [block.start + end for end in found]
+            yield from ends[bisect.bisect_left(ends, window.low) : bisect.bisect_right(ends, window.high)]
+
+    def _lines(self, window: _Window) -> Iterator[int]:
+        return self._matches(_LINE_END, window, in_fences=False)
+
+    def _spaces(self, window: _Window) -> Iterator[int]:
+        return self._matches(_SPACE, window, in_fences=False)
+
+    def _matches(self, pattern: re.Pattern[str], window: _Window, *, in_fences: bool) -> Iterator[int]:
+        for match in pattern.finditer(self._text, max(0, window.low - 1), window.high):
+            if in_fences or not self._in_fence(match.end()):
+                yield match.end()
+
+    # --- blocks --------------------------------------------------------------------------------------
+
+    def _block_at(self, position: int) -> int | None:
+        """Return the block that has this position inside, not at its start."""
+        index = bisect.bisect_left(self._block_starts, position) - 1
+        return index if index >= 0 and position < self._blocks[index].end else None
+
+    def _in_fence(self, position: int) -> bool:
+        index = self._block_at(position)
+        return index is not None and self._blocks[index].kind is BlockKind.FENCE
+
+    # --- overlap -------------------------------------------------------------------------------------
+
+    def _overlapped(self, begin: int, fresh: int) -> int:
+        """Return where a part starts that repeats some of the one before, best at a sentence."""
+        if not self._overlap_tokens or self._in_fence(fresh):
+            return fresh
+        earliest = self._ruler.back(fresh, self._overlap_tokens, limit=begin + 1)
+        window = _Window(earliest, earliest, fresh)
+        starts = (first_kept(self._text, end, fresh) for end in self._sentences(window))
+        words = (first_kept(self._text, end, fresh) for end in self._spaces(window))
+        anywhere = iter(range(earliest, min(fresh, earliest + _MAX_CLUSTER)))
+        for place in (*self._block_bounds(window), *starts, *words, *anywhere):
+            if earliest <= place < fresh and self._can_start(place):
+                return place
+        return fresh
+
+    def _can_start(self, place: int) -> bool:
+        return not (
+            self._text[place].isspace() or self._in_fence(place) or is_inside_cluster(self._text, place)
+        )

@@ -1,0 +1,222 @@
+"""Frontmatter: the YAML or TOML block that may open a Markdown file."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import yaml
+
+# A longer block is taken for text between two thematic breaks: no value is then lost to search.
+MAX_CHARS = 200_000
+# libyaml's composer calls itself for every level and overflows the C stack at some ten thousand.
+_MAX_DEPTH = 64
+# n aliases expand to at most about e^(n/e) values, so this bounds a "billion laughs" to some 10^5.
+_MAX_ALIASES = 32
+# A bound on what is kept, after aliases are expanded.
+_MAX_VALUES = 50_000
+# JSON readers (and Python's own int()) balk at longer integers.
+_MAX_INTEGER_BITS = 1024
+
+# tomllib takes cubic time for a key such as a.a.a.a; no honest line has so many dots.
+_MAX_DOTS_IN_TOML_LINE = 500
+
+_YAML_OPENING = re.compile(r"---[ \t]*\n")
+_YAML_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
+_TOML_OPENING = re.compile(r"\+\+\+[ \t]*\n")
+_TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE)
+# What a line of metadata looks like even when the whole does not parse.
+_KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """What stood in front of the text.
+
+    Attributes:
+        values: JSON-compatible values by key; empty when there is none or it does not parse.
+        content_start: Where the text after the closing fence's line starts; 0 without frontmatter.
+        warnings: What was odd, for people.
+    """
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    content_start: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+class _RefusedError(Exception):
+    """The values are of a kind or size that is not kept."""
+
+
+def read_frontmatter(text: str) -> Frontmatter:
+    r"""Read the frontmatter of a Markdown file.
+
+    YAML stands between lines of ``---`` (or ends in ``...``), TOML between lines of ``+++``; the first
+    line opens it. Without a closing fence the first line is a thematic break, and so it is when
+    what stands between is no mapping (a quotation between two rules, say). A block that looks like
+    metadata but does not parse is left out of the content all the same, with a warning.
+
+    Args:
+        text: The whole file, line ends as ``\n``.
+
+    Returns:
+        Its values and where the content starts.
+    """
+    if opening := _YAML_OPENING.match(text):
+        closing = _YAML_CLOSING.search(text, opening.end())
+    elif opening := _TOML_OPENING.match(text):
+        closing = _TOML_CLOSING.search(text, opening.end())
+    else:
+        return Frontmatter()
+    if closing is None or closing.start() - opening.end() > MAX_CHARS:
+        return Frontmatter()
+    source = text[opening.end() : closing.start()]
+    content_start = min(closing.end() + 1, len(text))
+    if text[0] == "+":
+        return _read_toml(source, content_start)
+    return _read_yaml(source, content_start)
+
+
+def _read_toml(source: str, content_start: int) -> Frontmatter:
+    try:
+        if any(line.count(".") > _MAX_DOTS_IN_TOML_LINE for line in source.splitlines()):
+            _refuse("a line with too many dots")
+        values = _json_mapping(tomllib.loads(source))
+    except (_RefusedError, ValueError, RecursionError) as error:
+        return Frontmatter({}, content_start, (f"frontmatter is not read: {_first_line(error)}",))
+    return Frontmatter(values, content_start)
+
+
+def _read_yaml(source: str, content_start: int) -> Frontmatter:
+    try:
+        _refuse_bombs(source)
+        loader = _Loader(source)
+        node = loader.get_single_node()
+        if node is None:
+            return Frontmatter({}, content_start)
+        if not isinstance(node, yaml.MappingNode):
+            return Frontmatter()
+        warnings = _duplicate_keys(node)
+        values = _json_mapping(loader.construct_document(node))
+    except (_RefusedError, yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        if source[:1].isspace() or not _KEY.search(source):
+            return Frontmatter()
+        return Frontmatter({}, content_start, (f"frontmatter is not read: {_first_line(error)}",))
+    return Frontmatter(values, content_start, warnings)
+
+
+def _refuse_bombs(source: str) -> None:
+    """Look at the events alone, which libyaml gives without recursion, before values are built."""
+    depth = aliases = 0
+    for event in yaml.parse(source, Loader=_SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                _refuse(f"values nested deeper than {_MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.AliasEvent):
+            aliases += 1
+            if aliases > _MAX_ALIASES:
+                _refuse(f"more than {_MAX_ALIASES} aliases")
+
+
+def _duplicate_keys(node: yaml.MappingNode) -> tuple[str, ...]:
+    seen: set[str] = set()
+    twice: list[str] = []
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+            if key.value in seen and key.value not in twice:
+                twice.append(key.value)
+            seen.add(key.value)
+    return tuple(f"frontmatter has the key {key!r} twice; the last one counts" for key in twice)
+
+
+def _json_mapping(value: Mapping[Any, Any]) -> dict[str, object]:
+    budget = [_MAX_VALUES]
+    return {_json_key(key): _json_value(item, budget, 1) for key, item in value.items()}
+
+
+def _json_key(key: object) -> str:
+    value = _json_scalar(key)
+    return value if isinstance(value, str) else "null" if value is None else str(value).lower()
+
+
+def _json_value(value: object, budget: list[int], depth: int) -> object:
+    budget[0] -= 1
+    if budget[0] < 0 or depth > _MAX_DEPTH:
+        _refuse("too many values, or values that contain themselves")
+    if isinstance(value, Mapping):
+        return {_json_key(key): _json_value(item, budget, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_json_value(item, budget, depth + 1) for item in value]
+    return _json_scalar(value)
+
+
+def _json_scalar(value: object) -> str | int | float | bool | None:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, int) and value.bit_length() > _MAX_INTEGER_BITS:
+        return hex(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return str(value)
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise _RefusedError(reason)
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem:
+        # Line 0 of the block is line 2 of the file.
+        where = f" (line {error.problem_mark.line + 2})" if error.problem_mark else ""
+        return f"{error.problem}{where}"
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc] # which of the two it is depends on the platform
+    """The safe loader with the scalars of YAML 1.2 (``no`` and ``12:30`` are text) and dates."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's own way to declare them
+    yaml_constructors = dict(_SafeLoader.yaml_constructors)  # noqa: RUF012 - likewise
+
+
+def _timestamp(loader: Any, node: yaml.ScalarNode) -> object:
+    try:
+        return _SafeLoader.construct_yaml_timestamp(loader, node)
+    except (ValueError, OverflowError):
+        return node.value  # such as 2024-13-45: not a date, but somebody's text
+
+
+for _tag, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(?:0|[1-9][0-9]{0,307})|0x[0-9a-fA-F]{1,256}", list("-+0123456789")),
+    (
+        "float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+    (
+        "timestamp",
+        r"\d{4}-\d\d?-\d\d?(?:(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)?",
+        list("0123456789"),
+    ),
+    ("merge", "<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})\Z"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _timestamp)

@@ -1,0 +1,49 @@
+"""What a link's target says: note, address, fragment."""
+
+from __future__ import annotations
+
+import re
+
+from mdvec.model.document import Link, LinkKind
+
+WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
+"""A wikilink or an embed. File names of Obsidian hold no brackets, so neither does a target."""
+
+
+def wikilink(match: re.Match[str], *, line: int) -> Link:
+    """Read a wikilink.
+
+    Args:
+        match: Of :data:`WIKILINK`.
+        line: 1-based line of the document.
+
+    Returns:
+        ``[[target#fragment|text]]`` in its parts.
+    """
+    address, _, text = match[2].partition("|")
+    # Inside a table the bar is written \| and the backslash stays before it.
+    target, fragment = split_fragment(address.rstrip("\\"))
+    kind = LinkKind.EMBED if match[1] else LinkKind.WIKI
+    return Link(kind, target, fragment, text.strip(), line)
+
+
+def markdown_link(address: str, text: str, *, line: int) -> Link:
+    """Read a Markdown link.
+
+    Args:
+        address: Its destination as written, percent signs included.
+        text: What the reader sees.
+        line: 1-based line of the document.
+    """
+    target, fragment = split_fragment(address)
+    return Link(LinkKind.MARKDOWN, target, fragment, " ".join(text.split()), line)
+
+
+def split_fragment(address: str) -> tuple[str, str]:
+    """Split an address at its first ``#``.
+
+    Returns:
+        Target and fragment, either of which may be empty.
+    """
+    target, _, fragment = address.partition("#")
+    return target.strip(), fragment.strip()

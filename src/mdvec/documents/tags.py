@@ -1,0 +1,97 @@
+"""Tags and aliases: what the frontmatter lists and what counts as an inline ``#tag``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+# Everything but white space and punctuation: letters of any script with their marks, digits, emoji,
+# "_", "-" and "/". The ranges are ASCII, Latin-1, general, CJK and full-width punctuation; the
+# joiners (200C, 200D) stay, being part of Indic words and of emoji.
+_TAG = (
+    r"[^\s\x00-\x1f!-,.:-@\[-^`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\u2000-\u200b\u200e-\u206f\u2e00-\u2e7f"
+    r"\u3001-\u3004\u3008-\u3020\u3030\u303d\uff01-\uff0e\uff1a-\uff20\uff3b-\uff3e\uff40\uff5b-\uff65\ufeff]+"
+)
+INLINE_TAG = re.compile(rf"#({_TAG})")
+"""An inline tag; :func:`is_inline_tag` says whether a match is one."""
+
+# What may stand right before an inline tag. Japanese is written without spaces, hence its punctuation.
+_BEFORE = frozenset("、。，．・（「『【")
+# Enough to see "{: " or "{ " before the hash sign.
+_LOOK_BACK_CHARS = 4
+_COMMA = re.compile("[,，、]")
+
+
+def is_inline_tag(match: re.Match[str]) -> bool:
+    """Tell whether a match of :data:`INLINE_TAG` is a tag.
+
+    A tag follows white space or Japanese punctuation, and is more than a number (``#123`` is an issue).
+    The ``#id`` of an attribute list (``{: #id}``) is none.
+    """
+    before = match.string[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()]
+    if before and not before[-1].isspace() and before[-1] not in _BEFORE:
+        return False
+    if before.rstrip(" :").endswith("{"):
+        return False
+    return not match[1].replace("/", "").isdigit() and bool(match[1].strip("-_/"))
+
+
+def frontmatter_tags(frontmatter: Mapping[str, object]) -> list[str]:
+    """Return the tags of the keys ``tags`` and ``tag`` as written, in order.
+
+    A list gives its items; one string is split at commas, or without any at white space.
+    """
+    found: list[str] = []
+    for value in _values(frontmatter, ("tags", "tag")):
+        if isinstance(value, str):
+            found.extend(_COMMA.split(value) if _COMMA.search(value) else value.split())
+        else:
+            found.extend(_scalars(value))
+    return found
+
+
+def frontmatter_aliases(frontmatter: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the aliases of the keys ``aliases`` and ``alias``, in order, without duplicates.
+
+    A list gives its items; one string is split at commas.
+    """
+    found: list[str] = []
+    for value in _values(frontmatter, ("aliases", "alias")):
+        found.extend(_COMMA.split(value) if isinstance(value, str) else _scalars(value))
+    return _distinct(" ".join(alias.split()) for alias in found)
+
+
+def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Clean tags and drop blank and repeated ones.
+
+    Args:
+        tags: As written, with or without ``#``.
+
+    Returns:
+        Without ``#``, in order, the first spelling of those that differ by case alone.
+    """
+    return _distinct(" ".join(tag.split()).lstrip("#").strip("/ ") for tag in tags)
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    first: dict[str, str] = {}
+    for name in names:
+        if name:
+            first.setdefault(name.casefold(), name)
+    return tuple(first.values())
+
+
+def _values(frontmatter: Mapping[str, object], keys: tuple[str, ...]) -> Iterator[object]:
+    for key, value in frontmatter.items():
+        if key.strip().casefold() in keys:
+            yield value
+
+
+def _scalars(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _scalars(item)
+    elif isinstance(value, bool):
+        yield str(value).lower()
+    elif isinstance(value, (str, int, float)):
+        yield str(value)

@@ -1,0 +1,297 @@
+"""Chunks along the section tree: what is joined, what is cut, and where."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from mdvec.chunking.sections import SectionChunker
+from mdvec.documents.parse import parse_document
+from mdvec.errors import ConfigError
+from mdvec.model.chunk import Chunk
+from mdvec.text.tokens import estimate_token_ends
+
+
+def _words(text: str) -> list[int]:
+    """One token a word: sizes in these tests can be counted by eye."""
+    return [match.end() for match in re.finditer(r"\S+", text)]
+
+
+def _characters(text: str) -> list[int]:
+    return [match.end() for match in re.finditer(r"\S", text)]
+
+
+def _chunks(
+    text: str, *, max_tokens: int = 20, min_tokens: int = 0, overlap: int = 0, path: str = "x.md"
+) -> list[Chunk]:
+    chunker = SectionChunker(
+        token_ends=_words, max_tokens=max_tokens, min_tokens=min_tokens, overlap_tokens=overlap
+    )
+    return chunker.chunk(parse_document(path, text))
+
+
+def _texts(text: str, *, max_tokens: int = 20, min_tokens: int = 0, path: str = "x.md") -> list[str]:
+    return [chunk.text for chunk in _chunks(text, max_tokens=max_tokens, min_tokens=min_tokens, path=path)]
+
+
+def _by_character(text: str, max_tokens: int) -> list[str]:
+    chunker = SectionChunker(token_ends=_characters, max_tokens=max_tokens, min_tokens=0)
+    return [chunk.text for chunk in chunker.chunk(parse_document("x.md", text))]
+
+
+# --- one section, one chunk ----------------------------------------------------------------------------
+
+
+def test_one_chunk_per_section_with_its_place_in_the_tree() -> None:
+    """Each section is a chunk that knows parent, depth, path, positions and lines."""
+    text = "---\nt: 1\n---\nIn.\n\n# A\n\nText a.\n\n## B\n\nText b.\n\n##### C\n\nText c.\n\n# D\n\nText d."
+    chunks = _chunks(text)
+    assert [(c.depth, c.heading, c.heading_path, c.parent) for c in chunks] == [
+        (0, "", (), None),
+        (1, "A", ("A",), 0),
+        (2, "B", ("A", "B"), 1),
+        (3, "C", ("A", "B", "C"), 2),
+        (1, "D", ("D",), 0),
+    ]
+    assert [c.text for c in chunks][:2] == ["In.", "# A\n\nText a."]
+    assert [(c.start_line, c.end_line) for c in chunks] == [(4, 4), (6, 8), (10, 12), (14, 16), (18, 20)]
+    assert all(text[c.start : c.end] == c.text for c in chunks)
+    assert [c.token_count for c in chunks] == [1, 4, 4, 4, 4]
+    assert [c.ordinal for c in chunks] == [0, 1, 2, 3, 4]
+    assert chunks[2].context == "A › B"
+
+
+@pytest.mark.parametrize("text", ["", "\n \n\u3000\n", "---\na: 1\n---\n", "---\na: 1\n---\n  \n"])
+def test_a_document_without_text_has_no_chunk(text: str) -> None:
+    """There is nothing to find in frontmatter and white space."""
+    assert _chunks(text) == []
+
+
+def test_a_heading_alone_goes_with_the_first_section_below_it() -> None:
+    """Such a chunk is named after the section that has text; its siblings' parent is that chunk."""
+    chunks = _chunks("# A\n\n## B\n\nText b.\n\n## C\n\nText c.\n")
+    assert [c.text for c in chunks] == ["# A\n\n## B\n\nText b.", "## C\n\nText c."]
+    assert [(c.heading_path, c.depth, c.parent) for c in chunks] == [
+        (("A", "B"), 2, None),
+        (("A", "C"), 2, 0),
+    ]
+
+
+def test_a_document_of_headings_alone_is_kept() -> None:
+    """Headings without any text are still found."""
+    assert _texts("# A\n\n## B\n\n# C\n") == ["# A\n\n## B", "# C"]
+
+
+# --- small sections ------------------------------------------------------------------------------------
+
+
+def test_small_siblings_share_a_chunk_until_it_is_no_longer_small() -> None:
+    """They are collected in order, and a small rest joins the chunk before it."""
+    text = "# T\n\n" + "word " * 10 + "\n\n" + "".join(f"## S{n}\n\none two\n\n" for n in range(5))
+    chunks = _chunks(text, min_tokens=8)
+    assert [re.findall(r"S\d", c.text) for c in chunks] == [[], ["S0", "S1"], ["S2", "S3", "S4"]]
+    assert [(c.heading, c.depth, c.parent) for c in chunks[1:]] == [("S0", 2, 0), ("S2", 2, 0)]
+    # The headings are in the text itself: above it stands what they share.
+    assert chunks[1].context == "T"
+
+
+def test_small_sections_of_different_parents_stay_apart() -> None:
+    """Neighbours are joined only when they are children of one parent."""
+    text = "# A\n\nx\n\n## A1\n\nx\n\n# B\n\nx\n\n## B1\n\nx\n"
+    assert _texts(text, min_tokens=8) == ["# A\n\nx", "## A1\n\nx", "# B\n\nx", "## B1\n\nx"]
+
+
+def test_a_large_section_is_not_joined_with_a_small_one() -> None:
+    """Only small ones are joined, so a section of good size keeps its own name."""
+    text = f"# A\n\nx\n\n# B\n\n{'word ' * 12}\n\n# C\n\nx\n"
+    assert [re.findall("# [A-C]", chunk) for chunk in _texts(text, min_tokens=8)] == [
+        ["# A"],
+        ["# B"],
+        ["# C"],
+    ]
+
+
+def test_joined_sections_stay_within_the_limit() -> None:
+    """Joining never makes a chunk that would have to be cut."""
+    text = "".join(f"# S{n}\n\n{'w ' * 7}\n\n" for n in range(4))
+    assert [c.token_count for c in _chunks(text, max_tokens=12, min_tokens=12)] == [9, 9, 9, 9]
+
+
+# --- large sections ------------------------------------------------------------------------------------
+
+
+def test_large_sections_are_cut_between_paragraphs() -> None:
+    """Parts keep the name of their section and get about the same size."""
+    paragraphs = [f"{'word ' * 6}end{n}." for n in range(6)]
+    chunks = _chunks("# H\n\n" + "\n\n".join(paragraphs), max_tokens=40)
+    assert [re.findall(r"end\d", c.text) for c in chunks] == [
+        ["end0", "end1", "end2"],
+        ["end3", "end4", "end5"],
+    ]
+    assert {c.heading_path for c in chunks} == {("H",)}
+    assert {c.parent for c in chunks} == {None}
+    assert [c.context for c in chunks] == ["H", "H"]
+
+
+def test_paragraphs_are_cut_at_sentences() -> None:
+    """A paragraph too long for one chunk ends parts where sentences end, not where lines do."""
+    text = "One two three four\nfive six. Seven eight nine\nten. Eleven twelve."
+    assert _texts(text, max_tokens=8) == [
+        "One two three four\nfive six.",
+        "Seven eight nine\nten. Eleven twelve.",
+    ]
+
+
+def test_japanese_is_cut_at_sentences() -> None:
+    """The Japanese full stop ends a sentence without a space; a quotation stays whole."""
+    text = "今日は晴れでした。「とても良い。」と彼は言った。明日も晴れる。"
+    assert _by_character(text, 20) == [
+        "今日は晴れでした。",
+        "「とても良い。」と彼は言った。",
+        "明日も晴れる。",
+    ]
+
+
+def test_lists_and_tables_are_cut_between_items_and_rows() -> None:
+    """Lines are the units there, though sentences end inside them."""
+    assert _texts("- a b. c d\n- e f. g h\n- i j. k l\n- m n. o p", max_tokens=10) == [
+        "- a b. c d\n- e f. g h",
+        "- i j. k l\n- m n. o p",
+    ]
+    table = "| a. b | c |\n|---|---|\n| d. e | f |\n| g. h | i |"
+    assert all(part.startswith("|") and part.endswith("|") for part in _texts(table, max_tokens=13))
+
+
+def test_a_long_list_item_is_cut_at_sentences() -> None:
+    """An item of several sentences on one line is no worse off than a paragraph."""
+    assert _texts("- One two three. Four five six. Seven eight nine.", max_tokens=7) == [
+        "- One two three. Four five six.",
+        "Seven eight nine.",
+    ]
+
+
+def test_text_without_sentences_is_cut_at_lines_then_at_spaces() -> None:
+    """A poem ends parts at lines, a row of words at spaces."""
+    assert _texts("a b c\nd e f\ng h i\nj k l", max_tokens=7) == ["a b c\nd e f", "g h i\nj k l"]
+    assert _texts("a b c d e f g h", max_tokens=3) == ["a b c", "d e f", "g h"]
+
+
+def test_one_long_word_is_cut_into_even_parts() -> None:
+    """Where there is no place at all the limit decides, and no tiny rest is left."""
+    assert [len(part) for part in _by_character("あ" * 100, 30)] == [25, 25, 25, 25]
+
+
+@pytest.mark.parametrize("cluster", ["👨‍👩‍👧‍👦", "e\u0301\u0302", "👍🏽", "🇯🇵"])
+def test_hard_cuts_spare_characters_of_many_code_points(cluster: str) -> None:
+    """Joined emoji and marked letters come through whole."""
+    parts = _by_character(cluster * 30, 19)
+    assert len(parts) > 3
+    assert all(part == cluster * (len(part) // len(cluster)) for part in parts)
+
+
+def test_a_fence_that_fits_is_never_cut() -> None:
+    """The part before it gets short instead."""
+    fence = "```\n" + "code " * 14 + "\n\n" + "code " * 3 + "\n```"
+    text = f"# H\n\n{'word ' * 7}\n\n{fence}\n\n{'tail ' * 15}"
+    chunks = _texts(text)
+    assert [chunk for chunk in chunks if "code" in chunk] == [fence]
+
+
+def test_a_fence_in_a_list_is_spared_too() -> None:
+    """Fences inside items count like those of the document."""
+    fence = "  ```\n" + "  code code code\n\n" * 5 + "  ```"
+    text = f"- item\n\n{fence}\n- {'word ' * 20}\n"
+    assert [chunk.count("```") for chunk in _texts(text) if "code" in chunk] == [2]
+
+
+def test_a_fence_that_is_too_long_is_cut_at_its_lines() -> None:
+    """Inside a fence blank lines come first, then lines; indentation is kept."""
+    text = "```\n" + "".join(f"    x{n} = {n} +\n" for n in range(12)) + "```"
+    parts = _texts(text)
+    assert all(part.startswith(("```\n    x", "    x")) for part in parts)
+    assert "".join(part + "\n" for part in parts) == text + "\n"
+
+
+def test_a_fence_is_left_alone_while_prose_can_be_cut() -> None:
+    """A sentence's end before a long fence is better than a line inside it."""
+    fence = "```\n" + "code code\n" * 30 + "```"
+    first = _texts(f"One two three four. Five six seven eight nine.\n\n{fence}", max_tokens=15)[0]
+    assert first == "One two three four. Five six seven eight nine."
+
+
+def test_a_heading_is_not_left_alone_by_a_cut() -> None:
+    """The cut falls in the text, not right below the heading."""
+    assert _texts(f"# H\n\n{'word ' * 30}")[0].startswith("# H\n\nword word")
+
+
+def test_plain_text_is_cut_at_blank_lines_and_sentences() -> None:
+    """A text file without headings is one section: paragraphs first, then sentences."""
+    text = f"{'a ' * 8}a.\n\n{'b ' * 8}b.\n\n{'c ' * 15}c. {'d ' * 15}d."
+    assert [chunk.split()[0] for chunk in _texts(text, path="x.txt")] == ["a", "c", "d"]
+
+
+def test_the_number_of_chunks_has_no_limit() -> None:
+    """A long document is chunked to its end."""
+    text = "".join(f"# S{n}\n\n{'word ' * 10}\n\n" for n in range(3000))
+    assert len(_chunks(text)) == 3000
+
+
+# --- overlap -------------------------------------------------------------------------------------------
+
+
+def test_parts_overlap_from_the_start_of_a_sentence() -> None:
+    """With an overlap a part begins with the last sentences of the one before; order is kept."""
+    text = " ".join(f"S{n} two three four." for n in range(12))
+    chunks = _chunks(text, overlap=5)
+    assert len(chunks) > 2
+    for before, after in itertools.pairwise(chunks):
+        assert before.start < after.start < before.end < after.end
+        assert after.text.startswith("S")
+        assert text[after.start : before.end].count("S") == 1
+    assert all(chunk.token_count <= 20 for chunk in chunks)
+
+
+def test_overlap_works_without_sentences() -> None:
+    """Words, or single characters, are repeated where there is no sentence."""
+    words = _chunks("w " * 60, overlap=5)
+    assert len(words) > 2
+    assert all(before.end > after.start for before, after in itertools.pairwise(words))
+    chunker = SectionChunker(token_ends=_characters, max_tokens=20, overlap_tokens=5)
+    parts = chunker.chunk(parse_document("x.md", "あ" * 60))
+    assert len(parts) > 2
+    assert {before.end - after.start for before, after in itertools.pairwise(parts)} == {5}
+
+
+def test_sections_do_not_overlap_each_other() -> None:
+    """Only the parts of one section repeat text."""
+    chunks = _chunks("# A\n\none two. three\n\n# B\n\nfour five", overlap=5)
+    assert chunks[0].end < chunks[1].start
+
+
+# --- settings ------------------------------------------------------------------------------------------
+
+
+def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
+    """Another limit, overlap or tokenizer is another fingerprint."""
+    chunker = SectionChunker(token_ends=_words, max_tokens=100, min_tokens=10, tokenizer_name="e5")
+    assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:e5"
+
+
+@pytest.mark.parametrize(("max_tokens", "min_tokens", "overlap_tokens"), [(0, 0, 0), (9, -1, 0), (9, 0, -1)])
+def test_impossible_settings_are_refused(max_tokens: int, min_tokens: int, overlap_tokens: int) -> None:
+    """A limit below one token cannot be kept."""
+    with pytest.raises(ConfigError):
+        SectionChunker(
+            token_ends=_words, max_tokens=max_tokens, min_tokens=min_tokens, overlap_tokens=overlap_tokens
+        )
+
+
+def test_huge_inputs_take_time_in_proportion() -> None:
+    """A line of 500 kB and 10,000 headings are cut in moments."""
+    chunker = SectionChunker(token_ends=estimate_token_ends)
+    line = chunker.chunk(parse_document("x.md", "日本語の文です。" * 30_000))
+    assert sum(len(chunk.text) for chunk in line) == 240_000
+    headings = chunker.chunk(parse_document("x.md", "# h\n\ntext\n\n" * 10_000))
+    assert sum(chunk.text.count("# h") for chunk in headings) == 10_000

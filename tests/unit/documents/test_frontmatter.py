@@ -1,0 +1,159 @@
+"""Frontmatter, well-formed, odd and hostile."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from mdvec.documents.frontmatter import MAX_CHARS, read_frontmatter
+
+
+def test_yaml_is_read_and_the_content_starts_after_it() -> None:
+    """A mapping between two lines of dashes is frontmatter."""
+    text = "---\ntitle: A\nn: 1\nlist: [a, b]\n---\nText\n"
+    front = read_frontmatter(text)
+    assert front.values == {"title": "A", "n": 1, "list": ["a", "b"]}
+    assert text[front.content_start :] == "Text\n"
+    assert front.warnings == ()
+
+
+def test_toml_is_read_between_plus_signs() -> None:
+    """TOML frontmatter gives the same kinds of values."""
+    text = '+++\ntitle = "A"\ndate = 2024-01-02\ntags = ["x"]\nat = 10:30:00\n+++\nText'
+    front = read_frontmatter(text)
+    assert front.values == {"title": "A", "date": "2024-01-02", "tags": ["x"], "at": "10:30:00"}
+    assert text[front.content_start :] == "Text"
+
+
+def test_values_fit_json() -> None:
+    """Dates become ISO text, keys become text, and what JSON cannot say becomes text."""
+    front = read_frontmatter(
+        "---\nday: 2024-01-02\nat: 2024-01-02 03:04:05\n2024: year\nnull: x\nnan: .nan\nbig: 0x"
+        + "f" * 300
+        + "\nset: !!set {a, b}\nbytes: !!binary aGVsbG8=\n---\n"
+    )
+    assert front.values["day"] == "2024-01-02"
+    assert front.values["at"] == "2024-01-02T03:04:05"
+    assert front.values["2024"] == "year"
+    assert front.values["null"] == "x"
+    assert front.values["bytes"] == "aGVsbG8="
+    assert json.loads(json.dumps(front.values, allow_nan=False)) == front.values
+
+
+def test_words_of_yaml_1_1_stay_text() -> None:
+    """``no``, ``on``, a time of day and an impossible date are what their author wrote."""
+    front = read_frontmatter("---\na: no\nb: on\nc: 12:30\nd: 2024-13-45\ne: 007\n---\n")
+    assert front.values == {"a": "no", "b": "on", "c": "12:30", "d": "2024-13-45", "e": "007"}
+
+
+def test_an_empty_block_is_frontmatter_without_values() -> None:
+    """Two fences with nothing between them are left out of the content."""
+    front = read_frontmatter("---\n---\nText")
+    assert (dict(front.values), front.content_start) == ({}, 8)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Text\n---\na: b\n---\n",
+        "---\n\n# Title\n\nno closing fence\n",
+        "----------\n\n# Title\n---\n",
+        "---\n\nA quotation, with colon: yes: and brackets [\n\n---\n",
+        "---\njust words\n---\n",
+        "---\n- a list\n---\n",
+        "---\n" + "a: b\n" * (MAX_CHARS // 4) + "---\n",
+        "",
+        "---",
+        "+++",
+    ],
+)
+def test_what_is_no_mapping_at_the_top_stays_content(text: str) -> None:
+    """Unclosed fences, thematic breaks and prose between them lose no text to search."""
+    front = read_frontmatter(text)
+    assert (dict(front.values), front.content_start, front.warnings) == ({}, 0, ())
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "---\nname: x\ndescription: Use this: when\n---\n",
+        "---\ntitle: {{date}} {{title}}\n---\n",
+        "---\nkey: [Name](https://example.org)\n---\n",
+        "---\na: \x07bell\n---\n",
+        "---\na: !!python/object/apply:os.system ['true']\n---\n",
+        "+++\ntitle = \n+++\n",
+    ],
+)
+def test_a_broken_block_is_a_warning_and_no_content(block: str) -> None:
+    """What looks like metadata but does not parse is skipped, and the warning says so."""
+    front = read_frontmatter(block + "Text")
+    assert dict(front.values) == {}
+    assert front.content_start == len(block)
+    assert len(front.warnings) == 1
+    assert front.warnings[0].startswith("frontmatter is not read: ")
+
+
+def test_the_warning_names_the_line_of_the_file() -> None:
+    """A reader can go to the place that does not parse."""
+    assert "(line 3)" in read_frontmatter("---\na: 1\nb: c: d\n---\n").warnings[0]
+
+
+def test_a_key_given_twice_is_reported() -> None:
+    """The last value counts, with a warning."""
+    front = read_frontmatter("---\na: 1\nb: 2\na: 3\na: 4\n---\n")
+    assert front.values == {"a": 4, "b": 2}
+    assert front.warnings == ("frontmatter has the key 'a' twice; the last one counts",)
+
+
+def test_a_few_aliases_and_merges_work() -> None:
+    """Anchors are honoured as far as people use them."""
+    front = read_frontmatter("---\nbase: &b {x: 1}\ncopy: *b\nmore:\n  <<: *b\n  y: 2\n---\n")
+    assert front.values == {"base": {"x": 1}, "copy": {"x": 1}, "more": {"x": 1, "y": 2}}
+
+
+def _laughs(width: int, levels: int) -> str:
+    lines = ["a0: &a0 [" + ", ".join(["x"] * width) + "]"]
+    for level in range(1, levels):
+        lines.append(f"a{level}: &a{level} [" + ", ".join([f"*a{level - 1}"] * width) + "]")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _laughs(9, 9),
+        _laughs(3, 11),
+        _laughs(2, 16),
+        "a: &a [*a]",
+        "a: " + "[" * 200_000,
+        "a:\n  " + "- " * 90_000 + "x",
+        "a: &a {k: v}\nb: &b {<<: [" + ", ".join(["*a"] * 40) + "]}",
+    ],
+)
+def test_bombs_are_refused_quickly(source: str) -> None:
+    """Aliases that expand without end and nesting without end cost neither time nor the process."""
+    started = time.process_time()
+    front = read_frontmatter(f"---\n{source[:150_000]}\n---\nText")
+    assert time.process_time() - started < 5
+    assert dict(front.values) == {}
+    assert front.content_start > 0
+    assert front.warnings
+
+
+@pytest.mark.parametrize("source", ["a = " + "[" * 50_000, "a" + ".a" * 20_000 + " = 1"])
+def test_toml_bombs_are_refused_quickly(source: str) -> None:
+    """Deep arrays and endless dotted keys end in a warning."""
+    started = time.process_time()
+    front = read_frontmatter(f"+++\n{source}\n+++\nText")
+    assert time.process_time() - started < 5
+    assert front.warnings
+
+
+def test_twenty_kilobytes_are_nothing_special() -> None:
+    """Long frontmatter is read whole."""
+    text = "---\nprompt: |\n" + "  A line of a long prompt.\n" * 800 + "last: yes\n---\nText"
+    front = read_frontmatter(text)
+    assert len(str(front.values["prompt"])) > 18_000
+    assert front.values["last"] == "yes"

@@ -1,0 +1,279 @@
+"""Documents: titles, sections, tags, aliases and links."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.documents.parse import parse_document
+from mdvec.model.document import BlockKind, LinkKind, TitleSource
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "title", "source"),
+    [
+        ("a.md", "---\ntitle: '  From\n  above '\n---\n# H\n", "From above", TitleSource.FRONTMATTER),
+        ("a.md", "---\ntitle: 2024\n---\n# H\n", "2024", TitleSource.FRONTMATTER),
+        ("a.md", "---\ntitle: 2024-01-02\n---\n", "2024-01-02", TitleSource.FRONTMATTER),
+        ("a.md", "---\ntitle: '  '\n---\n# H\n", "H", TitleSource.HEADING),
+        ("a.md", "---\ntitle: [a]\n---\n# H\n", "H", TitleSource.HEADING),
+        ("a.md", "---\ntitle: true\n---\n", "a", TitleSource.FILE_NAME),
+        ("a.md", "## Two\n\n# One\n", "One", TitleSource.HEADING),
+        ("a.md", "#\n\n# One\n", "One", TitleSource.HEADING),
+        ("a.md", "---\na: [\n---\n# H\n", "H", TitleSource.HEADING),
+        ("dir/メモ 1.md", "## Two\n", "メモ 1", TitleSource.FILE_NAME),
+        ("dir/..md", "", ".", TitleSource.FILE_NAME),
+        ("two\nlines.md", "", "two lines", TitleSource.FILE_NAME),
+        (" .md", "", " .md", TitleSource.FILE_NAME),
+        ("g++.md", "", "g++", TitleSource.FILE_NAME),
+        ("a.b.txt", "# Not a heading\n", "a.b", TitleSource.FILE_NAME),
+    ],
+)
+def test_the_title_is_the_first_one_there_is(path: str, text: str, title: str, source: TitleSource) -> None:
+    """Frontmatter, else the first heading of level 1, else the name of the file."""
+    document = parse_document(path, text)
+    assert (document.title, document.title_source) == (title, source)
+
+
+def test_headings_make_a_tree_with_positions() -> None:
+    """Parents, paths and spans follow the levels, jumps included; spans leave no gap."""
+    text = "---\na: 1\n---\nIntro\n\n# A\n\n### B\n\ntext\n\n## C\n\nD\n===\n"
+    document = parse_document("x.md", text)
+    sections = document.sections
+    assert [(s.level, s.heading, s.parent) for s in sections] == [
+        (0, "", None),
+        (1, "A", 0),
+        (3, "B", 1),
+        (2, "C", 1),
+        (1, "D", 0),
+    ]
+    assert [s.heading_path for s in sections] == [(), ("A",), ("A", "B"), ("A", "C"), ("D",)]
+    assert [text[s.start : s.end] for s in sections] == [
+        "Intro\n\n",
+        "# A\n\n",
+        "### B\n\ntext\n\n",
+        "## C\n\n",
+        "D\n===\n",
+    ]
+    assert text[sections[1].start : sections[1].subtree_end] == "# A\n\n### B\n\ntext\n\n## C\n\n"
+    assert (sections[0].start, sections[0].subtree_end) == (document.content_start, len(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n# no\n```\n",
+        "~~~~\n# no\n~~~\n# no\n",
+        "```\n# no, the fence is not closed\n",
+        "    # no\n",
+        "<div>\n# no\n</div>\n",
+        "<!--\n# no\n\nNo\n==\n-->\n",
+        "> # no\n",
+        "- # no\n",
+        "#no\n",
+        "\\# no\n",
+        "####### no\n",
+    ],
+)
+def test_what_only_looks_like_a_heading_opens_no_section(text: str) -> None:
+    """Fences, code, HTML blocks, comments, quotations and lists hold no section."""
+    assert len(parse_document("x.md", text).sections) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("# A *b* **c** `d_e` ##", "A b c d_e"),
+        ("# [text](url) ![alt](image.png)", "text alt"),
+        ("# [[Note|shown]] and [[Other#part]]", "shown and Other#part"),
+        ("# Title {#anchor}", "Title"),
+        ("# Title {/*anchor*/}", "Title"),
+        ("# Title {: .c }", "Title"),
+        ("# Title { #anchor }", "Title"),
+        ("# {braces}", "{braces}"),
+        ("# 日本語　見出し", "日本語 見出し"),
+        ('# <a id="x"></a>Title &amp; more', "Title & more"),
+        ("# snake_case_name", "snake_case_name"),
+        ("Two\nlines\n===", "Two lines"),
+        ("  # Indented", "Indented"),
+    ],
+)
+def test_a_heading_is_what_the_reader_sees(line: str, heading: str) -> None:
+    """Markup and anchors are no part of a heading's text."""
+    assert parse_document("x.md", f"{line}\n\ntext\n").sections[1].heading == heading
+
+
+def test_a_heading_has_a_largest_length() -> None:
+    """A paragraph over dashes becomes a long heading; it is kept short, its text stays in the body."""
+    document = parse_document("x.md", "word " * 1000 + "\n---\n")
+    assert len(document.sections[1].heading) == 1000
+    assert len(parse_document("x.md", "# " + "あ" * 272 + "\n").sections[1].heading) == 272
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "tags"),
+    [
+        ("tags: [a, B, a/b, A]", ("a", "B", "a/b")),
+        ("tags: a, 日本語, web dev", ("a", "日本語", "web dev")),
+        ("tags: a b", ("a", "b")),
+        ("tags: one", ("one",)),
+        ("tags:\n- \n- x", ("x",)),
+        ("tags:\n-\n", ()),
+        ("tags:", ()),
+        ("tags: ['#a', [b, 2024], true, {c: d}, '  ', '/']", ("a", "b", "2024", "true")),
+        ("tag: x\nTags: [y]", ("x", "y")),
+        ("tags: ['machine learning']", ("machine learning",)),
+    ],
+)
+def test_frontmatter_lists_tags_in_many_ways(frontmatter: str, tags: tuple[str, ...]) -> None:
+    """Lists, comma strings, scalars and nulls all give clean tags."""
+    assert parse_document("x.md", f"---\n{frontmatter}\n---\n").tags == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("#one and #two/deep, #two-b_c.", ("one", "two/deep", "two-b_c")),
+        ("#タグ と（#括弧）、#読点。#続き", ("タグ", "括弧", "読点", "続き")),
+        ("#हिन्दी #e\u0301te\u0301 #🗂️", ("हिन्दी", "e\u0301te\u0301", "🗂️")),
+        ("#2024 #12/34 #y2024 #2024-01", ("y2024", "2024-01")),
+        ("C# a#b x/#y http://a.b/#c", ()),
+        ("`#no` \\#no <a href=#no>", ()),
+        ("    #no\n", ()),
+        ("```\n#no\n```\n", ()),
+        ("[see #no](x) [[note #no]] ![#no](y)", ()),
+        ("# Heading #yes\n## Two\n", ("yes",)),
+        ("- #item\n\n> #quote\n\n| #cell |\n|-|\n", ("item", "quote", "cell")),
+        ("#A #a", ("A",)),
+        ("## H\n{: #id}\n\n# T { #other }\n", ()),
+        ("## #\n#- #/ ##", ()),
+    ],
+)
+def test_inline_tags_are_found_where_they_are_meant(text: str, tags: tuple[str, ...]) -> None:
+    """Tags of any script count, outside code, links, addresses and heading marks; numbers do not."""
+    assert parse_document("x.md", text).tags == tags
+
+
+def test_tags_of_frontmatter_come_first_and_once() -> None:
+    """The first spelling of a tag is kept."""
+    assert parse_document("x.md", "---\ntags: [Work]\n---\n#work #home").tags == ("Work", "home")
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "aliases"),
+    [
+        ("aliases: [A, 'b  c', A]", ("A", "b c")),
+        ("aliases: One name", ("One name",)),
+        ("aliases: one, two", ("one", "two")),
+        ("alias: 12", ("12",)),
+        ("aliases:\n- \n", ()),
+    ],
+)
+def test_aliases_are_a_list_or_a_string(frontmatter: str, aliases: tuple[str, ...]) -> None:
+    """Aliases keep their inner spaces."""
+    assert parse_document("x.md", f"---\n{frontmatter}\n---\n").aliases == aliases
+
+
+def test_links_of_all_kinds_are_found_with_their_lines() -> None:
+    """Wikilinks, embeds, inline, reference and automatic links have target, fragment, text and line."""
+    text = "\n".join(
+        [
+            "---",
+            "a: 1",
+            "---",
+            "[[Note]] and `code",  # 4
+            "span` [[Note#Head|shown]] ![[img.png]]",
+            "",
+            "- [inline *text*](../a%20b.md#part 'title')",  # 7
+            "  [ref] [full][ref] <https://x.example/#y>",
+            "",
+            "| [[T\\|cell]] |",  # 10
+            "|---|",
+            "| [[#Here]] [[B#^block]] |",
+            "",
+            "[ref]: /abs/path.md#frag",
+            "## [[InHeading]]",  # 15
+        ]
+    )
+    links = parse_document("x.md", text).links
+    assert [(link.kind, link.target, link.fragment, link.text, link.line) for link in links] == [
+        (LinkKind.WIKI, "Note", "", "", 4),
+        (LinkKind.WIKI, "Note", "Head", "shown", 5),
+        (LinkKind.EMBED, "img.png", "", "", 5),
+        (LinkKind.MARKDOWN, "../a%20b.md", "part", "inline text", 7),
+        (LinkKind.MARKDOWN, "/abs/path.md", "frag", "ref", 8),
+        (LinkKind.MARKDOWN, "/abs/path.md", "frag", "full", 8),
+        (LinkKind.MARKDOWN, "https://x.example/", "y", "https://x.example/#y", 8),
+        (LinkKind.WIKI, "T", "", "cell", 10),
+        (LinkKind.WIKI, "", "Here", "", 12),
+        (LinkKind.WIKI, "B", "^block", "", 12),
+        (LinkKind.WIKI, "InHeading", "", "", 15),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["`[[a]]`", "```\n[[a]] [b](c)\n```", "\\[[a]]", "[[]]", "[[a\nb]]", "[a] (b)", "    [b](c)"]
+)
+def test_code_and_escapes_hold_no_links(text: str) -> None:
+    """What is not rendered as a link is none."""
+    assert parse_document("x.md", text).links == ()
+
+
+def test_blocks_tell_fences_from_the_rest() -> None:
+    """Lists are given item by item and their fences by themselves; definitions are covered too."""
+    text = "# H\n\ntext\n\n- a\n- b\n\n  ```\n  x\n  ```\n- c\n\n```\ny\n```\n[ref]: /x\n"
+    blocks = parse_document("x.md", text).blocks
+    assert [(block.kind, text[block.start : block.end]) for block in blocks] == [
+        (BlockKind.HEADING, "# H"),
+        (BlockKind.PARAGRAPH, "text"),
+        (BlockKind.OTHER, "- a"),
+        (BlockKind.OTHER, "- b"),
+        (BlockKind.FENCE, "  ```\n  x\n  ```"),
+        (BlockKind.OTHER, "- c"),
+        (BlockKind.FENCE, "```\ny\n```"),
+        (BlockKind.OTHER, "[ref]: /x"),
+    ]
+
+
+def test_plain_text_is_paragraphs() -> None:
+    """A text file has no headings, tags, links or frontmatter."""
+    text = "---\ntitle: x\n---\n\n  # no #tag [[no]]\n  more\n \n\nlast"
+    document = parse_document("note.txt", text)
+    assert [text[block.start : block.end] for block in document.blocks] == [
+        "---\ntitle: x\n---",
+        "  # no #tag [[no]]\n  more",
+        "last",
+    ]
+    assert (document.tags, document.links, len(document.sections)) == ((), (), 1)
+    assert (document.content_start, dict(document.frontmatter)) == (0, {})
+
+
+@pytest.mark.parametrize("suffix", [".md", ".markdown", ".mdx", ".MD"])
+def test_markdown_goes_by_the_suffix(suffix: str) -> None:
+    """The suffixes of Markdown are known in any case."""
+    assert len(parse_document(f"x{suffix}", "# H\n").sections) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ">" * 3000 + " x",
+        "- " * 3000 + "x",
+        "[" * 5000,
+        "![" * 3000 + "]" * 3000,
+        "*_" * 3000,
+        "<" * 5000,
+        "".join("  " * level + "- x\n" for level in range(200)),
+    ],
+)
+def test_deep_nesting_is_survived(text: str) -> None:
+    """No recursion limit is met, and all of the text stays in blocks."""
+    document = parse_document("x.md", text)
+    assert "".join(text[b.start : b.end] for b in document.blocks).split() == text.split()
+
+
+def test_hidden_marks_and_odd_line_breaks_do_not_shift_lines() -> None:
+    """Only line feeds count as line ends: U+2028, form feed and the like stay inside a line."""
+    text = "a\u2028b\x0cc\x0bd\x85e\n\n# H\u200b\n\n[[x]]\n"
+    document = parse_document("x.md", text)
+    assert document.links[0].line == 5
+    assert document.sections[1].start == text.index("# H")
