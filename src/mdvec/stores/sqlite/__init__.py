@@ -1,0 +1,1 @@
+"""One SQLite file as catalog, lexical index and vector index."""

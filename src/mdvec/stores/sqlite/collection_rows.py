@@ -1,0 +1,92 @@
+"""Collections as rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from mdvec.errors import CollectionExistsError
+from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.model.ids import CollectionId
+from mdvec.stores.sqlite.connection import Connection
+
+
+def collections(connection: Connection) -> list[Collection]:
+    """Return all collections, by name."""
+    rows = connection.execute(
+        """SELECT id, name, description, source, chunking, enabled, last_indexed_ms
+        FROM collections ORDER BY name"""
+    )
+    return [
+        Collection(
+            id=CollectionId(row_id),
+            name=name,
+            description=description,
+            source=_source(source),
+            chunking=ChunkingSpec(**json.loads(chunking)),
+            enabled=bool(enabled),
+            last_indexed_ms=last_indexed_ms,
+        )
+        for row_id, name, description, source, chunking, enabled, last_indexed_ms in rows
+    ]
+
+
+def add_collection(
+    connection: Connection, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
+) -> Collection:
+    """Write a new, enabled collection.
+
+    Raises:
+        CollectionExistsError: If the name is taken.
+    """
+    if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).get is not None:
+        msg = f"there is a collection named {name!r} already"
+        raise CollectionExistsError(msg)
+    connection.execute(
+        "INSERT INTO collections(name, description, source, chunking, enabled) VALUES (?, ?, ?, ?, 1)",
+        (name, description, _as_json(source), _as_json(chunking)),
+    )
+    return Collection(CollectionId(connection.last_insert_rowid()), name, description, source, chunking)
+
+
+def save_collection(connection: Connection, collection: Collection) -> None:
+    """Write every field of an existing collection."""
+    connection.execute(
+        """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
+        last_indexed_ms = ? WHERE id = ?""",
+        (
+            collection.name,
+            collection.description,
+            _as_json(collection.source),
+            _as_json(collection.chunking),
+            collection.enabled,
+            collection.last_indexed_ms,
+            collection.id,
+        ),
+    )
+
+
+def clear_collection(connection: Connection, collection_id: CollectionId) -> None:
+    """Remove what a collection holds, not the collection."""
+    for table in ("documents", "failures", "exclusions"):
+        connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,))  # noqa: S608
+
+
+def delete_collection(connection: Connection, collection_id: CollectionId) -> None:
+    """Remove a collection and all it holds."""
+    connection.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
+
+
+def _as_json(spec: SourceSpec | ChunkingSpec) -> str:
+    # Escaped: the location of a folder may hold bytes that are not UTF-8 (as lone surrogates).
+    return json.dumps(dataclasses.asdict(spec), ensure_ascii=True)
+
+
+def _source(text: str) -> SourceSpec:
+    fields = json.loads(text)
+    return SourceSpec(
+        kind=fields["kind"],
+        location=fields["location"],
+        include=tuple(fields["include"]),
+        exclude=tuple(fields["exclude"]),
+    )

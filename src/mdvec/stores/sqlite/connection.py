@@ -1,0 +1,108 @@
+"""A connection to the file, and SQLite's errors in our own words."""
+
+from __future__ import annotations
+
+import errno
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+import apsw
+
+from mdvec.errors import (
+    DatabaseFullError,
+    NotADatabaseError,
+    ReadOnlyDatabaseError,
+    StoreError,
+    WriterBusyError,
+)
+from mdvec.text.globs import compile_glob
+
+Connection = apsw.Connection
+"""A connection to the file; to be used by one thread at a time."""
+
+BUSY_TIMEOUT_S = 10.0
+"""How long SQLite waits for a lock; transactions are short, so only a stuck process lasts longer."""
+
+_LOG_LIMIT_BYTES = 32 * 1024 * 1024  # a log grown by a large import is cut back to this
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Access(StrEnum):
+    """How a connection uses the file."""
+
+    MAKE = "mode=rwc"
+    WRITE = "mode=rw"
+    READ = "mode=ro"
+    IMMUTABLE = "mode=ro&immutable=1"
+    """For a folder in which a reader cannot even make its shared memory file."""
+
+
+def connect(path: Path, access: Access) -> Connection:
+    """Open a connection.
+
+    Args:
+        path: The database, absolute.
+        access: How to use it.
+    """
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"{path.as_uri()}?{access}", flags=flags)
+    connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
+    connection.execute(
+        f"PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
+        f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}"
+    )
+    connection.create_scalar_function("matches_glob", _matches_glob, 2, deterministic=True)
+    return connection
+
+
+@contextmanager
+def translated(path: Path, connection: Connection | None = None) -> Iterator[None]:
+    """Turn SQLite's errors about the file into ours; errors in our SQL pass unchanged.
+
+    Args:
+        path: The database, named in the messages.
+        connection: Where the error arises, if there is one already.
+    """
+    try:
+        yield
+    except apsw.Error as error:
+        translation = _translation(error, path, connection)
+        if translation is None:
+            raise
+        raise translation from error
+
+
+def _translation(error: apsw.Error, path: Path, connection: Connection | None) -> StoreError | None:
+    match error:
+        case apsw.NotADBError():
+            return NotADatabaseError(f"{path} is not an mdvec database")
+        case apsw.FullError():
+            return DatabaseFullError(f"the disk is full: {path} cannot grow")
+        case apsw.IOError():
+            if connection is not None and connection.system_errno in _NO_SPACE:
+                return DatabaseFullError(f"the disk is full: {path} cannot grow")
+            return StoreError(f"the disk failed while {path} was used: {error}")
+        case apsw.ReadOnlyError():
+            return ReadOnlyDatabaseError(f"{path} cannot be written")
+        case apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreError(f"{path} cannot be opened: {error}")
+        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
+            return WriterBusyError(f"{path} has been locked by another process for too long")
+        case apsw.CorruptError():
+            hint = "Move it away and import again, or restore a backup."
+            return StoreError(f"{path} is damaged: {error}", hint=hint)
+        case _:
+            return None
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled_glob(pattern: str) -> Callable[[str], bool]:
+    return compile_glob(pattern)
+
+
+def _matches_glob(*arguments: object) -> bool:
+    pattern, path = arguments
+    return _compiled_glob(str(pattern))(str(path))

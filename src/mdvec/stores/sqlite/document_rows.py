@@ -1,0 +1,204 @@
+"""Documents as rows, with all that hangs on them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+
+from mdvec.model.change import KnownDocument, SourceEntry
+from mdvec.model.chunk import Chunk
+from mdvec.model.document import Document
+from mdvec.model.ids import ChunkId, CollectionId, DocumentId
+from mdvec.stores.interface import StoredDocument
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.labels import LabelKind, fold, storable
+from mdvec.text.hashing import text_hash
+
+
+def known_documents(connection: Connection, collection_id: CollectionId) -> dict[str, KnownDocument]:
+    """Return what is known of every document, by path."""
+    rows = connection.execute(
+        "SELECT path, mtime_ns, size, sha256, fingerprint FROM documents WHERE collection_id = ?",
+        (collection_id,),
+    )
+    return {row[0]: KnownDocument(*row) for row in rows}
+
+
+def put_document(
+    connection: Connection,
+    collection_id: CollectionId,
+    document: Document,
+    chunks: Sequence[Chunk],
+    *,
+    entry: SourceEntry,
+    content_hash: bytes,
+    fingerprint: str,
+) -> list[ChunkId]:
+    """Write a document and all that hangs on it, replacing the one at its path."""
+    delete_document(connection, collection_id, document.path)
+    connection.execute(
+        """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256, fingerprint,
+        content_start, indexed_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            collection_id,
+            document.path,
+            _locator_bytes(entry.locator),
+            storable(document.title),
+            entry.mtime_ns,
+            entry.size,
+            content_hash,
+            fingerprint,
+            document.content_start,
+            time.time_ns() // 1_000_000,
+        ),
+    )
+    document_id = DocumentId(connection.last_insert_rowid())
+    frontmatter = storable(json.dumps(dict(document.frontmatter), ensure_ascii=False))
+    connection.execute(
+        "INSERT INTO contents VALUES (?, ?, ?)", (document_id, frontmatter, storable(document.body))
+    )
+    _put_labels(connection, document_id, LabelKind.TAG, document.tags)
+    _put_labels(connection, document_id, LabelKind.ALIAS, document.aliases)
+    _put_links(connection, document_id, document)
+    return _put_chunks(connection, collection_id, document_id, chunks)
+
+
+def touch_document(connection: Connection, collection_id: CollectionId, entry: SourceEntry) -> None:
+    """Write down the time, size and spelling of a document whose content is the same."""
+    connection.execute(
+        "UPDATE documents SET mtime_ns = ?, size = ?, locator = ? WHERE collection_id = ? AND path = ?",
+        (entry.mtime_ns, entry.size, _locator_bytes(entry.locator), collection_id, entry.path),
+    )
+
+
+def rename_document(
+    connection: Connection, collection_id: CollectionId, old_path: str, new_path: str
+) -> None:
+    """Give a document another path; one already there is removed first."""
+    if old_path == new_path:
+        return
+    delete_document(connection, collection_id, new_path)
+    # The file is taken to be spelt as the path says until touch_document knows better.
+    connection.execute(
+        "UPDATE documents SET path = ?, locator = ? WHERE collection_id = ? AND path = ?",
+        (new_path, _locator_bytes(new_path), collection_id, old_path),
+    )
+
+
+def delete_document(connection: Connection, collection_id: CollectionId, path: str) -> None:
+    """Remove a document and all that hangs on it."""
+    connection.execute("DELETE FROM documents WHERE collection_id = ? AND path = ?", (collection_id, path))
+
+
+def find_document(connection: Connection, collection_id: CollectionId, path: str) -> StoredDocument | None:
+    """Return the document at a path."""
+    row = connection.execute(
+        """SELECT d.id, k.name, d.locator, d.title, t.body, d.content_start, t.frontmatter, d.sha256,
+        d.mtime_ns, d.size
+        FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+        CROSS JOIN contents t ON t.document_id = d.id
+        WHERE d.collection_id = ? AND d.path = ?""",
+        (collection_id, path),
+    ).fetchone()
+    if row is None:
+        return None
+    document_id, collection, locator, title, body, start, frontmatter, sha256, mtime_ns, size = row
+    return StoredDocument(
+        id=DocumentId(document_id),
+        collection=collection,
+        collection_id=collection_id,
+        path=path,
+        locator=locator_text(locator),
+        title=title,
+        body=body,
+        content_start=start,
+        frontmatter=json.loads(frontmatter),
+        tags=_labels(connection, document_id, LabelKind.TAG),
+        aliases=_labels(connection, document_id, LabelKind.ALIAS),
+        content_hash=sha256,
+        mtime_ns=mtime_ns,
+        size=size,
+    )
+
+
+def locator_text(locator: bytes) -> str:
+    """Return the name of a file as Python spells it, undecodable bytes as lone surrogates."""
+    return locator.decode("utf-8", "surrogatepass")
+
+
+def _locator_bytes(locator: str) -> bytes:
+    return locator.encode("utf-8", "surrogatepass")
+
+
+def _put_labels(
+    connection: Connection, document_id: DocumentId, kind: LabelKind, labels: Sequence[str]
+) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO labels(kind, folded, document_id, position, display) VALUES (?, ?, ?, ?, ?)",
+        [
+            (kind.value, fold(label), document_id, position, label)
+            for position, label in enumerate(map(storable, labels))
+        ],
+    )
+
+
+def _labels(connection: Connection, document_id: DocumentId, kind: LabelKind) -> tuple[str, ...]:
+    rows = connection.execute(
+        """SELECT display FROM labels INDEXED BY labels_document
+        WHERE document_id = ? AND kind = ? ORDER BY position""",
+        (document_id, kind.value),
+    )
+    return tuple(row[0] for row in rows)
+
+
+def _put_links(connection: Connection, document_id: DocumentId, document: Document) -> None:
+    connection.executemany(
+        """INSERT INTO links(document_id, position, kind, target, fragment, text, line)
+        VALUES (?, ?, ?, ?, ?, ?, ?)""",
+        [
+            (
+                document_id,
+                position,
+                link.kind.value,
+                storable(link.target),
+                storable(link.fragment),
+                storable(link.text),
+                link.line,
+            )
+            for position, link in enumerate(document.links)
+        ],
+    )
+
+
+def _put_chunks(
+    connection: Connection, collection_id: CollectionId, document_id: DocumentId, chunks: Sequence[Chunk]
+) -> list[ChunkId]:
+    if not chunks:
+        return []
+    connection.executemany(
+        """INSERT INTO chunks(document_id, collection_id, ordinal, parent, depth, start, stop, start_line,
+        end_line, token_count, text_hash, heading_path, context)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        [
+            (
+                document_id,
+                collection_id,
+                chunk.ordinal,
+                chunk.parent,
+                chunk.depth,
+                chunk.start,
+                chunk.end,
+                chunk.start_line,
+                chunk.end_line,
+                chunk.token_count,
+                text_hash(chunk.embedded_text),
+                storable(json.dumps(chunk.heading_path, ensure_ascii=False)),
+                storable(chunk.context),
+            )
+            for chunk in chunks
+        ],
+    )
+    # Nobody else writes during a transaction, so AUTOINCREMENT has counted up by one for each.
+    last = connection.last_insert_rowid()
+    return [ChunkId(last - len(chunks) + 1 + position) for position in range(len(chunks))]

@@ -1,0 +1,81 @@
+"""BM25 by FTS5, over terms that are made elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from contextlib import closing
+
+from mdvec.model.ids import ChunkId
+from mdvec.model.query import Scope
+from mdvec.stores.interface import FIELD_WEIGHTS, LexicalFields
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.scope import SMALL_SCOPE, chunks_inside, covers_everything, keep_inside
+
+# FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
+_SEARCH = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?) AS score
+    FROM chunks_fts WHERE chunks_fts MATCH ? {condition} ORDER BY score DESC, rowid {limit}"""
+
+# The plus keeps FTS5 from running the whole MATCH once for every id of the list.
+_INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
+
+_FIRST_BATCH_FACTOR = 4
+_BATCH_GROWTH = 4
+
+_Ranking = list[tuple[ChunkId, float]]
+
+
+class SqliteLexicalIndex:
+    """The words of all collections in one FTS5 table, so that idf is the same for every filter."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, ids: Sequence[ChunkId], fields: Sequence[LexicalFields]) -> None:
+        """Add the terms of new chunks."""
+        with self._database.writing() as connection:
+            connection.executemany(
+                "INSERT INTO chunks_fts(rowid, title, heading, body) VALUES (?, ?, ?, ?)",
+                [
+                    (chunk_id, " ".join(each.title), " ".join(each.heading), " ".join(each.body))
+                    for chunk_id, each in zip(ids, fields, strict=True)
+                ],
+            )
+
+    def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
+        """Rank the chunks that hold any of the terms by BM25."""
+        if not terms or limit <= 0 or not scope.collections:
+            return []
+        # A term given twice would count twice.
+        match = " OR ".join('"' + term.replace('"', '""') + '"' for term in dict.fromkeys(terms))
+        with self._database.reading() as connection:
+            if covers_everything(connection, scope):
+                sql = _SEARCH.format(condition="", limit="LIMIT ?")
+                return _rows(connection, sql, (*FIELD_WEIGHTS, match, limit))
+            few = chunks_inside(connection, scope, SMALL_SCOPE)
+            if few is not None:
+                sql = _SEARCH.format(condition=_INSIDE, limit="LIMIT ?")
+                return _rows(connection, sql, (*FIELD_WEIGHTS, match, json.dumps(few), limit))
+            return _search_large_scope(connection, match, limit, scope)
+
+
+def _search_large_scope(connection: Connection, match: str, limit: int, scope: Scope) -> _Ranking:
+    """Walk down the whole ranking until enough of it is inside the scope."""
+    ranking = connection.execute(_SEARCH.format(condition="", limit=""), (*FIELD_WEIGHTS, match))
+    found: _Ranking = []
+    size = _FIRST_BATCH_FACTOR * limit
+    with closing(ranking):
+        while len(found) < limit:
+            batch = list(itertools.islice(ranking, size))
+            if not batch:
+                break
+            inside = keep_inside(connection, scope, [row[0] for row in batch])
+            found += [(ChunkId(row[0]), row[1]) for row in batch if row[0] in inside]
+            size *= _BATCH_GROWTH
+    return found[:limit]
+
+
+def _rows(connection: Connection, sql: str, arguments: tuple[str | float, ...]) -> _Ranking:
+    return [(ChunkId(chunk_id), score) for chunk_id, score in connection.execute(sql, arguments)]

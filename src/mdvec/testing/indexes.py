@@ -1,0 +1,186 @@
+"""Reference indexes in plain Python: slow, obvious, and what the real ones are compared with."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdvec.model.ids import ChunkId, CollectionId, SpaceId, TextHash
+from mdvec.model.query import Filters, Scope, TagMatch
+from mdvec.model.space import EmbeddingSpace
+from mdvec.stores.interface import FIELD_WEIGHTS, DenseMatches, LexicalFields
+from mdvec.text.globs import compile_glob
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_K1 = 1.2
+_B = 0.75
+_SMALLEST_IDF = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFacts:
+    """What a filter may ask of a chunk.
+
+    Attributes:
+        collection_id: Its collection.
+        depth: 0-3.
+        text_hash: Identity of its embedded text.
+        path: Path of its document.
+        mtime_ns: Time of its document's last change.
+        tags: Tags of its document.
+        aliases: Aliases of its document.
+    """
+
+    collection_id: CollectionId
+    depth: int
+    text_hash: TextHash
+    path: str
+    mtime_ns: int = 0
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+def inside(chunk: ChunkFacts, scope: Scope) -> bool:
+    """Return whether a chunk may be found.
+
+    Args:
+        chunk: The chunk.
+        scope: What is allowed.
+    """
+    filters = scope.filters
+    return (
+        chunk.collection_id in scope.collections
+        and _tags_match(chunk, filters)
+        and (filters.alias_prefix is None or _has_alias(chunk, filters.alias_prefix))
+        and (filters.path is None or compile_glob(filters.path)(chunk.path))
+        and (not filters.depths or chunk.depth in filters.depths)
+        and (filters.updated_since_ns is None or chunk.mtime_ns >= filters.updated_since_ns)
+    )
+
+
+def _tags_match(chunk: ChunkFacts, filters: Filters) -> bool:
+    if not filters.tags:
+        return True
+    carried = [tag.casefold() for tag in chunk.tags]
+    met = [
+        any(tag == wanted or tag.startswith(f"{wanted}/") for tag in carried)
+        for wanted in (tag.casefold() for tag in filters.tags)
+    ]
+    return any(met) if filters.tag_match is TagMatch.ANY else all(met)
+
+
+def _has_alias(chunk: ChunkFacts, prefix: str) -> bool:
+    return any(alias.casefold().startswith(prefix.casefold()) for alias in chunk.aliases)
+
+
+class MemoryLexicalIndex:
+    """BM25 computed from its definition, for every chunk and every query anew.
+
+    Args:
+        chunks: The chunks that exist, by id; others are forgotten. Kept, so changes show.
+    """
+
+    def __init__(self, chunks: Mapping[ChunkId, ChunkFacts]) -> None:
+        self._chunks = chunks
+        self._fields: dict[ChunkId, LexicalFields] = {}
+
+    def put(self, ids: Sequence[ChunkId], fields: Sequence[LexicalFields]) -> None:
+        """Add the terms of new chunks."""
+        self._fields.update(zip(ids, fields, strict=True))
+
+    def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
+        """Rank the chunks that hold any of the terms by BM25, ties in order of id."""
+        rows = {
+            chunk_id: [Counter(field) for field in (each.title, each.heading, each.body)]
+            for chunk_id, each in self._fields.items()
+            if chunk_id in self._chunks
+        }
+        lengths = {chunk_id: sum(field.total() for field in row) for chunk_id, row in rows.items()}
+        mean_length = sum(lengths.values()) / max(len(lengths), 1)
+        scores: defaultdict[ChunkId, float] = defaultdict(float)
+        for term in set(terms):
+            holders = [chunk_id for chunk_id, row in rows.items() if any(term in field for field in row)]
+            idf = math.log((len(rows) - len(holders) + 0.5) / (len(holders) + 0.5))
+            for chunk_id in holders:
+                frequency = sum(
+                    weight * field[term] for weight, field in zip(FIELD_WEIGHTS, rows[chunk_id], strict=True)
+                )
+                norm = _K1 * (1 - _B + _B * lengths[chunk_id] / mean_length)
+                scores[chunk_id] += max(idf, _SMALLEST_IDF) * frequency * (_K1 + 1) / (frequency + norm)
+        found = [(key, score) for key, score in scores.items() if inside(self._chunks[key], scope)]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+
+class MemoryVectorIndex:
+    """Brute force over float32 vectors.
+
+    Args:
+        chunks: The chunks that exist, by id. Kept, so changes show.
+    """
+
+    def __init__(self, chunks: Mapping[ChunkId, ChunkFacts]) -> None:
+        self._chunks = chunks
+        self._spaces: dict[str, SpaceId] = {}
+        self._vectors: dict[SpaceId, dict[TextHash, NDArray[np.float32]]] = {}
+
+    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space that is known already."""
+        return self._spaces.get(space.key)
+
+    def open_space(self, space: EmbeddingSpace) -> SpaceId:
+        """Return the id of a space, making it when it is new."""
+        space_id = self._spaces.setdefault(space.key, SpaceId(len(self._spaces) + 1))
+        self._vectors.setdefault(space_id, {})
+        return space_id
+
+    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Return those of the hashes that have a vector."""
+        return self._vectors[space_id].keys() & set(hashes)
+
+    def add(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
+        """Add unit vectors; a hash that is there already is left as it is."""
+        for each, vector in zip(hashes, vectors, strict=True):
+            self._vectors[space_id].setdefault(each, np.array(vector, np.float32))
+
+    def search(self, space_id: SpaceId, query: NDArray[np.float32], limit: int, scope: Scope) -> DenseMatches:
+        """Return the exact nearest chunks inside the scope, ties in order of id."""
+        allowed = [key for key, chunk in self._chunks.items() if inside(chunk, scope)]
+        found = self.similarities(space_id, query, allowed)
+        best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+        everything = [float(vector @ query) for vector in self._vectors[space_id].values()]
+        return DenseMatches(
+            tuple(key for key, _ in best),
+            tuple(cosine for _, cosine in best),
+            float(np.mean(everything)) if everything else 0.0,
+            float(np.std(everything)) if everything else 0.0,
+        )
+
+    def similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], ids: Iterable[ChunkId]
+    ) -> dict[ChunkId, float]:
+        """Return the cosine similarity of those of the chunks that have a vector."""
+        vectors = self._vectors[space_id]
+        known = [key for key in ids if key in self._chunks and self._chunks[key].text_hash in vectors]
+        return {key: float(vectors[self._chunks[key].text_hash] @ query) for key in known}
+
+    def drop_unused(self, space_id: SpaceId | None = None, *, keep: int = 0) -> int:
+        """Remove vectors that no chunk uses, except the newest ``keep``; None means every space."""
+        used = {chunk.text_hash for chunk in self._chunks.values()}
+        unused = [
+            (space, each)
+            for space, vectors in self._vectors.items()
+            if space_id in (None, space)
+            for each in vectors
+            if each not in used
+        ]
+        removed = unused[: len(unused) - keep] if keep < len(unused) else []
+        for space, each in removed:
+            del self._vectors[space][each]
+        return len(removed)

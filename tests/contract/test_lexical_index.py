@@ -1,0 +1,114 @@
+"""What every index of words must do."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.store_world import MemoryWorld, StoreWorld, World
+
+from mdvec.model.query import Filters, Scope
+from mdvec.stores.interface import LexicalFields
+from mdvec.stores.sqlite.store import SqliteStore
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Two empty collections in each kind of index."""
+    if request.param == "memory":
+        yield MemoryWorld()
+        return
+    store = SqliteStore(tmp_path / "index.sqlite")
+    yield StoreWorld(store)
+    store.close()
+
+
+def test_score_is_bm25(world: World) -> None:
+    """The score of one term in one of three chunks is what the formula gives by hand."""
+    ids = world.add("a.md", ["猫 犬 犬", "鳥", "魚 亀"])
+    idf = math.log((3 - 1 + 0.5) / (1 + 0.5))
+    expected = idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2))
+    assert dict(world.lexical.search(["犬"], 5, world.scope())) == pytest.approx({ids[0]: expected}, rel=1e-6)
+
+
+def test_title_counts_twice(world: World) -> None:
+    """A term in the title weighs as much as two in the text; all fields make up the length."""
+    fields = [
+        LexicalFields(["x"], [], ["a", "b"]),
+        LexicalFields([], ["x"], ["a", "b"]),
+        LexicalFields([], [], ["x", "x", "b"]),
+        *[LexicalFields([], [], ["c", "c", "c"])] * 6,
+    ]
+    ids = world.add("a.md", [f"text {number}" for number in range(9)], fields=fields)
+    scores = dict(world.lexical.search(["x"], 9, world.scope()))
+    assert scores[ids[0]] == pytest.approx(scores[ids[2]])
+    assert scores[ids[0]] > scores[ids[1]]
+
+
+def test_ties_are_in_order_of_id(world: World) -> None:
+    """Equal chunks come in the order in which they were written, also in a tiny collection."""
+    ids = world.add("a.md", ["same words", "same words", "same words"])
+    found = world.lexical.search(["same"], 2, world.scope())
+    assert [chunk_id for chunk_id, _ in found] == ids[:2]
+    assert all(score > 0 for _, score in found)
+
+
+def test_removed_documents_leave_no_words(world: World) -> None:
+    """Deleting a document takes its words out of results and of the statistics."""
+    ids = world.add("kept.md", ["cat dog", "bird fish"])
+    before = world.lexical.search(["cat", "fish"], 5, world.scope())
+    world.add("gone.md", ["cat cat cat", "fish fish elephant mouse"])
+    world.remove("gone.md")
+    after = world.lexical.search(["cat", "fish"], 5, world.scope())
+    assert [chunk_id for chunk_id, _ in after] == ids
+    assert dict(after) == pytest.approx(dict(before))
+
+
+def test_a_term_given_twice_counts_once(world: World) -> None:
+    """Repeating a term in the query changes nothing."""
+    world.add("a.md", ["x y", "x z", "w"])
+    once = world.lexical.search(["x", "y"], 5, world.scope())
+    assert world.lexical.search(["x", "y", "x"], 5, world.scope()) == once
+
+
+@pytest.mark.parametrize(
+    "term",
+    ["c++", 'say"so', "it's", "か\u3099", "👩\u200d💻", "a_b", "-", "*", "^", "(", "near", "or", "日本"],
+)
+def test_terms_are_taken_literally(world: World, term: str) -> None:
+    """No character of a term is an operator, and none splits it."""
+    ids = world.add("a.md", [f"before {term} after", "say so か its a b c + 日 本 👩 and more"])
+    assert [found for found, _ in world.lexical.search([term], 5, world.scope())] == ids[:1]
+
+
+def test_many_terms(world: World) -> None:
+    """A query of a thousand terms is only a long query."""
+    ids = world.add("a.md", ["w999", "other"])
+    terms = [f"w{number}" for number in range(1000)]
+    assert [found for found, _ in world.lexical.search(terms, 5, world.scope())] == ids[:1]
+
+
+@pytest.mark.parametrize("terms", [[], ["unknown"]])
+def test_nothing_found(world: World, terms: list[str]) -> None:
+    """No terms, or none that is known, find nothing; neither does an empty index."""
+    assert world.lexical.search(terms, 5, world.scope()) == []
+    world.add("a.md", ["some words"])
+    assert world.lexical.search(terms, 5, world.scope()) == []
+    assert world.lexical.search(["some"], 5, Scope(())) == []
+
+
+def test_filters_change_no_score(world: World) -> None:
+    """A filter decides which chunks are found, not how they are scored."""
+    rng = random.Random(7)
+    for number in range(60):
+        text = " ".join(rng.choices("abcdefghij", k=12))
+        world.add(f"d{number}.md", [text], collection=number % 2, tags=("odd",) if number % 2 else ())
+    everything = dict(world.lexical.search(["a", "b"], 60, world.scope()))
+    odd = world.lexical.search(["a", "b"], 60, world.scope(Filters(tags=("odd",))))
+    second = world.lexical.search(["a", "b"], 60, Scope(world.collections[1:]))
+    assert 0 < len(odd) < len(everything)
+    assert odd == second
+    assert dict(odd) == pytest.approx({key: everything[key] for key, _ in odd})

@@ -1,0 +1,150 @@
+"""What every index of vectors must do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
+
+from mdvec.model.ids import ChunkId, SpaceId
+from mdvec.model.query import Filters, Scope
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.text.hashing import text_hash
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Two empty collections in each kind of index."""
+    if request.param == "memory":
+        yield MemoryWorld()
+        return
+    store = SqliteStore(tmp_path / "index.sqlite")
+    yield StoreWorld(store)
+    store.close()
+
+
+def embed(world: World, space_id: SpaceId, ids: list[ChunkId], *, seed: int = 0) -> None:
+    """Give chunks random vectors."""
+    hashes = [world.chunks[chunk_id].text_hash for chunk_id in ids]
+    world.vectors.add(space_id, hashes, unit_vectors(len(ids), seed=seed))
+
+
+def test_nearest_first(world: World) -> None:
+    """Chunks come by falling cosine similarity, which is that of the float32 vectors to 3 digits."""
+    ids = world.add("a.md", [f"text {number}" for number in range(40)])
+    space_id = world.vectors.open_space(SPACE)
+    embed(world, space_id, ids)
+    query = unit_vectors(1, seed=9)[0]
+    cosines = unit_vectors(40) @ query
+    found = world.vectors.search(space_id, query, 10, world.scope())
+    assert found.ids == tuple(ids[row] for row in np.argsort(-cosines)[:10])
+    assert found.similarities == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-3)
+    assert found.mean == pytest.approx(cosines.mean(), abs=1e-3)
+    assert found.spread == pytest.approx(cosines.std(), abs=1e-3)
+
+
+def test_equal_texts_share_a_vector(world: World) -> None:
+    """A text embedded once serves every chunk that has it; ties are in order of id."""
+    first = world.add("a.md", ["shared", "alone"])
+    second = world.add("b.md", ["shared"], collection=1)
+    space_id = world.vectors.open_space(SPACE)
+    embed(world, space_id, first)
+    found = world.vectors.search(space_id, unit_vectors(2)[0], 2, world.scope())
+    assert found.ids == (first[0], second[0])
+
+
+def test_chunks_without_a_vector_are_not_found(world: World) -> None:
+    """What is not embedded yet is neither found nor compared."""
+    ids = world.add("a.md", ["one", "two", "three"])
+    space_id = world.vectors.open_space(SPACE)
+    embed(world, space_id, ids[:1])
+    query = unit_vectors(1)[0]
+    assert world.vectors.search(space_id, query, 5, world.scope()).ids == (ids[0],)
+    assert world.vectors.similarities(space_id, query, [*ids, ChunkId(999)]) == {
+        ids[0]: pytest.approx(1.0, abs=1e-3)
+    }
+
+
+def test_removed_chunks_are_not_found(world: World) -> None:
+    """A vector outlives its chunk without showing in a search."""
+    kept = world.add("a.md", ["one"])
+    gone = world.add("b.md", ["two"])
+    space_id = world.vectors.open_space(SPACE)
+    embed(world, space_id, kept + gone)
+    world.remove("b.md")
+    assert world.vectors.search(space_id, unit_vectors(2)[1], 5, world.scope()).ids == (kept[0],)
+    assert world.vectors.cached(space_id, [text_hash("two")]) == {text_hash("two")}
+
+
+def test_spaces_are_apart(world: World) -> None:
+    """Vectors of one space say nothing in another, whatever its dimension."""
+    ids = world.add("a.md", ["one", "two"])
+    space_id = world.vectors.open_space(SPACE)
+    other = world.vectors.open_space(replace(SPACE, model="other", dimension=8))
+    embed(world, space_id, ids)
+    query = unit_vectors(1, dimension=8)
+    world.vectors.add(other, [world.chunks[ids[1]].text_hash], query)
+    assert world.vectors.search(other, query[0], 5, world.scope()).ids == (ids[1],)
+    assert len(world.vectors.search(space_id, unit_vectors(1)[0], 5, world.scope()).ids) == 2
+
+
+def test_spaces_are_found_by_key(world: World) -> None:
+    """A space has one id from when it is opened."""
+    assert world.vectors.find_space(SPACE) is None
+    space_id = world.vectors.open_space(SPACE)
+    assert world.vectors.find_space(SPACE) == world.vectors.open_space(SPACE) == space_id
+
+
+def test_a_vector_is_never_replaced(world: World) -> None:
+    """Adding a hash again leaves its first vector."""
+    ids = world.add("a.md", ["one"])
+    space_id = world.vectors.open_space(SPACE)
+    embed(world, space_id, ids, seed=1)
+    embed(world, space_id, ids, seed=2)
+    cosine = world.vectors.similarities(space_id, unit_vectors(1, seed=1)[0], ids)[ids[0]]
+    assert cosine == pytest.approx(1.0, abs=1e-3)
+
+
+def test_an_empty_space(world: World) -> None:
+    """Without vectors there is nothing to find, and no mean or spread."""
+    world.add("a.md", ["one"])
+    space_id = world.vectors.open_space(SPACE)
+    found = world.vectors.search(space_id, unit_vectors(1)[0], 5, world.scope())
+    assert (found.ids, found.similarities, found.mean, found.spread) == ((), (), 0.0, 0.0)
+
+
+def test_filters_come_before_the_nearest_are_taken(world: World) -> None:
+    """A rare tag on the farthest chunks still gives as many hits as there are."""
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    vectors = unit_vectors(300, seed=6)
+    vectors = vectors[np.argsort(-(vectors @ query))]
+    for number in range(300):
+        tags = ("rare/kind",) if number >= 297 else ()
+        ids = world.add(f"d{number}.md", [f"text {number}"], tags=tags)
+        world.vectors.add(space_id, [world.chunks[ids[0]].text_hash], vectors[number : number + 1])
+    found = world.vectors.search(space_id, query, 5, world.scope(Filters(tags=("RARE",))))
+    assert [world.chunks[chunk_id].path for chunk_id in found.ids] == ["d297.md", "d298.md", "d299.md"]
+    assert world.vectors.search(space_id, query, 5, Scope(())).ids == ()
+
+
+def test_drop_unused(world: World) -> None:
+    """Only vectors without a chunk go, the oldest first; the others are found as before."""
+    kept = world.add("kept.md", ["one", "two"])
+    gone = world.add("gone.md", ["three", "four", "five"])
+    space_id = world.vectors.open_space(SPACE)
+    embed(world, space_id, kept + gone)
+    hashes = [world.chunks[chunk_id].text_hash for chunk_id in kept + gone]
+    query = unit_vectors(1)[0]
+    assert world.vectors.drop_unused() == 0
+    before = world.vectors.search(space_id, query, 5, world.scope())
+    world.remove("gone.md")
+    assert world.vectors.drop_unused(space_id, keep=1) == 2
+    assert world.vectors.cached(space_id, hashes) == {*hashes[:2], hashes[4]}
+    assert world.vectors.drop_unused() == 1
+    after = world.vectors.search(space_id, query, 5, world.scope())
+    assert after.ids == tuple(chunk_id for chunk_id in before.ids if chunk_id in kept)

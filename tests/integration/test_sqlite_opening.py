@@ -1,0 +1,234 @@
+"""Which files are opened, how, and what is left alone."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.store_world import FOLDER, make_document, put
+
+from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
+from mdvec.model.collection import ChunkingSpec
+from mdvec.model.query import Scope
+from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
+from mdvec.stores.sqlite.store import SqliteStore
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a database may be made, in a folder that is not there yet."""
+    return tmp_path / "new folder #1?" / "データ 50%.sqlite"
+
+
+def fill(path: Path) -> None:
+    """Make a database with one document."""
+    store = SqliteStore(path)
+    with store.transaction():
+        notes = store.catalog.add_collection("notes", "", FOLDER, ChunkingSpec())
+        put(store, notes.id, *make_document("a.md", ["some words"]))
+    store.close()
+
+
+def can_be_searched(store: SqliteStore) -> bool:
+    """Return whether the document of :func:`fill` is found."""
+    scope = Scope(tuple(collection.id for collection in store.catalog.collections()))
+    return len(store.lexical.search(["words"], 5, scope)) == 1
+
+
+def test_opening_makes_what_is_missing(path: Path) -> None:
+    """The folder, the file, its tables and its identity are made; WAL and foreign keys are on."""
+    SqliteStore(path).close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA.version,)
+    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    connection.close()
+    database = Database(path)
+    with database.reading() as ours:
+        assert ours.pragma("journal_mode") == "wal"
+        assert ours.pragma("foreign_keys") == 1
+        assert ours.pragma("synchronous") == 1
+        assert ours.pragma("busy_timeout") == 10_000
+    database.close()
+
+
+def test_opening_again_changes_nothing(path: Path) -> None:
+    """A second opening finds what the first one left, byte for byte."""
+    fill(path)
+    before = path.read_bytes()
+    store = SqliteStore(path)
+    assert can_be_searched(store)
+    store.close()
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
+    """A file of no bytes is nobody's."""
+    path = tmp_path / "empty"
+    path.touch()
+    SqliteStore(path).close()
+    fill(path)
+
+
+@pytest.mark.parametrize("content", [b"# A note\n", b"x" * 5000, b"SQLite format 3\0" + b"\xff" * 200])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_other_files_are_left_alone(tmp_path: Path, content: bytes, *, read_only: bool) -> None:
+    """What is not a database is refused and stays as it is."""
+    path = tmp_path / "note.md"
+    path.write_bytes(content)
+    with pytest.raises(NotADatabaseError, match=r"note\.md"):
+        SqliteStore(path, read_only=read_only)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("application_id", [0, 77])
+def test_databases_of_other_programs_are_left_alone(
+    tmp_path: Path, application_id: int, *, log: bool
+) -> None:
+    """A foreign SQLite file is refused, whether it says whose it is or not, and stays as it is."""
+    path = tmp_path / "bookmarks.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA application_id = {application_id}")
+    if log:
+        connection.execute("PRAGMA journal_mode = wal")
+    connection.execute("CREATE TABLE bookmarks(url)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(NotADatabaseError, match="bookmarks"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_is_not_a_database(tmp_path: Path) -> None:
+    """A folder in the place of the file is said to be one."""
+    with pytest.raises(NotADatabaseError, match="not a file"):
+        SqliteStore(tmp_path)
+
+
+def test_a_newer_database_is_left_alone(path: Path) -> None:
+    """A database of a later version is refused and stays as it is."""
+    fill(path)
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
+    connection.close()
+    before = path.read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(NewerDatabaseError, match="newer") as caught:
+            SqliteStore(path, read_only=read_only)
+        assert "pip install -U mdvec" in caught.value.hint
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_database_is_said_to_be_one(path: Path) -> None:
+    """Overwritten pages give an error that names the file, not a wrong answer."""
+    fill(path)
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="damaged"):
+        SqliteStore(path).catalog.collections()
+
+
+def test_reading_what_is_not_there(path: Path) -> None:
+    """Opening for reading makes no file and no folder."""
+    with pytest.raises(ReadOnlyDatabaseError, match="there is no database"):
+        SqliteStore(path, read_only=True)
+    assert not path.parent.exists()
+
+
+def test_read_only_on_request(path: Path) -> None:
+    """A store opened for reading finds documents and refuses to write."""
+    fill(path)
+    store = SqliteStore(path, read_only=True)
+    assert store.read_only
+    assert can_be_searched(store)
+    with pytest.raises(ReadOnlyDatabaseError), store.transaction():
+        pass
+    with pytest.raises(ReadOnlyDatabaseError), store.writer("import", wait_s=0):
+        pass
+    store.close()
+
+
+@pytest.fixture
+def as_somebody_else() -> Iterator[Path]:
+    """A folder that everybody may enter, in a process to which permissions apply (root's do not)."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        fill(folder / "index.sqlite")
+        root = os.geteuid() == 0
+        if not root:
+            folder.chmod(0o555)
+        else:
+            os.seteuid(NOBODY)
+        try:
+            yield folder
+        finally:
+            if root:
+                os.seteuid(0)
+            folder.chmod(0o755)
+
+
+def test_a_folder_that_cannot_be_written(as_somebody_else: Path) -> None:
+    """A database in a read-only folder can be searched; writing says why it cannot be."""
+    store = SqliteStore(as_somebody_else / "index.sqlite")
+    assert store.read_only
+    assert can_be_searched(store)
+    with pytest.raises(ReadOnlyDatabaseError, match="only be read") as caught, store.transaction():
+        pass
+    assert "--database" in caught.value.hint
+    store.close()
+
+
+def test_a_database_that_cannot_be_made(as_somebody_else: Path) -> None:
+    """No database can be made in a read-only folder, and the error says so."""
+    for path in (as_somebody_else / "new.sqlite", as_somebody_else / "sub" / "new.sqlite"):
+        with pytest.raises(ReadOnlyDatabaseError, match="no database can be made"):
+            SqliteStore(path)
+
+
+def test_processes_that_start_at_once(path: Path) -> None:
+    """Several processes may make the same database at the same time."""
+    code = """
+import sys
+from pathlib import Path
+from mdvec.stores.sqlite.store import SqliteStore
+store = SqliteStore(Path(sys.argv[1]))
+print(len(store.catalog.collections()))
+store.close()
+"""
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    assert [process.communicate()[0].strip() for process in processes] == ["0"] * 4
+
+
+def test_searching_by_words_loads_no_numpy(path: Path) -> None:
+    """Opening, writing and a lexical search load neither numpy nor numkong nor psutil."""
+    fill(path)
+    code = """
+import sys
+from pathlib import Path
+from mdvec.model.query import Scope
+from mdvec.stores.sqlite.store import SqliteStore
+store = SqliteStore(Path(sys.argv[1]))
+assert store.lexical.search(["words"], 5, Scope((1,)))
+store.catalog.counts(1, None)
+store.close()
+print(sorted({"numpy", "numkong", "psutil"} & set(sys.modules)))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,227 @@
+"""How SQLite carries out the queries that must stay fast, and that filters give all hits there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, unit_vectors
+
+from mdvec.model.collection import ChunkingSpec
+from mdvec.model.ids import SpaceId
+from mdvec.model.query import Filters, Scope, TagMatch
+from mdvec.stores.interface import LexicalFields
+from mdvec.stores.sqlite.catalog import SqliteCatalog
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
+from mdvec.stores.sqlite.scope import SMALL_SCOPE
+from mdvec.stores.sqlite.vectors import SqliteVectorIndex
+from mdvec.text.hashing import text_hash
+
+DOCUMENTS = 2000
+CHUNKS = 10 * DOCUMENTS
+QUERY = unit_vectors(1, seed=4)[0]
+
+
+Bindings = tuple[str | int, ...] | dict[str, int] | None
+
+
+class Filled:
+    """A database of 20,000 chunks: 1 in 1,000 documents has a rare tag, 30 % a common one."""
+
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path)
+        self.catalog = SqliteCatalog(self.database)
+        self.lexical = SqliteLexicalIndex(self.database)
+        self.vectors = SqliteVectorIndex(self.database)
+        with self.database.transaction():
+            notes = self.catalog.add_collection("notes", "", FOLDER, ChunkingSpec())
+            other = self.catalog.add_collection("other", "", FOLDER, ChunkingSpec())
+            self.notes, self.other = notes.id, other.id
+            self.space_id: SpaceId = self.vectors.open_space(SPACE)
+            hashes = []
+            for number in range(DOCUMENTS):
+                texts = [f"word w{number % 50} n{number} p{part}" for part in range(10)]
+                self._write(number, texts)
+                hashes += [text_hash(text) for text in texts]
+            self.vectors.add(self.space_id, hashes, unit_vectors(len(hashes), alike=0.8))
+
+    def _write(self, number: int, texts: list[str]) -> None:
+        tags = ("common",) if number % 10 < 3 else ()
+        if number % 1000 == 5:
+            tags = (*tags, "rare/one")
+        path = f"folder{number % 100}/{number}.md"
+        document, chunks = make_document(
+            path, texts, tags=tags, aliases=(f"alias {number}",), depths=[part % 4 for part in range(10)]
+        )
+        ids = self.catalog.put_document(
+            self.other if number == 0 else self.notes,
+            document,
+            chunks,
+            entry=make_entry(path, mtime_ns=number),
+            content_hash=bytes(32),
+            fingerprint="",
+        )
+        self.lexical.put(ids, [LexicalFields((), (), text.split()) for text in texts])
+
+    def scope(self, filters: Filters | None = None) -> Scope:
+        """Both collections."""
+        return Scope((self.notes, self.other), filters or Filters())
+
+    def queries(self, action: Callable[[], object]) -> list[tuple[str, Bindings]]:
+        """Return the queries of an action with what was bound to them."""
+        seen: list[tuple[str, Bindings]] = []
+
+        def record(_cursor: object, sql: str, bindings: Any) -> bool:
+            seen.append((sql, bindings))
+            return True
+
+        with self.database.transaction() as connection:  # so that the action uses this connection
+            connection.exec_trace = record
+            try:
+                action()
+            finally:
+                connection.exec_trace = None
+        return seen
+
+    def plans(self, action: Callable[[], object]) -> list[str]:
+        """Return how each query of an action is carried out, one line each."""
+        queries = self.queries(action)
+        with self.database.reading() as connection:
+            return [plan(connection, sql, bindings) for sql, bindings in queries]
+
+
+def plan(connection: Connection, sql: str, bindings: Bindings) -> str:
+    """Return what EXPLAIN QUERY PLAN says, in one line."""
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)
+    return " | ".join(row[3] for row in rows)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    """The database, made once."""
+    filled = Filled(tmp_path_factory.mktemp("plans") / "index.sqlite")
+    yield filled
+    filled.database.close()
+
+
+RARE = Filters(tags=("rare",))
+COMMON = Filters(tags=("common",))
+BOTH = Filters(tags=("common", "rare"), tag_match=TagMatch.ALL)
+MATCHING = {
+    "rare tag": (RARE, 20),
+    "common tag": (COMMON, 3 * CHUNKS // 10),
+    "rare and common": (BOTH, 0),
+    "folder": (Filters(path="folder7/**"), 200),
+    "file name": (Filters(path="7.md"), 10),
+    "depth": (Filters(depths=(3,)), CHUNKS // 5),
+    "time": (Filters(updated_since_ns=DOCUMENTS - 3), 30),
+    "alias": (Filters(alias_prefix="ALIAS 199"), 110),
+}
+
+
+@pytest.mark.parametrize("name", MATCHING)
+def test_filters_give_all_hits_there_are(filled: Filled, name: str) -> None:
+    """However rare or common a filter is, min(k, matching) chunks are found, by words and by vectors."""
+    filters, matching = MATCHING[name]
+    for k in (10, 50):
+        scope = filled.scope(filters)
+        assert len(filled.lexical.search(["word", "w1"], k, scope)) == min(k, matching)
+        nearest = filled.vectors.search(filled.space_id, QUERY, k, scope)
+        assert len(nearest.ids) == min(k, matching)
+
+
+def only(plans: list[str], part: str) -> str:
+    """Return the one plan that holds a part."""
+    matching = [each for each in plans if part in each]
+    assert len(matching) == 1, plans
+    return matching[0]
+
+
+def test_plan_of_words_in_a_small_scope(filled: Filled) -> None:
+    """The words are looked up once, and the list of allowed chunks is made once."""
+    plans = filled.plans(lambda: filled.lexical.search(["word"], 5, filled.scope(RARE)))
+    words = only(plans, "chunks_fts")
+    assert words.startswith("SCAN chunks_fts VIRTUAL TABLE INDEX 0:M")
+    assert "LIST SUBQUERY" in words
+    assert "CORRELATED" not in words
+    labels = only(plans, "UNION")
+    assert "kind=? AND folded=?" in labels
+    assert "SEARCH c USING" in labels
+    assert "document_id=?" in labels
+    assert "chunks_collection" not in labels
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(path="folder7/*"), "(collection_id=? AND path>? AND path<?)"),
+        (Filters(updated_since_ns=1999), "documents_1 (collection_id=? AND path>?)"),
+        (Filters(alias_prefix="alias 1999"), "(kind=? AND folded>? AND folded<?)"),
+    ],
+)
+def test_plan_of_small_scopes(filled: Filled, filters: Filters, expected: str) -> None:
+    """A scope is listed from where an index is most selective, and never by scanning all chunks."""
+    plans = filled.plans(lambda: filled.lexical.search(["word"], 5, filled.scope(filters)))
+    listing = only([each for each in plans if "json_each" not in each], "document_id=?)")
+    assert expected in listing
+    assert "SCAN c" not in listing
+    assert "SEARCH c USING INDEX sqlite_autoindex_chunks_1 (document_id=?)" in listing
+
+
+def test_plan_of_large_scopes(filled: Filled) -> None:
+    """In a large scope the best candidates are tested one by one, found by their ids."""
+    assert 3 * CHUNKS // 10 > SMALL_SCOPE
+    for action in (
+        lambda: filled.lexical.search(["word"], 5, filled.scope(COMMON)),
+        lambda: filled.vectors.search(filled.space_id, QUERY, 5, filled.scope(COMMON)),
+    ):
+        plans = filled.plans(action)
+        tests = [each for each in plans if each.startswith("SCAN j") and "labels_document" in each]
+        assert tests
+        for each in tests:
+            assert "SEARCH c USING INTEGER PRIMARY KEY" in each
+            assert "SEARCH d USING INTEGER PRIMARY KEY" in each
+            assert "labels_document (document_id=?" in each
+
+
+def test_plan_of_vectors(filled: Filled) -> None:
+    """Vectors load in order of id without sorting; texts and vectors find each other by index."""
+    matrix = SqliteVectorIndex(filled.database)
+    plans = filled.plans(lambda: matrix.search(filled.space_id, QUERY, 5, filled.scope()))
+    assert "SEARCH vectors USING INTEGER PRIMARY KEY (rowid>?)" in plans
+    nearest = only(plans, "SCAN j")
+    assert "SEARCH v USING INTEGER PRIMARY KEY" in nearest
+    assert "SEARCH c USING COVERING INDEX chunks_hash" in nearest
+    plans = filled.plans(lambda: matrix.search(filled.space_id, QUERY, 5, filled.scope(RARE)))
+    pairs = only(plans, "SEARCH v USING COVERING INDEX")
+    assert "(space_id=? AND text_hash=?)" in pairs
+
+
+def test_plan_of_pending(filled: Filled) -> None:
+    """Pending texts are found in order of id without sorting, each by one look at the index."""
+    plans = filled.plans(lambda: filled.catalog.pending(filled.notes, filled.space_id, 10))
+    pending = only(plans, "CORRELATED")
+    assert pending.startswith("SEARCH c USING INTEGER PRIMARY KEY (rowid>?)")
+    assert "SEARCH v USING COVERING INDEX" in pending
+    assert "(space_id=? AND text_hash=?)" in pending
+    assert "B-TREE" not in pending
+
+
+def test_pending_does_not_start_again(filled: Filled) -> None:
+    """Once every text has its vector, asking again starts behind the last chunk."""
+    assert filled.catalog.pending(filled.notes, filled.space_id, 10) == []
+    queries = filled.queries(lambda: filled.catalog.pending(filled.notes, filled.space_id, 10))
+    starts = [bindings for sql, bindings in queries if "NOT EXISTS" in sql]
+    assert starts == [(filled.notes, CHUNKS, filled.space_id)]
+
+
+def test_plan_of_counting(filled: Filled) -> None:
+    """Counting reads indexes alone, and merges texts and vectors instead of looking each one up."""
+    plans = filled.plans(lambda: filled.catalog.counts(filled.notes, filled.space_id))
+    counting = only(plans, "EXCEPT")
+    assert "SCAN" not in counting.replace("SCAN CONSTANT ROW", "").replace("SCAN missing", "")
+    assert "B-TREE" not in counting

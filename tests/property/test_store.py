@@ -1,0 +1,134 @@
+"""The SQLite indexes against the references, on random documents, filters and queries."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
+
+from mdvec.model.query import Filters, Scope, TagMatch
+from mdvec.stores.sqlite.labels import fold, prefix_end
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.testing.indexes import inside
+
+TAGS = ["a", "A/b", "a/b/c", "a-b", "ab", "日本", "日本/東京", "é"]
+PATHS = ["x.md", "notes/x.md", "notes/y.md", "notes/deep/z.txt", "notes-2/x.md", "メモ/猫.md"]
+GLOBS = ["*.md", "notes/*", "notes/**", "**/x.md", "メモ/", "no*/x.md", "/x.md", "z.txt"]
+
+texts = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6).map(" ".join)
+documents = st.fixed_dictionaries(
+    {
+        "texts": st.lists(texts, min_size=1, max_size=4),
+        "collection": st.integers(0, 1),
+        "tags": st.lists(st.sampled_from(TAGS), max_size=3, unique_by=str.casefold).map(tuple),
+        "aliases": st.lists(st.sampled_from(["Cat", "cats", "猫"]), max_size=2, unique=True).map(tuple),
+        "mtime_ns": st.integers(1, 4),
+    }
+)
+filters = st.builds(
+    Filters,
+    tags=st.lists(st.sampled_from([*TAGS, "B", "日"]), max_size=2).map(tuple),
+    tag_match=st.sampled_from(TagMatch),
+    alias_prefix=st.none() | st.sampled_from(["", "c", "CAT", "cats", "猫", "x"]),
+    path=st.none() | st.sampled_from(GLOBS),
+    depths=st.lists(st.integers(0, 3), max_size=2).map(tuple),
+    updated_since_ns=st.none() | st.integers(0, 5),
+)
+
+
+def real_tags(document: dict[str, object]) -> tuple[str, ...]:
+    """Return the tags of a generated document."""
+    return document["tags"]  # type: ignore[return-value]
+
+
+def _fill(world: World, files: dict[str, dict[str, object]]) -> None:
+    space_id = world.vectors.open_space(SPACE)
+    for path, document in files.items():
+        depths = [ordinal % 4 for ordinal in range(len(document["texts"]))]  # type: ignore[arg-type]
+        world.add(path, **document, depths=depths)  # type: ignore[arg-type]
+    hashes = sorted({chunk.text_hash for chunk in world.chunks.values()})
+    embedded = hashes[: len(hashes) * 2 // 3]
+    if embedded:
+        world.vectors.add(space_id, embedded, unit_vectors(len(embedded), alike=0.5))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    files=st.dictionaries(st.sampled_from(PATHS), documents, max_size=6),
+    narrow=filters,
+    chosen=st.sampled_from([(0, 1), (0,), (1,)]),
+    terms=st.lists(st.sampled_from("abcxy"), min_size=1, max_size=3),
+    limit=st.integers(1, 12),
+)
+def test_filtered_search_equals_the_reference(
+    files: dict[str, dict[str, object]],
+    narrow: Filters,
+    chosen: tuple[int, ...],
+    terms: list[str],
+    limit: int,
+) -> None:
+    """For all documents and filters: the same chunks, BM25 to 4 digits, cosine to 3; counts agree."""
+    reference = MemoryWorld()
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "index.sqlite")
+        real = StoreWorld(store)
+        _fill(reference, files)
+        _fill(real, files)
+        scope = Scope(tuple(real.collections[number] for number in chosen), narrow)
+        expected = reference.lexical.search(terms, limit, scope)
+        found = real.lexical.search(terms, limit, scope)
+        assert [score for _, score in found] == pytest.approx([score for _, score in expected], rel=1e-4)
+        assert [key for key, _ in found] == [key for key, _ in expected]
+
+        space_id = real.vectors.open_space(SPACE)
+        query = unit_vectors(1, seed=3, alike=0.5)[0]
+        nearest = real.vectors.search(space_id, query, limit, scope)
+        wanted = reference.vectors.search(space_id, query, limit, scope)
+        assert nearest.similarities == pytest.approx(wanted.similarities, abs=1e-3)
+        assert nearest.ids == wanted.ids
+
+        allowed = {chunk.path for chunk in real.chunks.values() if inside(chunk, scope)}
+        carried = Counter(tag.casefold() for path in allowed for tag in real_tags(files[path]))
+        assert {each.tag.casefold(): each.documents for each in store.catalog.tags(scope)} == carried
+        store.close()
+
+
+@given(st.text(), st.text())
+def test_prefix_ranges_hold_exactly_what_starts_so(prefix: str, text: str) -> None:
+    """A string lies in the range of a prefix when it starts with it, and only then."""
+    end = prefix_end(prefix)
+    for candidate in (text, prefix + text):
+        in_range = prefix <= candidate and (end is None or candidate < end)
+        assert in_range == candidate.startswith(prefix)
+
+
+@given(st.text())
+def test_folding_is_stable(label: str) -> None:
+    """Folding twice is folding once, and case does not count."""
+    assert fold(fold(label)) == fold(label)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), min_size=1, max_size=5))
+def test_texts_come_back_as_they_went_in(texts: list[str]) -> None:
+    """Every chunk's text is the span of the body that was written, whatever its characters."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "index.sqlite")
+        world = StoreWorld(store)
+        ids = world.add("a.md", texts)
+        space_id = world.vectors.open_space(SPACE)
+        stored = store.catalog.load_chunks(ids)
+        assert [stored[chunk_id].text for chunk_id in ids] == texts
+        pending = store.catalog.pending(world.collections[0], space_id, 100)
+        assert [each.text for each in pending] == list(dict.fromkeys(texts))
+        world.vectors.add(
+            space_id, [each.text_hash for each in pending], np.ascontiguousarray(unit_vectors(len(pending)))
+        )
+        assert store.catalog.pending(world.collections[0], space_id, 100) == []
+        store.close()
