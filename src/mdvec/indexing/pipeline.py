@@ -1,0 +1,140 @@
+"""One import, from the source to searchable vectors."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Protocol
+
+from mdvec.errors import CollectionNotEmptyError
+from mdvec.indexing.prepare import Recipe
+from mdvec.indexing.texts import DocumentSource, TextOutcome, bring_texts_up_to_date
+from mdvec.indexing.vectors import PassageEmbedder, embed_pending
+from mdvec.model.collection import Collection
+from mdvec.model.ids import SpaceId
+from mdvec.model.report import ImportMode, ImportReport, ImportStage, Progress
+from mdvec.model.space import EmbeddingSpace
+from mdvec.stores.interface import Store
+
+# Vectors that no chunk uses are kept, so that a checkout of another branch and back costs nothing;
+# beyond this many the oldest go.
+_UNUSED_VECTORS_KEPT = 50_000
+
+
+class IndexingEmbedder(PassageEmbedder, Protocol):
+    """The part of an embedder that an import needs."""
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """The space of its vectors."""
+        ...
+
+
+def run_import(
+    collection: Collection,
+    *,
+    store: Store,
+    source: DocumentSource,
+    recipe: Recipe,
+    embedder: IndexingEmbedder | None,
+    mode: ImportMode,
+    embed: bool,
+    allow_empty: bool,
+    progress: Progress,
+) -> ImportReport:
+    """Bring a collection up to date. The caller holds the writer lease.
+
+    Args:
+        collection: What to import into.
+        store: Where.
+        source: What the collection is made from.
+        recipe: How documents are prepared.
+        embedder: Makes vectors; None when there is no model here.
+        mode: What to do with what is there already.
+        embed: Whether to make the vectors now.
+        allow_empty: Believe a source that holds nothing.
+        progress: Is told how far it is.
+
+    Returns:
+        What was done.
+
+    Raises:
+        CollectionNotEmptyError: If ``mode`` is ``new`` and the collection was imported before.
+        SourceMissingError: If the source is not there.
+        SourceEmptyError: If it is empty though documents are known.
+    """
+    started = time.perf_counter()
+    if mode is ImportMode.NEW and collection.last_indexed_ms is not None:
+        counts = store.catalog.counts(collection.id, None)
+        if counts.documents:
+            msg = f"collection {collection.name!r} already has {counts.documents} documents"
+            raise CollectionNotEmptyError(msg)
+    space_id = _open_space(store, embedder)
+    outcome = bring_texts_up_to_date(
+        collection,
+        store=store,
+        source=source,
+        recipe=recipe,
+        space_id=space_id,
+        rebuild=mode is ImportMode.REPLACE,
+        allow_empty=allow_empty,
+        progress=progress,
+    )
+    with store.transaction():
+        store.catalog.save_collection(replace(collection, last_indexed_ms=time.time_ns() // 1_000_000))
+    embedded = 0
+    pending = store.catalog.counts(collection.id, space_id).pending_chunks
+    if embed and embedder is not None and space_id is not None and pending:
+        progress(ImportStage.EMBED, 0, pending)
+        embedded = embed_pending(
+            collection.id,
+            store=store,
+            embedder=embedder,
+            space_id=space_id,
+            total=pending,
+            progress=progress,
+        )
+        with store.transaction():
+            store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+    return _report(collection, store, space_id, outcome, embedded, started)
+
+
+def _open_space(store: Store, embedder: IndexingEmbedder | None) -> SpaceId | None:
+    if embedder is None:
+        return None
+    known = store.vectors.find_space(embedder.space)
+    if known is not None:
+        return known
+    with store.transaction():
+        return store.vectors.open_space(embedder.space)
+
+
+def _report(
+    collection: Collection,
+    store: Store,
+    space_id: SpaceId | None,
+    outcome: TextOutcome,
+    embedded: int,
+    started: float,
+) -> ImportReport:
+    counts = store.catalog.counts(collection.id, space_id)
+    return ImportReport(
+        collection=collection.name,
+        added=outcome.added,
+        updated=outcome.updated,
+        moved=outcome.moved,
+        deleted=outcome.deleted,
+        unchanged=outcome.unchanged,
+        failed=len(outcome.failures),
+        excluded=len(outcome.exclusions),
+        total_documents=counts.documents,
+        total_chunks=counts.chunks,
+        embedded_chunks=embedded,
+        cached_chunks=outcome.cached_chunks,
+        pending_chunks=counts.pending_chunks,
+        warnings=(
+            *(f"{failure.path}: {failure.reason}" for failure in sorted(outcome.failures)),
+            *outcome.warnings,
+        ),
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+    )

@@ -1,0 +1,101 @@
+"""From raw bytes to everything that is written about a document; computed before any transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from mdvec.model.change import Exclusion, SourceEntry
+from mdvec.model.chunk import Chunk
+from mdvec.model.document import Document, TitleSource
+from mdvec.stores.interface import LexicalFields
+from mdvec.text.encodings import decode
+from mdvec.text.hashing import content_hash
+from mdvec.text.terms import TERMS_VERSION, index_terms
+
+BINARY_RULE = "binary"
+"""The rule under which files without text are excluded."""
+
+
+class DocumentChunker(Protocol):
+    """The part of a chunker that indexing needs."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Another one means other chunks."""
+        ...
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        """Cut a document."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How documents are prepared.
+
+    Attributes:
+        parse: Makes a document of a path and its text.
+        parser_version: Raised when the same text gives another document.
+        chunker: Cuts it.
+    """
+
+    parse: Callable[[str, str], Document]
+    parser_version: int
+    chunker: DocumentChunker
+
+    @property
+    def fingerprint(self) -> str:
+        """All that decides what is written for the same bytes; a new one means preparing anew."""
+        return f"p{self.parser_version}/t{TERMS_VERSION}/{self.chunker.fingerprint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document ready to be written.
+
+    Attributes:
+        entry: What the source listed.
+        content_hash: SHA-256 of the bytes that were read.
+        document: The parsed document.
+        chunks: Its chunks, in order.
+        fields: The terms of each chunk, in the same order.
+        warnings: For people.
+    """
+
+    entry: SourceEntry
+    content_hash: bytes
+    document: Document
+    chunks: tuple[Chunk, ...]
+    fields: tuple[LexicalFields, ...]
+    warnings: tuple[str, ...]
+
+
+def prepare(entry: SourceEntry, raw: bytes, recipe: Recipe) -> Prepared | Exclusion:
+    """Decode, parse, cut and tokenise a file.
+
+    Returns:
+        The prepared document, or an exclusion when the bytes are no text.
+    """
+    decoded = decode(raw)
+    if decoded is None:
+        return Exclusion(entry.path, BINARY_RULE)
+    document = recipe.parse(entry.path, decoded.text)
+    chunks = tuple(recipe.chunker.chunk(document))
+    title_terms = index_terms("\n".join(_names(document)))
+    fields = tuple(
+        LexicalFields(title_terms, index_terms("\n".join(chunk.heading_path)), index_terms(chunk.text))
+        for chunk in chunks
+    )
+    warnings = (*((decoded.warning,) if decoded.warning else ()), *document.warnings)
+    return Prepared(entry, content_hash(raw), document, chunks, fields, warnings)
+
+
+def _names(document: Document) -> tuple[str, ...]:
+    """Everything a reader may call the document by."""
+    stem = PurePosixPath(document.path).stem
+    if document.title_source is TitleSource.FILE_NAME:
+        return (document.title, *document.aliases)
+    return (document.title, stem, *document.aliases)
