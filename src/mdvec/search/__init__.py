@@ -1,0 +1,1 @@
+"""Reading: from a question to hits."""

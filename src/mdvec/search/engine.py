@@ -1,0 +1,182 @@
+"""Answers a query: candidates from words and meaning, fused, thinned out, shown with their text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from mdvec import trace
+from mdvec.model.hit import SearchHit
+from mdvec.model.ids import ChunkId, SpaceId
+from mdvec.model.query import Expansion, Scope, SearchMode, SearchQuery
+from mdvec.search import dense as dense_side
+from mdvec.search.expand import Extract, extract, fit
+from mdvec.search.fusion import Candidate, DenseEvidence, fuse, rank_by_similarity, rank_by_words
+from mdvec.search.lexical import find_by_words
+from mdvec.stores.interface import Store, StoredChunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Candidates taken from each side at first. Fusion only reorders what it is given, so this is well
+# above what is shown; it grows when one long document fills it.
+_MIN_DEPTH = 200
+_DEPTH_PER_HIT = 20
+_DEPTH_GROWTH = 8
+
+# Chunks whose text is read at once while the best ones are picked.
+_MIN_LOADED = 32
+
+_NO_VECTORS = DenseEvidence((), {}, 0.0, 0.0)
+
+
+class QueryEmbedder(Protocol):
+    """The part of an embedder that searching needs."""
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return a unit vector, shape (dim,)."""
+        ...
+
+
+def find(
+    query: SearchQuery,
+    scope: Scope,
+    *,
+    store: Store,
+    embedder: QueryEmbedder | None,
+    space_id: SpaceId | None,
+) -> list[tuple[SearchHit, StoredChunk]]:
+    """Answer a query that was checked already.
+
+    Args:
+        query: What to look for.
+        scope: Where to look.
+        store: What is searched.
+        embedder: Makes the query's vector; may be None for a lexical search.
+        space_id: Space of the embedder; None when no vector was ever written.
+
+    Returns:
+        Hits, best first, each with the chunk it was made from.
+    """
+    vector: NDArray[np.float32] | None = None
+    if query.mode is not SearchMode.LEXICAL and embedder is not None and space_id is not None:
+        with trace.step("embed_query"):
+            vector = embedder.embed_query(query.text)
+    depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
+    while True:
+        candidates, complete = _candidates(query, scope, store, vector, space_id, depth)
+        chosen = _choose(query, candidates, store)
+        if complete or len(chosen) >= query.limit:
+            break
+        depth *= _DEPTH_GROWTH
+    with trace.step("show", hits=len(chosen)):
+        return _show(query, chosen, store)
+
+
+def _candidates(
+    query: SearchQuery,
+    scope: Scope,
+    store: Store,
+    vector: NDArray[np.float32] | None,
+    space_id: SpaceId | None,
+    depth: int,
+) -> tuple[list[Candidate], bool]:
+    """Return ranked candidates, and whether a greater depth would give no more of them."""
+    evidence = _NO_VECTORS
+    if vector is not None and space_id is not None:
+        evidence = dense_side.find_by_meaning(
+            vector, index=store.vectors, space_id=space_id, limit=depth, scope=scope
+        )
+    match query.mode:
+        case SearchMode.DENSE:
+            return rank_by_similarity(evidence), len(evidence.ranking) < depth
+        case SearchMode.LEXICAL:
+            found = find_by_words(query.text, index=store.lexical, limit=depth, scope=scope)
+            return rank_by_words(found), len(found) < depth
+        case SearchMode.HYBRID:
+            found = find_by_words(query.text, index=store.lexical, limit=depth, scope=scope)
+            if vector is not None and space_id is not None:
+                evidence = dense_side.complete(
+                    evidence,
+                    (chunk for chunk, _ in found),
+                    vector,
+                    index=store.vectors,
+                    space_id=space_id,
+                )
+            with trace.step("fuse"):
+                return fuse(found, evidence), len(found) < depth and len(evidence.ranking) < depth
+        case _:
+            assert_never(query.mode)
+
+
+def _choose(
+    query: SearchQuery, candidates: Sequence[Candidate], store: Store
+) -> list[tuple[Candidate, StoredChunk]]:
+    """Take the best candidates that pass the threshold, a few of each document."""
+    chosen: list[tuple[Candidate, StoredChunk]] = []
+    of_document: Counter[int] = Counter()
+    step = max(_MIN_LOADED, 2 * query.limit)
+    for begin in range(0, len(candidates), step):
+        part = [candidate for candidate in candidates[begin : begin + step] if _passes(query, candidate)]
+        chunks = store.catalog.load_chunks([candidate.id for candidate in part])
+        for candidate in part:
+            chunk = chunks.get(candidate.id)
+            if chunk is None or of_document[chunk.document_id] >= query.per_document:
+                continue
+            of_document[chunk.document_id] += 1
+            chosen.append((candidate, chunk))
+            if len(chosen) == query.limit:
+                return chosen
+    return chosen
+
+
+def _passes(query: SearchQuery, candidate: Candidate) -> bool:
+    if query.threshold is None or candidate.similarity is None:
+        return True
+    return candidate.similarity >= query.threshold
+
+
+def _show(
+    query: SearchQuery, chosen: Sequence[tuple[Candidate, StoredChunk]], store: Store
+) -> list[tuple[SearchHit, StoredChunk]]:
+    hits: list[tuple[SearchHit, StoredChunk]] = []
+    shown: set[tuple[ChunkId, int, int]] = set()
+    tokens_left = query.max_tokens
+    for candidate, chunk in chosen:
+        part: Extract | None = extract(chunk, query.expand, store.catalog)
+        if tokens_left is not None and part is not None:
+            alone = extract(chunk, Expansion.CHUNK, store.catalog)
+            part = fit(part, alone, tokens_left, first=not hits)
+        if part is None:
+            break
+        span = (ChunkId(chunk.document_id), part.start, part.end)
+        if span in shown:  # two chunks of one section, both expanded to it
+            continue
+        shown.add(span)
+        if tokens_left is not None:
+            tokens_left -= part.tokens
+        hits.append((_hit(len(hits) + 1, candidate, chunk, part), chunk))
+    return hits
+
+
+def _hit(rank: int, candidate: Candidate, chunk: StoredChunk, part: Extract) -> SearchHit:
+    return SearchHit(
+        rank=rank,
+        collection=chunk.collection,
+        path=chunk.path,
+        title=chunk.title,
+        heading=chunk.heading_path[-1] if chunk.heading_path else "",
+        heading_path=chunk.heading_path,
+        depth=chunk.depth,
+        start_line=part.start_line,
+        end_line=part.end_line,
+        start=part.start,
+        end=part.end,
+        score=candidate.score,
+        similarity=candidate.similarity,
+        dense_rank=candidate.dense_rank,
+        lexical_rank=candidate.lexical_rank,
+        text=part.text,
+    )

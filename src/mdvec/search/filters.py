@@ -1,0 +1,57 @@
+"""Checks what a caller asks for, and brings it into one form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mdvec.errors import InvalidQueryError, UsageError
+from mdvec.model.query import Filters, SearchQuery
+
+MAX_QUERY_CHARS = 10_000
+MAX_LIMIT = 1_000
+MAX_DEPTH = 3
+
+
+def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
+    """Check a query.
+
+    Returns:
+        The query in its canonical form, and warnings about what was changed.
+
+    Raises:
+        InvalidQueryError: If there is nothing to search for.
+        UsageError: If a number is out of its range.
+    """
+    text = query.text.replace("\x00", " ").strip()
+    if not text:
+        msg = "the query is empty"
+        raise InvalidQueryError(msg)
+    warnings: tuple[str, ...] = ()
+    if len(text) > MAX_QUERY_CHARS:
+        warnings = (f"the query has {len(text):,} characters; only the first {MAX_QUERY_CHARS:,} are used",)
+        text = text[:MAX_QUERY_CHARS]
+    _check_range("limit", query.limit, 1, MAX_LIMIT)
+    _check_range("per_document", query.per_document, 1, MAX_LIMIT)
+    if query.max_tokens is not None:
+        _check_range("max_tokens", query.max_tokens, 1, None)
+    if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
+        msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
+        raise UsageError(msg)
+    for depth in query.filters.depths:
+        _check_range("depth", depth, 0, MAX_DEPTH)
+    return replace(query, text=text, filters=_clean_filters(query.filters)), warnings
+
+
+def _check_range(name: str, value: int, least: int, most: int | None) -> None:
+    if value < least or (most is not None and value > most):
+        span = f"{least} to {most:,}" if most is not None else f"{least} or more"
+        msg = f"{name} is a number from {span}, not {value:,}"
+        raise UsageError(msg)
+
+
+def _clean_filters(filters: Filters) -> Filters:
+    tags = tuple(tag.strip().lstrip("#").strip("/") for tag in filters.tags)
+    if any(not tag for tag in tags):
+        msg = "a tag to filter by is empty"
+        raise UsageError(msg)
+    return replace(filters, tags=tags, path=filters.path or None, alias_prefix=filters.alias_prefix or None)

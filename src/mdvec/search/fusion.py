@@ -1,0 +1,120 @@
+"""Puts the evidence of meaning and of words on one scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mdvec.model.ids import ChunkId
+
+# A perfect word match is worth two standard deviations of similarity (docs/decisions/0006-fusion.md).
+_LEXICAL_WEIGHT = 2.0
+
+# Where the score shown to people passes one half, in units of fused evidence.
+_SCORE_CENTRE = 3.0
+
+# Below this the vectors are all the same (a collection of one text), and deviations mean nothing.
+_MIN_SPREAD = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class DenseEvidence:
+    """What vectors say about the candidates of one query.
+
+    Attributes:
+        ranking: Nearest chunks, best first.
+        similarities: Cosine similarity of every candidate that has a vector.
+        mean: Mean similarity of unrelated chunks to this query.
+        spread: Standard deviation of the same.
+    """
+
+    ranking: Sequence[ChunkId]
+    similarities: Mapping[ChunkId, float]
+    mean: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk with all that is known about it.
+
+    Attributes:
+        id: The chunk.
+        score: 0..1, higher is better.
+        similarity: Cosine similarity; None without a vector.
+        dense_rank: From 1; None when not among the nearest.
+        lexical_rank: From 1; None when no term was found.
+    """
+
+    id: ChunkId
+    score: float
+    similarity: float | None
+    dense_rank: int | None
+    lexical_rank: int | None
+
+
+def fuse(lexical: Sequence[tuple[ChunkId, float]], dense: DenseEvidence) -> list[Candidate]:
+    """Rank by ``z + 2 * max``.
+
+    z is the cosine similarity in standard deviations above this query's background; max is the BM25
+    score as a share of this query's best one. A chunk without a vector counts as an average one of
+    those that were found by words, so that it is neither buried nor favoured while it is pending.
+
+    Args:
+        lexical: Chunks with positive BM25 scores, best first.
+        dense: What vectors say.
+
+    Returns:
+        Every chunk of both sides once, best first; ties in order of id.
+    """
+    best = lexical[0][1] if lexical else 1.0
+    shares = {chunk: score / best for chunk, score in lexical}
+    deviations = {
+        chunk: (similarity - dense.mean) / dense.spread if dense.spread > _MIN_SPREAD else 0.0
+        for chunk, similarity in dense.similarities.items()
+    }
+    peers = [deviations[chunk] for chunk in shares if chunk in deviations]
+    unknown = sum(peers) / len(peers) if peers else 0.0
+    lexical_ranks = _ranks([chunk for chunk, _ in lexical])
+    dense_ranks = _ranks(dense.ranking)
+    fused = {
+        chunk: deviations.get(chunk, unknown) + _LEXICAL_WEIGHT * shares.get(chunk, 0.0)
+        for chunk in deviations.keys() | shares.keys()
+    }
+    return [
+        Candidate(
+            chunk,
+            _squash(fused[chunk]),
+            dense.similarities.get(chunk),
+            dense_ranks.get(chunk),
+            lexical_ranks.get(chunk),
+        )
+        for chunk in sorted(fused, key=lambda chunk: (-fused[chunk], chunk))
+    ]
+
+
+def rank_by_similarity(dense: DenseEvidence) -> list[Candidate]:
+    """Rank by cosine similarity alone; the score is the similarity itself (0 when negative)."""
+    return [
+        Candidate(chunk, max(0.0, dense.similarities[chunk]), dense.similarities[chunk], rank, None)
+        for rank, chunk in enumerate(dense.ranking, 1)
+    ]
+
+
+def rank_by_words(lexical: Sequence[tuple[ChunkId, float]]) -> list[Candidate]:
+    """Rank by BM25 alone; the score is the share of the best one."""
+    best = lexical[0][1] if lexical else 1.0
+    return [
+        Candidate(chunk, score / best, None, None, rank) for rank, (chunk, score) in enumerate(lexical, 1)
+    ]
+
+
+def _ranks(ranking: Sequence[ChunkId]) -> dict[ChunkId, int]:
+    return {chunk: rank for rank, chunk in enumerate(ranking, 1)}
+
+
+def _squash(evidence: float) -> float:
+    """Map evidence to 0..1 without changing the order."""
+    distance = evidence - _SCORE_CENTRE
+    return 0.5 + 0.5 * distance / math.hypot(1.0, distance)

@@ -1,0 +1,48 @@
+"""What a query may ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.errors import InvalidQueryError, UsageError
+from mdvec.model.query import Filters, SearchQuery
+from mdvec.search.filters import MAX_QUERY_CHARS, clean
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t", "\x00", "\u3000"])
+def test_a_blank_query_is_refused(text: str) -> None:
+    """There is nothing to look for."""
+    with pytest.raises(InvalidQueryError):
+        clean(SearchQuery(text))
+
+
+def test_a_huge_query_is_cut_with_a_warning() -> None:
+    """The answer says that not all of it was used."""
+    cleaned, warnings = clean(SearchQuery("word " * 20_000))
+    assert len(cleaned.text) <= MAX_QUERY_CHARS
+    assert "99,999 characters" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        (SearchQuery("a", limit=0), "limit"),
+        (SearchQuery("a", limit=1_000_001), "limit"),
+        (SearchQuery("a", per_document=0), "per_document"),
+        (SearchQuery("a", max_tokens=0), "max_tokens"),
+        (SearchQuery("a", threshold=1.5), "threshold"),
+        (SearchQuery("a", threshold=float("nan")), "threshold"),
+        (SearchQuery("a", filters=Filters(depths=(4,))), "depth"),
+        (SearchQuery("a", filters=Filters(tags=("#",))), "tag"),
+    ],
+)
+def test_numbers_out_of_range_are_named(query: SearchQuery, named: str) -> None:
+    """The message says which one."""
+    with pytest.raises(UsageError, match=named):
+        clean(query)
+
+
+def test_tags_are_brought_into_one_form() -> None:
+    """`#a/b/` and `a/b` are the same tag."""
+    cleaned, _ = clean(SearchQuery("a", filters=Filters(tags=("#a/b/", " c "))))
+    assert cleaned.filters.tags == ("a/b", "c")
