@@ -1,0 +1,215 @@
+"""Finds the configuration, checks it, and remembers where each value came from."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mdvec.config.paths import find_config
+from mdvec.config.schema import ChunkingSettings, Config, Section
+from mdvec.config.syntax import ConfigFile, read_config
+from mdvec.errors import ConfigError
+
+DEFAULT_ORIGIN = "default"
+"""Origin of a value that nobody set."""
+
+_ENV_PREFIX = "MDVEC_"
+_ENV_CONFIG = "MDVEC_CONFIG"
+# Other names for the same setting, as users of token windows know them.
+_SYNONYMS = {("chunking", "size"): "max_tokens", ("chunking", "overlap"): "overlap_tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """The settings in force, and where they came from.
+
+    Attributes:
+        config: The settings.
+        path: The file that was read; None when there is none.
+        origins: For each dotted key, ``default``, ``path:line`` or the name of a variable.
+    """
+
+    config: Config
+    path: Path | None = None
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value that somebody set.
+
+    Attributes:
+        value: As written.
+        origin: Where it was written, for people.
+        directory: What a relative path in it is relative to.
+    """
+
+    value: object
+    origin: str
+    directory: Path
+
+
+def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) -> LoadedConfig:
+    """Load the settings: defaults, then one file, then environment variables.
+
+    Args:
+        path: The file to read; None to take the one ``MDVEC_CONFIG`` names, or else to look upward
+            from ``cwd`` and then in the user's configuration directory.
+        cwd: Absolute path of the working directory.
+        env: Environment variables; ``MDVEC_<SECTION>_<KEY>`` sets a key, an empty one sets nothing.
+
+    Raises:
+        ConfigError: If anything in it cannot be used; the message has one line for each problem.
+    """
+    sections = {name: _field_types(kind) for name, kind in _field_types(Config).items()}
+    problems: list[str] = []
+    given: dict[tuple[str, str], _Given] = {}
+    file = _read_file(path, cwd, env)
+    if file is not None:
+        given.update(_from_file(file, sections, problems))
+    given.update(_from_env(env, cwd, sections, problems))
+
+    values: dict[str, dict[str, object]] = {name: {} for name in sections}
+    for (section, key), setting in given.items():
+        kind = sections[section][key]
+        try:
+            values[section][key] = _convert(setting, kind, lenient=setting.origin.startswith(_ENV_PREFIX))
+        except msgspec.ValidationError:
+            problems.append(
+                f"{setting.origin}: {section}.{key} must be {_allowed(kind)}, not {_shown(setting.value)}"
+            )
+    if problems:
+        raise ConfigError("\n".join(problems))
+    config = Config(**{name: _field_types(Config)[name](**values[name]) for name in sections})
+    _check_chunking(config.chunking, given)
+    origins = {
+        f"{section}.{key}": given[section, key].origin if (section, key) in given else DEFAULT_ORIGIN
+        for section, keys in sections.items()
+        for key in keys
+    }
+    return LoadedConfig(config, file.path if file else None, origins)
+
+
+def _field_types(kind: type[Section]) -> dict[str, Any]:
+    return {item.name: item.type for item in msgspec.structs.fields(kind)}
+
+
+def _read_file(path: Path | None, cwd: Path, env: Mapping[str, str]) -> ConfigFile | None:
+    if path is None and (named := env.get(_ENV_CONFIG)):
+        path = Path(named)
+    if path is not None:
+        return read_config(cwd / path.expanduser())
+    found = find_config(cwd)
+    return read_config(found) if found else None
+
+
+def _from_file(
+    file: ConfigFile, sections: Mapping[str, Mapping[str, Any]], problems: list[str]
+) -> Iterator[tuple[tuple[str, str], _Given]]:
+    for section, table in file.values.items():
+        if section not in sections:
+            hint = _nearest_section(section, sections)
+            problems.append(f"{file.place(section)}: unknown section [{section}]; {hint}")
+        elif not isinstance(table, dict):
+            problems.append(f"{file.place(section)}: [{section}] must be a table of settings")
+        else:
+            for key, value in table.items():
+                name = _SYNONYMS.get((section, str(key)), str(key))
+                place = file.place(section, str(key))
+                if name in sections[section]:
+                    yield (section, name), _Given(value, place, file.path.parent)
+                else:
+                    hint = _nearest_key(str(key), section, sections)
+                    problems.append(f"{place}: unknown setting {section}.{key}; {hint}")
+
+
+def _from_env(
+    env: Mapping[str, str], cwd: Path, sections: Mapping[str, Mapping[str, Any]], problems: list[str]
+) -> Iterator[tuple[tuple[str, str], _Given]]:
+    for variable, value in sorted(env.items()):
+        section, _, key = variable.removeprefix(_ENV_PREFIX).lower().partition("_")
+        if not (variable.startswith(_ENV_PREFIX) and section in sections and key and value):
+            continue
+        key = _SYNONYMS.get((section, key), key)
+        if key in sections[section]:
+            is_list = _is_list(sections[section][key])
+            parts = [part.strip() for part in value.split(",") if part.strip()]
+            yield (section, key), _Given(parts if is_list else value, variable, cwd)
+        else:
+            near = _nearest(key, sections[section])
+            names = [f"{_ENV_PREFIX}{section}_{name}".upper() for name in near or sections[section]]
+            problems.append(f"unknown variable {variable}; {_suggestion(names, close=bool(near))}")
+
+
+def _convert(setting: _Given, kind: Any, *, lenient: bool) -> object:
+    def to_path(_: type, written: object) -> Path:
+        if not isinstance(written, str) or not written:
+            raise TypeError
+        return setting.directory / Path(written).expanduser()
+
+    return msgspec.convert(setting.value, kind, strict=not lenient, dec_hook=to_path)
+
+
+def _check_chunking(chunking: ChunkingSettings, given: Mapping[tuple[str, str], _Given]) -> None:
+    for key in ("overlap_tokens", "min_tokens"):
+        tokens = getattr(chunking, key)
+        if tokens is not None and chunking.max_tokens is not None and tokens >= chunking.max_tokens:
+            origin = given["chunking", key].origin
+            msg = f"{origin}: chunking.{key} must be less than chunking.max_tokens ({chunking.max_tokens})"
+            raise ConfigError(msg)
+
+
+def _members(kind: Any) -> Iterator[Any]:
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        yield from (member for member in typing.get_args(kind) if member is not types.NoneType)
+    else:
+        yield kind
+
+
+def _is_list(kind: Any) -> bool:
+    return any(typing.get_origin(getattr(member, "__origin__", member)) is tuple for member in _members(kind))
+
+
+def _allowed(kind: Any) -> str:
+    member = next(_members(kind))
+    if isinstance(member, type) and issubclass(member, StrEnum):
+        return "one of " + ", ".join(member)
+    if member is Path:
+        return "a path"
+    return str(member.__metadata__[0].description)
+
+
+def _shown(value: object) -> str:
+    return repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}…"
+
+
+def _nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> list[str]:
+    return get_close_matches(name.lower(), list(valid), n=1, cutoff=0.5)
+
+
+def _nearest_key(key: str, section: str, sections: Mapping[str, Mapping[str, Any]]) -> str:
+    homes = [home for home, keys in sections.items() if key in keys]
+    if homes:
+        return f"it belongs in [{homes[0]}]"
+    near = _nearest(key, sections[section])
+    return _suggestion([f"{section}.{name}" for name in near or sections[section]], close=bool(near))
+
+
+def _nearest_section(name: str, sections: Mapping[str, Mapping[str, Any]]) -> str:
+    homes = [home for home, keys in sections.items() if name in keys]
+    if homes:
+        return f"the setting {name} belongs in [{homes[0]}]"
+    near = _nearest(name, sections)
+    return _suggestion([f"[{section}]" for section in near or sections], close=bool(near))
+
+
+def _suggestion(names: Sequence[str], *, close: bool) -> str:
+    return f"did you mean {names[0]}?" if close else f"known: {', '.join(names)}"

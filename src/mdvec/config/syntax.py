@@ -1,0 +1,149 @@
+"""Reads TOML, YAML and JSON into plain values, with the line of every key."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from mdvec.errors import ConfigError
+
+KeyPath = tuple[str, ...]
+
+_TOML_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
+_TOML_TABLE = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
+_TOML_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}:,\[\]]')
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration file as it is written.
+
+    Attributes:
+        path: Where it was read from.
+        values: Its top-level table, not checked.
+        lines: 1-based line of each key, by its path from the top.
+    """
+
+    path: Path
+    values: dict[str, object]
+    lines: dict[KeyPath, int]
+
+    def place(self, *key: str) -> str:
+        """Return ``path:line`` of a key, or of the nearest key above it."""
+        for length in range(len(key), 0, -1):
+            if key[:length] in self.lines:
+                return f"{self.path}:{self.lines[key[:length]]}"
+        return str(self.path)
+
+
+def read_config(path: Path) -> ConfigFile:
+    """Read a configuration file; its suffix says how it is written.
+
+    Raises:
+        ConfigError: If it cannot be read, or is not well-formed; the message names path and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        msg = f"{path}: {error.strerror}"
+        raise ConfigError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{path}: not UTF-8 (byte {error.start})"
+        raise ConfigError(msg) from error
+    match path.suffix.lower():
+        case ".toml":
+            values, lines = _parse_toml(path, text)
+        case ".yaml" | ".yml":
+            values, lines = _parse_yaml(path, text)
+        case ".json":
+            values, lines = _parse_json(path, text)
+        case _:
+            msg = f"{path}: a configuration file ends in .toml, .yaml, .yml or .json"
+            raise ConfigError(msg)
+    if values is None:  # an empty YAML file
+        values = {}
+    if not isinstance(values, dict):
+        msg = f"{path}: expected sections such as [search], found {type(values).__name__}"
+        raise ConfigError(msg)
+    return ConfigFile(path, {str(key): value for key, value in values.items()}, lines)
+
+
+def _parse_toml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
+    try:
+        return tomllib.loads(text), dict(_toml_lines(text))
+    except tomllib.TOMLDecodeError as error:
+        # Python 3.11 to 3.13 give the place in the message alone.
+        found = re.search(r"line (\d+)", str(error))
+        line = int(found[1]) if found else text.count("\n") + 1
+        raise _broken(path, line, str(error).partition(" (at ")[0]) from error
+
+
+def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        return yaml.safe_load(text), dict(_yaml_lines(node))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _broken(path, mark.line + 1 if mark else 1, error.problem or "not YAML") from error
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: such as a date of month 13
+        raise _broken(path, 1, str(error).splitlines()[0]) from error
+
+
+def _parse_json(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
+    try:
+        return json.loads(text), dict(_json_lines(text))
+    except json.JSONDecodeError as error:
+        raise _broken(path, error.lineno, error.msg) from error
+
+
+def _broken(path: Path, line: int, problem: str) -> ConfigError:
+    kind = {".toml": "TOML", ".json": "JSON"}.get(path.suffix.lower(), "YAML")
+    return ConfigError(f"{path}:{line}: not {kind}: {problem}", hint="Correct the file and run again.")
+
+
+def _toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
+    # Text between triple quotes may look like keys.
+    masked = _TOML_MULTILINE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    table: KeyPath = ()
+    for number, line in enumerate(masked.splitlines(), 1):
+        if header := _TOML_TABLE.match(line):
+            table = _toml_key(header[1])
+            yield table, number
+        elif key := _TOML_KEY.match(line):
+            yield table + _toml_key(key[1]), number
+
+
+def _toml_key(written: str) -> KeyPath:
+    return tuple(part.strip().strip("\"'") for part in written.split("."))
+
+
+def _yaml_lines(node: yaml.Node | None, above: KeyPath = ()) -> Iterator[tuple[KeyPath, int]]:
+    # Two levels are all a configuration has; deeper ones could loop through anchors.
+    if isinstance(node, yaml.MappingNode) and len(above) <= 1:
+        for key, value in node.value:
+            path = (*above, str(key.value))
+            yield path, key.start_mark.line + 1
+            yield from _yaml_lines(value, path)
+
+
+def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
+    path: list[str] = []
+    previous: re.Match[str] | None = None
+    key = ""
+    for token in _JSON_TOKEN.finditer(text):
+        match token[0]:
+            case ":" if previous is not None:
+                key = str(json.loads(previous[0]))
+                yield (*path[1:], key), text.count("\n", 0, previous.start()) + 1
+            case "{" | "[":
+                path.append(key)
+            case "}" | "]":
+                path.pop()
+        previous = token

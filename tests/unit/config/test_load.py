@@ -1,0 +1,282 @@
+"""Settings: which source wins, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec.config import Config, load_config
+from mdvec.config import paths as config_paths
+from mdvec.config.load import DEFAULT_ORIGIN
+from mdvec.errors import ConfigError
+from mdvec.model.query import SearchMode
+
+
+@pytest.fixture
+def cwd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory far from any configuration, with a user directory beside it."""
+    monkeypatch.setattr(config_paths, "user_config_dir", lambda: tmp_path / "user")
+    (tmp_path / "user").mkdir()
+    deep = tmp_path / "project" / "deep" / "er"
+    deep.mkdir(parents=True)
+    return deep
+
+
+def problems(cwd: Path, text: str, name: str = "mdvec.toml", **env: str) -> list[str]:
+    (cwd / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config(cwd=cwd, env=env)
+    return str(caught.value).splitlines()
+
+
+def test_defaults_need_no_file(cwd: Path) -> None:
+    """Without a file and without variables every setting has its default and says so."""
+    loaded = load_config(cwd=cwd, env={})
+    assert loaded.config == Config()
+    assert loaded.path is None
+    assert set(loaded.origins.values()) == {DEFAULT_ORIGIN}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mdvec.toml", '[search]\nk = 7\nmode = "dense"\n\n[scanner]\nextensions = [".md"]\n'),
+        ("mdvec.yaml", "search:\n  k: 7\n  mode: dense\nscanner:\n  extensions: [.md]\n"),
+        ("mdvec.yml", "search: {k: 7, mode: dense}\nscanner: {extensions: [.md]}\n"),
+        ("mdvec.json", json.dumps({"search": {"k": 7, "mode": "dense"}, "scanner": {"extensions": [".md"]}})),
+    ],
+)
+def test_toml_yaml_and_json_mean_the_same(cwd: Path, name: str, text: str) -> None:
+    """The same settings in each of the formats give the same configuration."""
+    (cwd / name).write_text(text, encoding="utf-8")
+    loaded = load_config(cwd=cwd, env={})
+    assert (loaded.config.search.k, loaded.config.search.mode) == (7, SearchMode.DENSE)
+    assert loaded.config.scanner.extensions == (".md",)
+    assert loaded.path == cwd / name
+
+
+def test_the_nearest_file_upward_wins_over_the_users_own(cwd: Path, tmp_path: Path) -> None:
+    """Files are tried from the working directory upward, then in the user's directory; one is read."""
+    (tmp_path / "user" / "mdvec.toml").write_text("[search]\nk = 1\nper_document = 9\n")
+    assert load_config(cwd=cwd, env={}).config.search.k == 1
+    (tmp_path / "project" / "mdvec.yaml").write_text("search: {k: 2}\n")
+    assert load_config(cwd=cwd, env={}).config.search.k == 2
+    (cwd / "mdvec.json").write_text('{"search": {"k": 3}}')
+    search = load_config(cwd=cwd, env={}).config.search
+    assert (search.k, search.per_document) == (3, 1)
+
+
+def test_a_named_file_is_the_only_one_read(cwd: Path) -> None:
+    """``--config`` beats ``MDVEC_CONFIG``, which beats the file found upward."""
+    (cwd / "mdvec.toml").write_text("[search]\nk = 1\n")
+    (cwd / "two.toml").write_text("[search]\nk = 2\n")
+    (cwd / "three.yml").write_text("search: {k: 3}\n")
+    env = {"MDVEC_CONFIG": "two.toml"}
+    assert load_config(cwd=cwd, env=env).config.search.k == 2
+    assert load_config(Path("three.yml"), cwd=cwd, env=env).config.search.k == 3
+
+
+def test_a_named_file_must_be_there(cwd: Path) -> None:
+    """A named file that is missing is an error that names it, not a silent default."""
+    with pytest.raises(ConfigError, match=r"gone\.toml: No such file"):
+        load_config(Path("gone.toml"), cwd=cwd, env={})
+
+
+def test_variables_beat_the_file(cwd: Path) -> None:
+    """``MDVEC_<SECTION>_<KEY>`` sets any kind of setting; an empty variable sets nothing."""
+    (cwd / "mdvec.toml").write_text('[search]\nk = 1\nmode = "dense"\n')
+    env = {
+        "MDVEC_SEARCH_K": "10",
+        "MDVEC_SEARCH_MODE": "",
+        "MDVEC_SEARCH_THRESHOLD": "0.25",
+        "MDVEC_SCANNER_EXTENSIONS": ".md, .org",
+        "MDVEC_DATABASE_PATH": "x/y.sqlite",
+        "MDVEC_TRACE": "something of another program",
+    }
+    loaded = load_config(cwd=cwd, env=env)
+    search = loaded.config.search
+    assert (search.k, search.mode, search.threshold) == (10, SearchMode.DENSE, 0.25)
+    assert loaded.config.scanner.extensions == (".md", ".org")
+    assert loaded.config.database.path == cwd / "x/y.sqlite"
+    assert loaded.origins["search.k"] == "MDVEC_SEARCH_K"
+    assert loaded.origins["search.mode"] == f"{cwd / 'mdvec.toml'}:3"
+
+
+def test_paths_in_a_file_are_relative_to_it(
+    cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path means the same from every working directory, and ``~`` is the home."""
+    monkeypatch.setenv("HOME", "/home/somebody")
+    text = '[database]\npath = "data/i.sqlite"\n[embedding]\ncache_dir = "~/models"\n'
+    (tmp_path / "project" / "mdvec.toml").write_text(text)
+    config = load_config(cwd=cwd, env={}).config
+    assert config.database.path == tmp_path / "project" / "data" / "i.sqlite"
+    assert config.embedding.cache_dir == Path("/home/somebody/models")
+
+
+def test_token_windows_may_be_called_size_and_overlap(cwd: Path) -> None:
+    """``chunking.size`` and ``chunking.overlap`` are other names of ``max_tokens``, ``overlap_tokens``."""
+    (cwd / "mdvec.toml").write_text("[chunking]\nsize = 256\noverlap = 64\n")
+    loaded = load_config(cwd=cwd, env={})
+    assert (loaded.config.chunking.max_tokens, loaded.config.chunking.overlap_tokens) == (256, 64)
+    assert loaded.origins["chunking.overlap_tokens"].endswith("mdvec.toml:3")
+
+
+def test_all_unknown_settings_are_told_at_once(cwd: Path) -> None:
+    """Each unknown name is told with its file, its line and the nearest valid name."""
+    text = "[serch]\nk = 5\n\n[search]\n# more\nkk = 5\nxyzzy = 1\npath = 1\n\n[display.more]\n"
+    found = problems(cwd, text, MDVEC_SEARCH_MOD="dense")
+    file = cwd / "mdvec.toml"
+    assert found == [
+        f"{file}:1: unknown section [serch]; did you mean [search]?",
+        f"{file}:6: unknown setting search.kk; did you mean search.k?",
+        f"{file}:7: unknown setting search.xyzzy; known: search.k, search.mode, search.per_document, "
+        "search.expand, search.max_tokens, search.threshold",
+        f"{file}:8: unknown setting search.path; it belongs in [database]",
+        f"{file}:10: unknown setting display.more; known: display.default_format, display.color",
+        "unknown variable MDVEC_SEARCH_MOD; did you mean MDVEC_SEARCH_MODE?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("mdvec.yaml", "# c\nsearch:\n  mode: lexical\n  kk: 5\n", 4),
+        ("mdvec.yaml", "search: {kk: 5}\n", 1),
+        (
+            "mdvec.json",
+            '{\n "display": {"color": "never"},\n "search": {\n  "mode": "dense",\n  "kk": 5\n }\n}',
+            5,
+        ),
+        ("mdvec.toml", 'database.path = "a = b"\nsearch.kk = 5\n', 2),
+        ("mdvec.toml", 'search = {kk = 5}\n[database]\npath = """\n[search]\nkk = 5"""\n', 1),
+        ("mdvec.toml", '["search"]\n"kk" = 5\n', 2),
+    ],
+)
+def test_the_line_is_found_in_every_syntax(cwd: Path, name: str, text: str, line: int) -> None:
+    """The line named in the error is the one where the unknown name stands."""
+    assert problems(cwd, text, name) == [
+        f"{cwd / name}:{line}: unknown setting search.kk; did you mean search.k?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("search.k = 0", "search.k must be a whole number from 1 to 1000, not 0"),
+        ("search.k = '5'", "search.k must be a whole number from 1 to 1000, not '5'"),
+        ("search.k = true", "search.k must be a whole number from 1 to 1000, not True"),
+        ("search.mode = 'fast'", "search.mode must be one of hybrid, dense, lexical, not 'fast'"),
+        ("search.threshold = 2", "search.threshold must be a number from -1 to 1, not 2"),
+        ("database.path = ''", "database.path must be a path, not ''"),
+        ("database.path = 1", "database.path must be a path, not 1"),
+        ("embedding.provider = ''", "embedding.provider must be a name, not ''"),
+        ("scanner.max_file_mb = 0", "scanner.max_file_mb must be a number above 0, not 0"),
+        (
+            "scanner.extensions = ['*.md']",
+            "scanner.extensions must be a list of file extensions such as '.md', not ['*.md']",
+        ),
+        (
+            "scanner.exclude_dirs = 'x'",
+            "scanner.exclude_dirs must be a list of folder names, not 'x'",
+        ),
+        (
+            "display.default_format = 'xml'",
+            "display.default_format must be one of text, table, json, jsonl, md, paths, not 'xml'",
+        ),
+        ("chunking.max_tokens = 4", "chunking.max_tokens must be a whole number of at least 8, not 4"),
+    ],
+)
+def test_a_wrong_value_is_told_what_is_allowed(cwd: Path, setting: str, message: str) -> None:
+    """A value of a wrong type or out of range names the dotted key, the line and what is allowed."""
+    assert problems(cwd, f"\n{setting}\n") == [f"{cwd / 'mdvec.toml'}:2: {message}"]
+
+
+def test_a_wrong_variable_is_named(cwd: Path) -> None:
+    """A wrong value in the environment names the variable."""
+    assert problems(cwd, "", MDVEC_SEARCH_K="many") == [
+        "MDVEC_SEARCH_K: search.k must be a whole number from 1 to 1000, not 'many'"
+    ]
+
+
+def test_overlap_must_leave_room(cwd: Path) -> None:
+    """An overlap as large as the chunk itself would never get to the end of a section."""
+    assert problems(cwd, "[chunking]\nmax_tokens = 64\noverlap_tokens = 64\n") == [
+        f"{cwd / 'mdvec.toml'}:3: chunking.overlap_tokens must be less than chunking.max_tokens (64)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "start"),
+    [
+        ("mdvec.toml", "[search]\nk = \n", ":2: not TOML: Invalid value"),
+        ("mdvec.toml", "[search]\nk = 1\nk = 2\n", ":3: not TOML: Cannot overwrite a value"),
+        ("mdvec.yaml", "search:\n  - a\n b: [1\n", ":3: not YAML: "),
+        ("mdvec.json", '{"search": {\n"k": }}', ":2: not JSON: Expecting value"),
+        ("mdvec.yaml", "- a\n", ": expected sections such as [search], found list"),
+        ("mdvec.toml", "search = 5\n", ":1: [search] must be a table of settings"),
+    ],
+)
+def test_a_broken_file_names_path_and_line(cwd: Path, name: str, text: str, start: str) -> None:
+    """What is no TOML, YAML or JSON is told with its path and line."""
+    assert problems(cwd, text, name)[0].startswith(f"{cwd / name}{start}")
+
+
+@pytest.mark.parametrize("name", ["mdvec.toml", "mdvec.yaml"])
+def test_an_empty_file_sets_nothing(cwd: Path, name: str) -> None:
+    """An empty configuration file is a valid one."""
+    (cwd / name).write_text("")
+    assert load_config(cwd=cwd, env={}).config == Config()
+
+
+def test_a_file_that_is_not_text_is_told(cwd: Path) -> None:
+    """Bytes that are not UTF-8 are an error that names the file."""
+    (cwd / "mdvec.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"mdvec\.toml: not UTF-8"):
+        load_config(cwd=cwd, env={})
+
+
+def test_other_suffixes_are_refused(cwd: Path) -> None:
+    """A named file must say by its suffix how it is written."""
+    (cwd / "mdvec.ini").write_text("[search]\nk = 1\n")
+    with pytest.raises(ConfigError, match=r"ends in \.toml, \.yaml, \.yml or \.json"):
+        load_config(Path("mdvec.ini"), cwd=cwd, env={})
+
+
+@given(k=st.integers(), name=st.sampled_from(["mdvec.toml", "mdvec.yaml", "mdvec.json"]))
+def test_a_number_is_kept_or_refused(k: int, name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For every whole number: inside the limits it is the setting, outside it is an error; never changed."""
+    # A folder of its own: a file further up would be found by other tests.
+    folder = tmp_path_factory.getbasetemp() / "numbers"
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    as_json = json.dumps({"search": {"k": k}})
+    file.write_text(f"[search]\nk = {k}\n" if name.endswith("toml") else as_json)
+    if 1 <= k <= 1000:
+        assert load_config(file, cwd=file.parent, env={}).config.search.k == k
+    else:
+        with pytest.raises(ConfigError, match=r"from 1 to 1000"):
+            load_config(file, cwd=file.parent, env={})
+
+
+@pytest.mark.parametrize("name", config_paths.CONFIG_NAMES)
+def test_every_documented_name_is_found(cwd: Path, name: str) -> None:
+    """Each of the file names is found in the working directory."""
+    (cwd / name).write_text("{}" if name.endswith("json") else "")
+    assert config_paths.find_config(cwd) == cwd / name
+
+
+def test_default_places_are_the_platforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data, cache and configuration go where the platform keeps them, under ``mdvec``."""
+    assert config_paths.default_database().name == "mdvec.sqlite"
+    for place in (
+        config_paths.default_database().parent,
+        config_paths.default_cache_dir(),
+        config_paths.user_config_dir(),
+    ):
+        assert place.is_absolute()
+        assert "mdvec" in place.parts
