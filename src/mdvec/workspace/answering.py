@@ -1,0 +1,132 @@
+"""Answers a query over some collections, and says how far the answer can be trusted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from mdvec.errors import UnreadableFileError
+from mdvec.model.change import SourceEntry
+from mdvec.model.collection import Collection
+from mdvec.model.hit import SearchHit, SearchResult
+from mdvec.model.ids import SpaceId
+from mdvec.model.query import Scope, SearchMode, SearchQuery
+from mdvec.search.engine import find
+from mdvec.search.filters import clean
+from mdvec.sources.interface import Source
+from mdvec.stores.interface import Store, StoredChunk, StoredDocument
+from mdvec.text.hashing import content_hash
+from mdvec.workspace.wiring import Parts
+
+
+def answer(
+    query: SearchQuery, collections: Sequence[Collection], *, store: Store, parts: Parts
+) -> SearchResult:
+    """Answer a query.
+
+    Args:
+        query: As the caller gave it.
+        collections: Where to look.
+        store: What holds them.
+        parts: Makes the embedder and the sources.
+
+    Returns:
+        The hits and the state of the index behind them.
+
+    Raises:
+        InvalidQueryError: If the query is empty.
+        UsageError: If one of its numbers is out of range.
+        EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
+    """
+    started = time.perf_counter()
+    cleaned, warnings = clean(query)
+    mode, mode_warnings = _usable_mode(cleaned.mode, parts)
+    space_id = space_in_use(store, parts)
+    hits = _hits(replace(cleaned, mode=mode), collections, store, parts, space_id)
+    counts = [store.catalog.counts(collection.id, space_id) for collection in collections]
+    total = sum(count.chunks for count in counts)
+    pending = sum(count.pending_chunks for count in counts)
+    return SearchResult(
+        query=query.text,
+        mode=mode,
+        hits=hits,
+        total_chunks=total,
+        pending_chunks=pending,
+        last_indexed=_last_indexed(collections),
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+        warnings=(*warnings, *mode_warnings, *_pending_warning(mode, pending, total)),
+        hint=None if hits else _hint(collections, total),
+    )
+
+
+def space_in_use(store: Store, parts: Parts) -> SpaceId | None:
+    """Return the space of the embedder in use; None when there is no model, or no vector of it yet."""
+    return None if parts.embedder is None else store.vectors.find_space(parts.embedder.space)
+
+
+def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
+    """Tell whether a file differs from what was indexed; a touched one does not."""
+    now = source.stat(known.locator)
+    if now == (known.mtime_ns, known.size):
+        return False
+    if now is None or now[1] != known.size:
+        return True
+    try:
+        raw = source.read(SourceEntry(known.path, known.locator, *now))
+    except UnreadableFileError:
+        return True
+    return content_hash(raw) != known.content_hash
+
+
+def _hits(
+    query: SearchQuery,
+    collections: Sequence[Collection],
+    store: Store,
+    parts: Parts,
+    space_id: SpaceId | None,
+) -> tuple[SearchHit, ...]:
+    if not collections:
+        return ()
+    scope = Scope(tuple(collection.id for collection in collections), query.filters)
+    embedder = None if query.mode is SearchMode.LEXICAL else parts.embedder
+    found = find(query, scope, store=store, embedder=embedder, space_id=space_id)
+    sources = {collection.id: parts.source(collection.source) for collection in collections}
+    return tuple(replace(hit, stale=is_stale(chunk, sources[chunk.collection_id])) for hit, chunk in found)
+
+
+def _usable_mode(mode: SearchMode, parts: Parts) -> tuple[SearchMode, tuple[str, ...]]:
+    """Return the mode that can be searched here, and what to tell the asker about it."""
+    problem = None if mode is SearchMode.LEXICAL else parts.embedder_problem
+    if problem is None:
+        return mode, ()
+    if mode is SearchMode.DENSE:
+        raise problem
+    return SearchMode.LEXICAL, (f"searched by words only: {problem}",)
+
+
+def _last_indexed(collections: Sequence[Collection]) -> str | None:
+    times = [collection.last_indexed_ms for collection in collections]
+    known = [moment for moment in times if moment is not None]
+    if not known or len(known) < len(times):
+        return None
+    return datetime.fromtimestamp(min(known) / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _pending_warning(mode: SearchMode, pending: int, total: int) -> tuple[str, ...]:
+    if not pending or mode is SearchMode.LEXICAL:
+        return ()
+    return (
+        f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; "
+        "'mdvec import -m update' goes on with them",
+    )
+
+
+def _hint(collections: Sequence[Collection], total_chunks: int) -> str:
+    if not collections:
+        return "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
+    if not total_chunks:
+        names = " ".join(f"-n {collection.name}" for collection in collections)
+        return f"Nothing is indexed yet. Run 'mdvec import {names}'."
+    return "Nothing matches. Try other words, or fewer filters."

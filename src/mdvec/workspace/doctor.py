@@ -1,0 +1,106 @@
+"""Looks for what keeps mdvec from working well on this machine."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mdvec import __version__
+from mdvec.errors import MdvecError
+from mdvec.model.report import CollectionStatus, Finding, Severity, WorkspaceStatus
+from mdvec.stores.interface import Store
+from mdvec.workspace.wiring import Parts, cores
+
+# Folders that sync clients copy file by file: a database and its log must not be copied apart.
+_SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")
+
+_MAX_REASONS = 3
+
+
+def examine(
+    database: Path, parts: Parts, open_store: Callable[[], Store], status: Callable[..., WorkspaceStatus]
+) -> list[Finding]:
+    """Return what was looked at, in the order of a reader's interest."""
+    findings = [_about_machine(), *_about_place(database), _about_model(parts)]
+    try:
+        store = open_store()
+        findings.append(_about_database(database, store))
+        findings.extend(
+            finding for item in status(check=True).collections for finding in _about_collection(item)
+        )
+    except MdvecError as error:
+        findings.append(Finding(Severity.PROBLEM, "database", str(error), error.hint))
+    return findings
+
+
+def _about_machine() -> Finding:
+    text = f"mdvec {__version__}, Python {platform.python_version()}, {platform.platform()}, {cores()} cores"
+    return Finding(Severity.OK, "machine", text)
+
+
+def _about_place(database: Path) -> Iterator[Finding]:
+    synced = [part for part in database.parts if part.casefold().startswith(_SYNCED_FOLDERS)]
+    if synced:
+        yield Finding(
+            Severity.NOTE,
+            "place",
+            f"the database lies in {synced[0]}, which may be copied while it is written",
+            "Keep it elsewhere: set [database] path in mdvec.toml.",
+        )
+
+
+def _about_model(parts: Parts) -> Finding:
+    problem = parts.embedder_problem
+    embedder = parts.embedder
+    if embedder is None or problem is not None:
+        return Finding(Severity.NOTE, "model", str(problem), problem.hint if problem else "")
+    try:
+        embedder.embed_query("ok")
+    except MdvecError as error:
+        return Finding(Severity.PROBLEM, "model", str(error), error.hint)
+    warnings = parts.embedder_warnings()
+    if warnings:
+        return Finding(Severity.NOTE, "model", f"{embedder.space.key}: {'; '.join(warnings)}")
+    return Finding(Severity.OK, "model", embedder.space.key)
+
+
+def _about_database(database: Path, store: Store) -> Finding:
+    problems = store.check()
+    if problems:
+        return Finding(
+            Severity.PROBLEM,
+            "database",
+            f"{database}: {'; '.join(problems[:_MAX_REASONS])}",
+            "Rebuild it: remove the file and import again. Your documents are not touched.",
+        )
+    return Finding(Severity.OK, "database", f"{database}: intact")
+
+
+def _about_collection(status: CollectionStatus) -> Iterator[Finding]:
+    name = status.collection.name
+    counts = status.counts
+    update = f"Run 'mdvec import -n {name} -m update'."
+    if status.check_error:
+        yield Finding(Severity.PROBLEM, name, status.check_error, "")
+        return
+    if status.collection.last_indexed_ms is None:
+        yield Finding(Severity.NOTE, name, "never imported", f"Run 'mdvec import -n {name}'.")
+        return
+    if counts.failed:
+        yield Finding(
+            Severity.PROBLEM,
+            name,
+            f"{counts.failed} files could not be read",
+            f"Run 'mdvec status -n {name}' to see which and why.",
+        )
+    if status.check is not None and not status.check.in_sync:
+        check = status.check
+        differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
+        yield Finding(Severity.NOTE, name, f"{differing} files differ from the index", update)
+    if counts.pending_chunks:
+        yield Finding(
+            Severity.NOTE, name, f"{counts.pending_chunks} of {counts.chunks} chunks have no vector", update
+        )
+    if not counts.failed and not counts.pending_chunks and (status.check is None or status.check.in_sync):
+        yield Finding(Severity.OK, name, f"{counts.documents} documents, {counts.chunks} chunks, up to date")

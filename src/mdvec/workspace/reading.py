@@ -1,0 +1,121 @@
+"""Returns a document, or the part of it that was asked for."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from mdvec.documents.parse import parse_document
+from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.model.collection import Collection
+from mdvec.model.document import Section
+from mdvec.stores.interface import Catalog, StoredDocument
+
+Lines = tuple[int | None, int | None]
+"""1-based first and last line, both included; None for an open end."""
+
+
+def find(path: str, collections: Sequence[Collection], catalog: Catalog) -> StoredDocument:
+    r"""Find a document by its path in the given collections.
+
+    Args:
+        path: As hits show it; a leading ``./`` and ``\`` for ``/`` are understood.
+        collections: Where to look.
+        catalog: What is asked.
+
+    Returns:
+        The document.
+
+    Raises:
+        DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths.
+        UsageError: If more than one of them has it.
+    """
+    wanted = unicodedata.normalize("NFC", path).removeprefix("./")
+    spellings = dict.fromkeys((path, wanted, wanted.replace("\\", "/")))
+    found = [
+        document
+        for collection in collections
+        if (document := _first(catalog.find_document(collection.id, spelling) for spelling in spellings))
+    ]
+    if len(found) > 1:
+        msg = f"{path!r} is in more than one collection: {', '.join(item.collection for item in found)}"
+        raise UsageError(msg, hint="Name one with -n.")
+    if found:
+        return found[0]
+    known = [path for collection in collections for path in catalog.known_documents(collection.id)]
+    near = difflib.get_close_matches(wanted, known, n=3)
+    near = near or [item for item in known if item.endswith("/" + wanted)][:3]
+    msg = f"no document {path!r} in {', '.join(item.name for item in collections) or 'any collection'}"
+    raise DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?" if near else None)
+
+
+def _first(items: Iterable[StoredDocument | None]) -> StoredDocument | None:
+    return next((item for item in items if item is not None), None)
+
+
+def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
+    """Return the lines of a section with its subsections.
+
+    Args:
+        document: The document.
+        wanted: The heading, without regard to case, ``#`` marks and surrounding space.
+
+    Returns:
+        Its first and last line.
+
+    Raises:
+        DocumentNotFoundError: If there is no such heading; the hint names those there are.
+    """
+    parsed = parse_document(document.path, document.body)
+    name = wanted.lstrip("#").strip().casefold()
+    section = next((item for item in parsed.sections if item.level and item.heading.casefold() == name), None)
+    if section is None:
+        msg = f"{document.path} has no section {wanted!r}"
+        raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
+    text = document.body[section.start : section.subtree_end].rstrip()
+    first = document.body.count("\n", 0, section.start) + 1
+    return first, first + text.count("\n")
+
+
+def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
+    headings = [section.heading for section in sections if section.level]
+    if not headings:
+        return "The document has no headings."
+    near = difflib.get_close_matches(wanted, headings, n=3) or headings[:8]
+    return f"It has: {', '.join(near)}."
+
+
+def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:
+    """Return the text of some lines.
+
+    Args:
+        document: The document.
+        lines: Which ones; a last line beyond the end means the end.
+
+    Returns:
+        The text, its first and its last line.
+
+    Raises:
+        UsageError: If the first line does not exist, or comes after the last one.
+    """
+    all_lines = _split(document.body)
+    first = 1 if lines[0] is None else lines[0]
+    last = len(all_lines) if lines[1] is None else min(lines[1], len(all_lines))
+    if not all_lines and lines == (None, None):
+        return "", 1, 1
+    if first < 1 or first > max(1, len(all_lines)) or last < first:
+        msg = f"{document.path} has {len(all_lines)} lines; {_spell(lines)} is not a range of them"
+        raise UsageError(msg, hint="Lines count from 1; give them as FIRST:LAST.")
+    return "".join(all_lines[first - 1 : last]), first, last
+
+
+def _split(text: str) -> list[str]:
+    r"""Split at ``\n`` alone: editors do not count U+2028, vertical tabs and the like as line ends."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _spell(lines: Lines) -> str:
+    return ":".join("" if line is None else str(line) for line in lines)

