@@ -1,0 +1,1 @@
+"""The doors: ways to reach a workspace. No rules live here, only words and wires."""

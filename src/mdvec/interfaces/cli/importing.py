@@ -1,0 +1,95 @@
+"""``mdvec import``."""
+
+from __future__ import annotations
+
+import click
+
+from mdvec.errors import UsageError
+from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
+from mdvec.interfaces.cli.interruption import saying_what_is_pending
+from mdvec.interfaces.cli.progress import shown_progress
+from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.terminal import warn, write, write_json
+from mdvec.interfaces.errors import EXIT_FAILED
+from mdvec.model.report import ImportMode
+
+
+@click.command("import", cls=Command)
+@click.option("-n", "--name", "names", multiple=True, help="The collection to import; may be repeated.")
+@click.option(
+    "-m",
+    "--mode",
+    type=choice_of(ImportMode),
+    help="new: fails when there is data already; replace: builds it again; update: only what differs."
+    "  [default: new; update with --docs-dir]",
+)
+@click.option("--chunk-size", type=click.IntRange(min=8), metavar="TOKENS", help="Largest chunk.")
+@click.option(
+    "--chunk-overlap",
+    type=click.IntRange(min=0),
+    metavar="TOKENS",
+    help="Repeated in the next part of a section.",
+)
+@click.option("--no-embed", is_flag=True, help="Index the words now, leave the vectors for later.")
+@click.option("--allow-empty", is_flag=True, help="Accept that a folder has no documents any more.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another import.",
+)
+@format_option("text", "json")
+@common_options
+@click.pass_context
+def import_(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    mode: str | None,
+    chunk_size: int | None,
+    chunk_overlap: int | None,
+    no_embed: bool,
+    allow_empty: bool,
+    wait: float,
+    format_name: str | None,
+) -> None:
+    """Read a collection's documents into the index.
+
+    Exits with 1 when a document could not be read; the others are searchable then.
+    """
+    from mdvec.interfaces import present
+
+    session = ctx.find_object(Session)
+    assert session is not None  # noqa: S101 - set by run(), for mypy
+    if not names and session.docs_dir is None:
+        msg = "which collection is to be imported?"
+        raise UsageError(msg, hint="Give -n NAME; 'mdvec tool ls' lists them.")
+    if mode is None:
+        mode = ImportMode.UPDATE if session.docs_dir is not None else ImportMode.NEW
+    failed = 0
+    with session.open() as (workspace, config), shown_progress() as progress:
+        names = names or tuple(each.name for each in workspace.collections())
+        output = chosen_format(format_name, config, ("text", "json"))
+        for name in names:
+            go_on = f"'mdvec import -n {name} -m update'"
+            with saying_what_is_pending(workspace, (name,), go_on=go_on):
+                report = workspace.import_collection(
+                    name,
+                    mode=ImportMode(mode),
+                    embed=not no_embed,
+                    allow_empty=allow_empty,
+                    max_tokens=chunk_size,
+                    overlap_tokens=chunk_overlap,
+                    wait_s=wait,
+                    progress=progress,
+                )
+            failed += report.failed
+            if output == "json":
+                write_json(present.import_json(report))
+            else:
+                for warning in report.warnings:
+                    warn(warning)
+                write(present.import_summary(report) + "\n")
+    if failed:
+        ctx.exit(EXIT_FAILED)

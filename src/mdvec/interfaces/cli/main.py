@@ -1,0 +1,131 @@
+"""The entry point: finds the command, runs it, turns errors into words and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+from mdvec import __version__
+from mdvec.interfaces.cli.interruption import EXIT_INTERRUPTED
+from mdvec.interfaces.cli.session import Group, Opener, Session, common_options
+from mdvec.interfaces.cli.terminal import note, print_failure
+from mdvec.interfaces.errors import EXIT_USAGE, translate
+
+_COMMANDS = {
+    "search": "mdvec.interfaces.cli.search:search",
+    "get": "mdvec.interfaces.cli.reading:get",
+    "tags": "mdvec.interfaces.cli.reading:tags",
+    "import": "mdvec.interfaces.cli.importing:import_",
+    "tool": "mdvec.interfaces.cli.tool:tool",
+    "status": "mdvec.interfaces.cli.status:status",
+    "doctor": "mdvec.interfaces.cli.status:doctor",
+    "config": "mdvec.interfaces.cli.configuration:config",
+}
+# What the rest of mdvec calls a tool.
+_SYNONYMS = {"collection": "tool"}
+
+
+class LazyGroup(Group):
+    """Imports a command when it is named, so that ``--version`` pays for none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands' names in the order of a day's work."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command.
+
+        Raises:
+            UsageError: If there is no such command.
+        """
+        target = _COMMANDS.get(_SYNONYMS.get(cmd_name, cmd_name))
+        if target is None:
+            if ctx.resilient_parsing:  # the shell asks for completions
+                return None
+            near = get_close_matches(cmd_name, [*_COMMANDS, *_SYNONYMS], n=1)
+            ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        module, _, attribute = target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.command(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="mdvec", message="%(prog)s %(version)s")
+@common_options
+def cli() -> None:
+    """Search your Markdown and text, in Japanese and English, on your own machine.
+
+    Try it on a folder: mdvec search --docs-dir DIR "what you are looking for"
+    """
+
+
+def run(
+    args: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    opener: Opener | None = None,
+) -> int:
+    """Run a command line.
+
+    Args:
+        args: Arguments without the program's name.
+        env: Environment variables.
+        cwd: Absolute path of the working directory; None for the process's own.
+        opener: Opens the workspace; None for the real one.
+
+    Returns:
+        The exit code: 0 done, 1 failed or partly failed, 2 wrong usage, 130 interrupted.
+    """
+    session = Session(env, cwd or Path(), opener)
+    try:
+        session.cwd = cwd or Path.cwd()
+        code = cli.main(args=list(args), prog_name="mdvec", standalone_mode=False, obj=session)
+    except click.ClickException as error:
+        return _report_usage(error)
+    except click.Abort:
+        note("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last resort: nobody is to see a traceback unasked
+        return _report(error, verbose=session.verbose)
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Run the command line of this process and end it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Pipes and files get UTF-8 on every platform, terminals what they can show.
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+    sys.exit(run(sys.argv[1:], env=os.environ))
+
+
+def _report_usage(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        note(error.format_message())
+        return EXIT_USAGE
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context else "mdvec"
+    print_failure(error.format_message(), f"Run '{path} --help' to see what it takes.")
+    return error.exit_code
+
+
+def _report(error: Exception, *, verbose: bool) -> int:
+    failure = translate(error)
+    hint = failure.hint
+    if failure.code == "internal":
+        hint = "This is a bug in mdvec. Run again with --verbose to see where it happened."
+        if verbose:
+            note("".join(traceback.format_exception(error)).rstrip())
+    print_failure(failure.message, hint)
+    return failure.exit_code

@@ -1,0 +1,53 @@
+"""``mdvec get`` and ``mdvec tags``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from mdvec.errors import UsageError
+from mdvec.interfaces.arguments import parse_lines
+from mdvec.interfaces.cli.formats import chosen_format, format_option
+from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.terminal import warn, write, write_json, write_table
+from mdvec.interfaces.passage import printable
+
+
+@click.command(cls=Command)
+@click.argument("path")
+@click.option("-n", "--name", help="The collection, when several have this path.")
+@click.option("--lines", metavar="A:B", help="Only these lines; either end may be left open.")
+@click.option("--section", metavar="HEADING", help="Only the section under this heading.")
+@common_options
+@click.pass_obj
+def get(session: Session, path: str, name: str | None, lines: str | None, section: str | None) -> None:
+    """Print an indexed document, or a part of it."""
+    if lines is not None and section is not None:
+        msg = "--lines and --section exclude each other"
+        raise UsageError(msg, hint="Give one of them.")
+    line_range = parse_lines(lines) if lines is not None else None
+    with session.open() as (workspace, _):
+        passage = workspace.read(path, collection=name, lines=line_range, section=section)
+    if passage.stale:
+        warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
+    # A file or another program gets the text as it is; a terminal must not be steered by it.
+    text = printable(passage.text, keep_newlines=True) if sys.stdout.isatty() else passage.text
+    write(text if text.endswith("\n") or not text else text + "\n")
+
+
+@click.command(cls=Command)
+@click.option("-n", "--name", "names", multiple=True, help="Only this collection; may be repeated.")
+@format_option("table", "json")
+@common_options
+@click.pass_obj
+def tags(session: Session, names: tuple[str, ...], format_name: str | None) -> None:
+    """List the tags, most used first."""
+    from mdvec.interfaces import present
+
+    with session.open() as (workspace, config):
+        found = workspace.tags(names)
+    if chosen_format(format_name, config, ("table", "json")) == "json":
+        write_json(present.tags_json(found))
+    elif found:
+        write_table(("tag", "documents"), [(each.tag, f"{each.documents:,}") for each in found])

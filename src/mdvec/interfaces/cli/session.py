@@ -1,0 +1,166 @@
+"""What every command shares: the common options, the configuration, the way to the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import click
+
+from mdvec.errors import UsageError
+from mdvec.interfaces.cli.terminal import print_step
+
+if TYPE_CHECKING:  # the engine is loaded when a command needs it
+    from mdvec.config import Config, LoadedConfig
+    from mdvec.workspace import Workspace
+
+_AnyFunction = TypeVar("_AnyFunction", bound=Callable[..., Any])
+
+
+class Opener(Protocol):
+    """Opens a workspace, as :func:`mdvec.open_workspace` does."""
+
+    def __call__(
+        self,
+        config: Config | None = None,
+        *,
+        database: Path | None = None,
+        docs_dir: Path | None = None,
+        data_dir: Path | None = None,
+    ) -> Workspace:
+        """Open it; the caller closes it."""
+        ...
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of the command line. Common options fill it in, before or after the command's name.
+
+    Attributes:
+        env: Environment variables.
+        cwd: Absolute path of the working directory.
+        opener: Opens the workspace; None for the real one.
+        docs_dir: Folder to work on without registering it.
+        data_dir: Where its index is kept.
+        config: Configuration file to read instead of looking for one.
+        database: Database to use instead of the configured one.
+        verbose: Whether to say how long each step takes.
+    """
+
+    env: Mapping[str, str]
+    cwd: Path
+    opener: Opener | None = None
+    docs_dir: Path | None = None
+    data_dir: Path | None = None
+    config: Path | None = None
+    database: Path | None = None
+    verbose: bool = False
+
+    def load_config(self) -> LoadedConfig:
+        """Load the settings.
+
+        Raises:
+            ConfigError: If they cannot be used.
+        """
+        from mdvec.config import load_config
+
+        return load_config(self.config, cwd=self.cwd, env=self.env)
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Workspace, Config]]:
+        """Open the workspace the options and the configuration name.
+
+        Yields:
+            The workspace and the settings.
+
+        Raises:
+            UsageError: If the options contradict each other, or the configuration is wrong.
+        """
+        if self.data_dir is not None and self.docs_dir is None:
+            msg = "--data-dir says where the index of --docs-dir goes"
+            raise UsageError(msg, hint="Give --docs-dir too, or name a database with --database.")
+        opener = self.opener or _real_opener()
+        config = self.load_config().config
+        with ExitStack() as stack:
+            if self.verbose:
+                from mdvec.trace import listening
+
+                stack.enter_context(listening(print_step))
+            workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
+            yield stack.enter_context(workspace), config
+
+
+def _real_opener() -> Opener:
+    from mdvec.workspace import open_workspace
+
+    return open_workspace
+
+
+class CommonOption(click.Option):
+    """An option of every command; help lists these apart."""
+
+
+class Command(click.Command):
+    """A command whose help lists the common options last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in two lists."""
+        _write_options(self, ctx, formatter)
+
+
+class Group(click.Group):
+    """A group of commands whose help lists the common options after its own."""
+
+    command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options in two lists."""
+        self.format_commands(ctx, formatter)
+        _write_options(self, ctx, formatter)
+
+
+def common_options(function: _AnyFunction) -> _AnyFunction:
+    """Add the options that are the same for every command, before and after its name."""
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    file = click.Path(dir_okay=False, path_type=Path)
+    decorators = (
+        _common("--docs-dir", type=folder, metavar="DIR", help="Work on this folder without registering it."),
+        _common(
+            "--data-dir",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
+        ),
+        _common("--config", type=file, metavar="F", help="Read this configuration file."),
+        _common("--database", type=file, metavar="F", help="Use this database."),
+        _common("--verbose", is_flag=True, default=None, help="Say how long each step takes."),
+    )
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
+def _common(name: str, **settings: Any) -> Callable[[_AnyFunction], _AnyFunction]:
+    return click.option(name, cls=CommonOption, expose_value=False, callback=_remember, **settings)
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    if value is None or not isinstance(ctx.obj, Session) or param.name is None:
+        return
+    setattr(ctx.obj, param.name, ctx.obj.cwd / value if isinstance(value, Path) else value)
+
+
+def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    own: list[tuple[str, str]] = []
+    common: list[tuple[str, str]] = []
+    for param in command.get_params(ctx):
+        record = param.get_help_record(ctx)
+        if record is not None and not isinstance(param, click.Argument):
+            (common if isinstance(param, CommonOption) else own).append(record)
+    for title, records in (("Options", own), ("Common options", common)):
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)

@@ -1,0 +1,127 @@
+"""``mdvec status`` and ``mdvec doctor``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from mdvec.errors import UsageError
+from mdvec.interfaces.cli.formats import chosen_format, format_option
+from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
+from mdvec.interfaces.errors import EXIT_FAILED
+from mdvec.interfaces.passage import printable
+
+if TYPE_CHECKING:
+    from mdvec.model.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
+
+
+@click.command(cls=Command)
+@click.option("-n", "--name", help="Only this collection, with the state of every file.")
+@click.option("--check", is_flag=True, help="Compare the index with the disk.")
+@click.option("--exit-code", is_flag=True, help="With --check: exit with 1 when they differ.")
+@format_option("table", "json")
+@common_options
+@click.pass_context
+def status(
+    ctx: click.Context, name: str | None, check: bool, exit_code: bool, format_name: str | None
+) -> None:
+    """Say what is indexed, what is pending, and what could not be read."""
+    from mdvec.interfaces import present
+
+    if exit_code and not check:
+        msg = "--exit-code needs --check"
+        raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
+    session: Session = ctx.obj
+    with session.open() as (workspace, config):
+        found = workspace.status(name, files=name is not None, check=check)
+    if chosen_format(format_name, config, ("table", "json")) == "json":
+        write_json(present.status_json(found))
+    else:
+        _print_status(found)
+    unchecked = any(each.check_error for each in found.collections)
+    differs = any(each.check is not None and not each.check.in_sync for each in found.collections)
+    if unchecked or (exit_code and differs):
+        ctx.exit(EXIT_FAILED)
+
+
+@click.command(cls=Command)
+@format_option("table", "json")
+@common_options
+@click.pass_context
+def doctor(ctx: click.Context, format_name: str | None) -> None:
+    """Look for problems; exits with 1 when there is one."""
+    from mdvec.interfaces import present
+    from mdvec.model.report import Severity
+
+    session: Session = ctx.obj
+    with session.open() as (workspace, config):
+        findings = workspace.doctor()
+    if chosen_format(format_name, config, ("table", "json")) == "json":
+        write_json(present.findings_json(findings))
+    else:
+        write("".join(f"{line}\n" for finding in findings for line in _finding_lines(finding)))
+    if any(finding.severity is Severity.PROBLEM for finding in findings):
+        ctx.exit(EXIT_FAILED)
+
+
+def _print_status(found: WorkspaceStatus) -> None:
+    from mdvec.interfaces import present
+
+    write(f"database: {found.database} ({found.size_bytes / 1e6:,.1f} MB)\nmodel: {found.model}\n")
+    if not found.collections:
+        note("no collections")
+        note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+        return
+    write("\n")
+    write_table(
+        ("name", "enabled", "documents", "chunks", "pending", "failed", "excluded", "last indexed"),
+        [
+            (
+                each.collection.name,
+                "yes" if each.collection.enabled else "no",
+                f"{each.counts.documents:,}",
+                f"{each.counts.chunks:,}",
+                f"{each.counts.pending_chunks:,}",
+                f"{each.counts.failed:,}",
+                f"{each.counts.excluded:,}",
+                present.iso_time(each.collection.last_indexed_ms) or "never",
+            )
+            for each in found.collections
+        ],
+    )
+    for each in found.collections:
+        _print_details(each)
+
+
+def _print_details(status: CollectionStatus) -> None:
+    name = status.collection.name
+    if status.check_error:
+        write(f"\n{name}: cannot be compared with the disk: {status.check_error}\n")
+    if status.check is not None:
+        lines = list(_check_lines(status.check)) or ["index and disk agree"]
+        write(f"\n{name}:\n" + "".join(f"  {printable(line)}\n" for line in lines))
+    if status.files:
+        write("\n")
+        write_table(
+            ("state", "path", "chunks", "pending", "reason"),
+            [
+                (each.state.value, each.path, str(each.chunks), str(each.pending_chunks), each.reason)
+                for each in status.files
+            ],
+        )
+
+
+def _check_lines(check: DiskCheck) -> Iterator[str]:
+    yield from (f"new      {path}" for path in check.new)
+    yield from (f"changed  {path}" for path in check.changed)
+    yield from (f"moved    {old} -> {new}" for old, new in check.moved)
+    yield from (f"deleted  {path}" for path in check.deleted)
+
+
+def _finding_lines(finding: Finding) -> Iterator[str]:
+    yield printable(f"{finding.severity.value:<8} {finding.subject}: {finding.message}")
+    if finding.hint:
+        yield printable(f"{'':<8} hint: {finding.hint}")

@@ -1,0 +1,85 @@
+"""Writes results to stdout and everything else to stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from mdvec.interfaces.passage import cell_width, printable
+
+
+def write(text: str) -> None:
+    """Write a result to stdout, at once; a reader that went away ends the program quietly.
+
+    Raises:
+        Exit: With code 0, if nobody reads any more.
+        OSError: If it cannot be written, such as on a full disk.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still in the buffer must not fail once more when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise click.exceptions.Exit(0) from error
+        raise
+
+
+def write_json(value: object) -> None:
+    """Write a value as one line of JSON, in UTF-8 without escapes."""
+    import msgspec
+
+    write(msgspec.json.encode(value).decode() + "\n")
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write rows for people: a table on a terminal, aligned columns elsewhere."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        from mdvec.interfaces.cli.rich_output import table_text
+
+        write(table_text(columns, cells))
+        return
+    lines = [[column.upper() for column in columns], *cells]
+    widths = [max(cell_width(line[index]) for line in lines) for index in range(len(columns))]
+    for line in lines:
+        padded = (cell + " " * (width - cell_width(cell)) for cell, width in zip(line, widths, strict=True))
+        write("  ".join(padded).rstrip() + "\n")
+
+
+def note(text: str) -> None:
+    """Tell people something that is no part of the result."""
+    click.echo(text, err=True)
+
+
+def warn(text: str) -> None:
+    """Warn people."""
+    note(f"warning: {text}")
+
+
+def print_failure(message: str, hint: str = "") -> None:
+    """Say what went wrong, and what to do next."""
+    note(f"error: {message}")
+    if hint:
+        note(f"hint: {hint}")
+
+
+def print_step(name: str, elapsed_ms: float, **details: object) -> None:
+    """Print how long a step took; a :class:`mdvec.trace.Listener`."""
+    note(" ".join((f"[{name}] {elapsed_ms:.1f} ms", *(f"{key}={value}" for key, value in details.items()))))
+
+
+def use_color(setting: str, env: Mapping[str, str]) -> bool:
+    """Decide whether stdout is coloured.
+
+    Args:
+        setting: ``always``, ``never``, or ``auto``: on a terminal, unless ``NO_COLOR`` is set.
+        env: Environment variables.
+    """
+    if setting == "auto":
+        return sys.stdout.isatty() and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+    return setting == "always"

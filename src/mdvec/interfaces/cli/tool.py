@@ -1,0 +1,162 @@
+"""``mdvec tool``: the collections, each of which is a tool to a language model."""
+
+from __future__ import annotations
+
+import click
+
+from mdvec.errors import UsageError
+from mdvec.interfaces.cli.formats import chosen_format, format_option
+from mdvec.interfaces.cli.session import Group, Session, common_options
+from mdvec.interfaces.cli.terminal import note, write_json, write_table
+from mdvec.interfaces.errors import EXIT_FAILED
+
+_name_option = click.option("-n", "--name", required=True, help="The collection.")
+
+
+@click.command(cls=Group)
+@common_options
+def tool() -> None:
+    """Manage the collections that can be searched."""
+
+
+@tool.command()
+@click.option("-n", "--name", required=True, help="Its name: a-z, 0-9, - and _, a letter first.")
+@click.option("-d", "--description", required=True, help="What it is about, for people and language models.")
+@click.option("-s", "--source", required=True, metavar="DIR", help="The folder with its documents.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Take only such files; may be repeated.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave such files out; may be repeated.")
+@common_options
+@click.pass_obj
+def add(
+    session: Session,
+    name: str,
+    description: str,
+    source: str,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+) -> None:
+    """Register a folder as a collection."""
+    with session.open() as (workspace, _):
+        collection = workspace.add_collection(name, description, source, include=include, exclude=exclude)
+    note(f"added {collection.name}: {collection.source.location}")
+    note(f"next: mdvec import -n {collection.name}")
+
+
+@tool.command()
+@_name_option
+@click.option("-d", "--description", help="Its new description.")
+@click.option("-s", "--source", metavar="DIR", help="Its new folder.")
+@click.option(
+    "--include", multiple=True, metavar="GLOB", help="Replaces what is taken; '' takes all.  May be repeated."
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="GLOB",
+    help="Replaces what is left out; '' for none.  May be repeated.",
+)
+@common_options
+@click.pass_obj
+def update(
+    session: Session,
+    name: str,
+    description: str | None,
+    source: str | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+) -> None:
+    """Change a collection's description, folder or globs."""
+    if description is None and source is None and not include and not exclude:
+        msg = "nothing to change"
+        raise UsageError(msg, hint="Give -d, -s, --include or --exclude.")
+    with session.open() as (workspace, _):
+        workspace.update_collection(
+            name,
+            description=description,
+            location=source,
+            include=tuple(filter(None, include)) if include else None,
+            exclude=tuple(filter(None, exclude)) if exclude else None,
+        )
+    note(f"updated {name}")
+    if source is not None or include or exclude:
+        note(f"next: mdvec import -n {name} -m update")
+
+
+@tool.command()
+@_name_option
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@common_options
+@click.pass_context
+def delete(ctx: click.Context, name: str, yes: bool) -> None:
+    """Delete a collection from the index; its files stay."""
+    session: Session = ctx.obj
+    with session.open() as (workspace, _):
+        collection = workspace.collection(name)
+        if not yes and not _confirmed(f"Delete {name} from the index? {collection.source.location} stays."):
+            note("nothing was deleted")
+            ctx.exit(EXIT_FAILED)
+        workspace.delete_collection(name)
+    note(f"deleted {name}")
+
+
+@tool.command()
+@_name_option
+@common_options
+@click.pass_obj
+def enable(session: Session, name: str) -> None:
+    """Search a collection again."""
+    with session.open() as (workspace, _):
+        workspace.update_collection(name, enabled=True)
+    note(f"enabled {name}")
+
+
+@tool.command()
+@_name_option
+@common_options
+@click.pass_obj
+def disable(session: Session, name: str) -> None:
+    """Keep a collection, but search it only when it is named."""
+    with session.open() as (workspace, _):
+        workspace.update_collection(name, enabled=False)
+    note(f"disabled {name}")
+
+
+@tool.command("ls")
+@click.option("--all", "include_disabled", is_flag=True, help="Disabled ones too.")
+@format_option("table", "json")
+@common_options
+@click.pass_obj
+def list_(session: Session, include_disabled: bool, format_name: str | None) -> None:
+    """List the collections."""
+    from mdvec.interfaces import present
+
+    with session.open() as (workspace, config):
+        collections = workspace.collections(include_disabled=include_disabled)
+    if chosen_format(format_name, config, ("table", "json")) == "json":
+        write_json([present.collection_json(each) for each in collections])
+        return
+    if not collections:
+        note("no collections")
+        note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+        return
+    write_table(
+        ("name", "enabled", "description", "source", "last indexed"),
+        [
+            (
+                each.name,
+                "yes" if each.enabled else "no",
+                each.description,
+                each.source.location,
+                present.iso_time(each.last_indexed_ms) or "never",
+            )
+            for each in collections
+        ],
+    )
+
+
+def _confirmed(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:  # no terminal to ask on, or Ctrl-C
+        note("")
+        return False

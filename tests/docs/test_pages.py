@@ -1,0 +1,43 @@
+"""What the pages promise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+COMMAND = re.compile(r"<!-- command: (\S+) -->\n```sh\n(.+?)\n```", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_resolve(page: Path) -> None:
+    """A relative link leads to a file of the project."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), target
+
+
+def test_both_readmes_give_the_same_two_commands_of_one_line() -> None:
+    """A newcomer pastes a line; `.ci/run` runs the very same ones."""
+    english, japanese = (
+        dict(COMMAND.findall((ROOT / name).read_text(encoding="utf-8")))
+        for name in ("README.md", "README.ja.md")
+    )
+    assert english == japanese
+    assert list(english) == ["main-job", "tests"]
+    assert all("\n" not in command for command in english.values())
+    assert ".mdvec" not in english["main-job"]
+    assert "command: $command" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_every_decision_says_context_choice_and_cost() -> None:
+    """One page each, numbered without gaps."""
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert all(re.search(rf"^(\*\*|## ){word}", text, re.MULTILINE) for word in ("Context", "Choice", "Cost")), page.name

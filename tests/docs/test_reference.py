@@ -1,0 +1,149 @@
+"""The reference pages say all that there is, and nothing that there is not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
+
+from mdvec.config.paths import CONFIG_NAMES
+from mdvec.config.schema import Config
+from mdvec.interfaces import present
+from mdvec.interfaces.cli.main import cli
+from mdvec.interfaces.cli.session import CommonOption
+from mdvec.model.document import DocumentState
+from mdvec.model.report import CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
+
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+
+
+def commands(group: click.Group = cli, prefix: str = "mdvec") -> Iterator[tuple[str, click.Command]]:
+    """Walk the tree of commands."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield f"{prefix} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{prefix} {name}")
+
+
+COMMANDS = dict(commands())
+
+
+def section(page: str, heading: str) -> str:
+    """Return the text under a heading, up to the next one."""
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, f"{page} has no section {heading!r}"
+    return found[1]
+
+
+def options(command: click.Command, *, common: bool) -> list[click.Option]:
+    """Return a command's own options, or the common ones."""
+    return [
+        param
+        for param in command.params
+        if isinstance(param, click.Option) and isinstance(param, CommonOption) is common
+    ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_documented(name: str) -> None:
+    """Each command has a section with each of its options, and each value an option can take."""
+    text = section("cli.md", name)
+    for option in options(COMMANDS[name], common=False):
+        row = next((line for line in text.splitlines() if f"`{option.opts[0]}" in line), "")
+        assert all(f"`{spelling}" in row for spelling in option.opts), (
+            f"{name} {option.opts} is not documented"
+        )
+        if isinstance(option.type, click.Choice):
+            values = r"\|".join(option.type.choices)
+            assert values in row, f"{name} {option.opts[0]}: {values} is not documented"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_is_invented(name: str) -> None:
+    """The first column of a command's table has no option that the command does not take."""
+    documented = set(re.findall(r"^\| .*?\|", section("cli.md", name), re.MULTILINE))
+    spelled = {word for cell in documented for word in re.findall(r"`(--?[a-z][a-z-]*)", cell)}
+    assert spelled == {word for option in options(COMMANDS[name], common=False) for word in option.opts}
+
+
+@pytest.mark.parametrize("name", ["mdvec", *COMMANDS])
+def test_common_options_are_common(name: str) -> None:
+    """Every command takes the documented common options, and no others."""
+    command = cli if name == "mdvec" else COMMANDS[name]
+    documented = re.findall(r"^\| `(--[a-z-]+)", section("cli.md", "Common options"), re.MULTILINE)
+    assert [option.opts[0] for option in options(command, common=True)] == documented
+
+
+@pytest.mark.parametrize(
+    "heading",
+    re.findall(r"^#+ (mdvec .*)$", (REFERENCE / "cli.md").read_text(encoding="utf-8"), re.MULTILINE),
+)
+def test_no_command_is_invented(heading: str) -> None:
+    """Each section about a command is about one that exists."""
+    assert heading in COMMANDS
+
+
+def test_every_setting_is_documented() -> None:
+    """The table of each section has its keys in order, with their defaults; there are no other sections."""
+    text = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(\w+)\]$", text, re.MULTILINE) == list(Config.__struct_fields__)
+    for name in Config.__struct_fields__:
+        settings = getattr(Config(), name)
+        rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section("configuration.md", f"[{name}]"), re.MULTILINE)
+        assert [key for key, _ in rows] == list(settings.__struct_fields__)
+        for key, default in rows:
+            value = getattr(settings, key)
+            assert value is None or default == f"`{msgspec.json.encode(value).decode()}`", f"{name}.{key}"
+
+
+def test_every_configuration_file_is_documented() -> None:
+    """The page names every file that is looked for."""
+    text = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in text for name in CONFIG_NAMES)
+
+
+def shape(value: object) -> object:
+    """Reduce JSON to its keys: what must be the same in documentation and output."""
+    match value:
+        case dict():
+            return [(key, shape(item)) for key, item in value.items()]
+        case list():
+            return [shape(item) for item in value[:1]]
+        case _:
+            return None
+
+
+def documented(heading: str) -> object:
+    """Return the shape of the example under a heading of the JSON page."""
+    example = re.search(r"```json\n(.*?)```", section("json.md", heading), re.DOTALL)
+    assert example
+    return shape(json.loads(example[1]))
+
+
+def test_json_shapes_are_documented() -> None:
+    """The examples have exactly the keys, in the order, that are printed."""
+    workspace = FakeWorkspace()
+    check = DiskCheck(new=("n.md",), moved=(("a.md", "b.md"),))
+    files = (FileStatus("a.md", DocumentState.READY),)
+    collection = replace(COLLECTION, source=replace(COLLECTION.source, include=()))
+    status = CollectionStatus(collection, workspace.statuses[0].counts, files, check)
+    printed: dict[str, object] = {
+        "search --format json": present.search_json(RESULT),
+        "import --format json": present.import_json(workspace.report),
+        "tool ls --format json": [present.collection_json(COLLECTION)],
+        "status --format json": present.status_json(WorkspaceStatus("", 0, "", (status,))),
+        "tags --format json": present.tags_json(workspace.found_tags),
+    }
+    for heading, value in printed.items():
+        assert documented(heading) == shape(json.loads(msgspec.json.encode(value))), heading

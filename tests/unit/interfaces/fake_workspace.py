@@ -1,0 +1,224 @@
+"""A workspace that answers what it is told to and remembers what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mdvec.config import Config
+from mdvec.errors import CollectionNotFoundError
+from mdvec.model.collection import Collection, SourceSpec
+from mdvec.model.hit import SearchHit, SearchResult
+from mdvec.model.ids import CollectionId
+from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.model.report import (
+    CollectionCounts,
+    CollectionStatus,
+    Finding,
+    ImportMode,
+    ImportReport,
+    ImportStage,
+    Passage,
+    Progress,
+    TagCount,
+    WorkspaceStatus,
+)
+from mdvec.trace import step
+from mdvec.workspace import Workspace
+
+HIT = SearchHit(
+    rank=1,
+    collection="notes",
+    path="旅行/京都.md",
+    title="京都の旅",
+    heading="宿",
+    heading_path=("京都の旅", "宿"),
+    depth=2,
+    start_line=12,
+    end_line=14,
+    start=100,
+    end=130,
+    score=0.87654321,
+    similarity=0.8123456789,
+    dense_rank=1,
+    lexical_rank=3,
+    text="## 宿\n四条の宿に泊まった。\n朝は静かだった。",
+)
+
+RESULT = SearchResult(
+    query="宿",
+    mode=SearchMode.HYBRID,
+    hits=(HIT,),
+    total_chunks=40,
+    pending_chunks=0,
+    last_indexed="2026-05-01T09:30:00Z",
+    elapsed_ms=12.3456,
+)
+
+COLLECTION = Collection(
+    id=CollectionId(1),
+    name="notes",
+    description="My notes",
+    source=SourceSpec("folder", "/home/me/notes", include=("*.md",)),
+    last_indexed_ms=1_777_627_800_123,
+)
+
+
+class FakeWorkspace(Workspace):
+    """Set its public fields to what it is to answer; read ``calls`` for what it was asked.
+
+    ``interrupted`` makes the next import end as after Ctrl-C; ``error`` is raised by whatever comes next.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nowhere/index.sqlite"), Config())
+        self.calls: list[tuple[str, dict[str, object]]] = []
+        self.result = RESULT
+        self.report = ImportReport("notes", added=3, total_documents=3, total_chunks=9, embedded_chunks=9)
+        self.passage = Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\ntext\n", stale=False)
+        self.known = [COLLECTION]
+        self.found_tags = [TagCount("旅行", 1200), TagCount("x", 3)]
+        self.statuses = (CollectionStatus(COLLECTION, CollectionCounts(3, 1, 2, 9, 4)),)
+        self.findings: list[Finding] = []
+        self.interrupted = False
+        self.error: Exception | None = None
+        self.opened: dict[str, object] = {}
+        self.closed = False
+
+    def __call__(
+        self,
+        config: Config | None = None,
+        *,
+        database: Path | None = None,
+        docs_dir: Path | None = None,
+        data_dir: Path | None = None,
+    ) -> Workspace:
+        """Open it; an :class:`mdvec.interfaces.cli.session.Opener`."""
+        self.opened = {"database": database, "docs_dir": docs_dir, "data_dir": data_dir, "config": config}
+        return self
+
+    def _note(self, name: str, /, **details: object) -> None:
+        self.calls.append((name, details))
+        if self.error is not None:
+            raise self.error
+
+    def close(self) -> None:
+        """Remember that it was closed."""
+        self.closed = True
+
+    def collections(self, *, include_disabled: bool = False) -> list[Collection]:
+        """Return the known ones."""
+        self._note("collections", include_disabled=include_disabled)
+        return [each for each in self.known if each.enabled or include_disabled]
+
+    def collection(self, name: str) -> Collection:
+        """Return a known one."""
+        for each in self.known:
+            if each.name == name:
+                return each
+        raise CollectionNotFoundError
+
+    def add_collection(
+        self,
+        name: str,
+        description: str,
+        location: str,
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+    ) -> Collection:
+        """Remember the call."""
+        self._note(
+            "add", name=name, description=description, location=location, include=include, exclude=exclude
+        )
+        return replace(COLLECTION, name=name, description=description)
+
+    def update_collection(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        location: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        enabled: bool | None = None,
+    ) -> Collection:
+        """Remember the call."""
+        given = {
+            "description": description,
+            "location": location,
+            "include": include,
+            "exclude": exclude,
+            "enabled": enabled,
+        }
+        self._note("update", name=name, **{key: value for key, value in given.items() if value is not None})
+        return COLLECTION
+
+    def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
+        """Remember the call."""
+        self._note("delete", name=name)
+
+    def import_collection(
+        self,
+        name: str,
+        *,
+        mode: ImportMode = ImportMode.NEW,
+        embed: bool = True,
+        allow_empty: bool = False,
+        max_tokens: int | None = None,
+        overlap_tokens: int | None = None,
+        wait_s: float = 60.0,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Report what it is told to."""
+        self._note(
+            "import",
+            name=name,
+            mode=mode,
+            embed=embed,
+            allow_empty=allow_empty,
+            max_tokens=max_tokens,
+            overlap_tokens=overlap_tokens,
+            wait_s=wait_s,
+        )
+        if progress is not None:
+            progress(ImportStage.EMBED, 1, 9)
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return replace(self.report, collection=name)
+
+    def search(self, query: SearchQuery, *, progress: Progress | None = None) -> SearchResult:
+        """Answer what it is told to."""
+        with step("dense", hits=50):
+            self._note("search", query=query)
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return replace(self.result, query=query.text)
+
+    def read(
+        self,
+        path: str,
+        *,
+        collection: str | None = None,
+        lines: tuple[int | None, int | None] | None = None,
+        section: str | None = None,
+    ) -> Passage:
+        """Return the passage."""
+        self._note("read", path=path, collection=collection, lines=lines, section=section)
+        return self.passage
+
+    def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
+        """Return the tags."""
+        self._note("tags", collections=tuple(collections))
+        return self.found_tags
+
+    def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
+        """Return the statuses."""
+        self._note("status", name=name, files=files, check=check)
+        return WorkspaceStatus("/nowhere/index.sqlite", 1_234_567, "builtin:e5@1:384:t1", self.statuses)
+
+    def doctor(self) -> list[Finding]:
+        """Return the findings."""
+        self._note("doctor")
+        return self.findings

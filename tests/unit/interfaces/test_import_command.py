@@ -1,0 +1,158 @@
+"""``mdvec import``: modes, output and exit codes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.unit.interfaces.conftest import Mdvec
+from tests.unit.interfaces.fake_workspace import FakeWorkspace
+
+from mdvec.errors import CollectionNotEmptyError, WriterBusyError
+from mdvec.interfaces.cli.progress import LineProgress
+from mdvec.model.report import ImportMode, ImportStage
+
+IMPORT_KEYS = [
+    "collection", "added", "updated", "moved", "deleted", "unchanged", "failed", "excluded",
+    "total_documents", "total_chunks", "embedded_chunks", "cached_chunks", "pending_chunks", "warnings",
+    "elapsed_ms",
+]  # fmt: skip
+
+
+def test_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """An import is ``new``, embeds, refuses an empty folder, and waits a minute for another writer."""
+    assert mdvec("import", "-n", "notes").code == 0
+    assert workspace.calls == [
+        (
+            "import",
+            {
+                "name": "notes",
+                "mode": ImportMode.NEW,
+                "embed": True,
+                "allow_empty": False,
+                "max_tokens": None,
+                "overlap_tokens": None,
+                "wait_s": 60.0,
+            },
+        )
+    ]
+
+
+def test_every_option_reaches_the_workspace(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Each option of the command sets what it is named after."""
+    mdvec(
+        *("import", "-n", "notes", "-m", "replace", "--chunk-size", "256", "--chunk-overlap", "0"),
+        *("--no-embed", "--allow-empty", "--wait", "1.5", "--database", "x.sqlite"),
+    )
+    [(_, details)] = workspace.calls
+    assert details == {
+        "name": "notes",
+        "mode": ImportMode.REPLACE,
+        "embed": False,
+        "allow_empty": True,
+        "max_tokens": 256,
+        "overlap_tokens": 0,
+        "wait_s": 1.5,
+    }
+    assert str(workspace.opened["database"]).endswith("/x.sqlite")
+
+
+def test_json_has_exactly_the_documented_keys(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """One object on stdout, keys in the documented order."""
+    workspace.report = replace(workspace.report, warnings=("日本.md: broken frontmatter",), elapsed_ms=1.26)
+    outcome = mdvec("import", "-n", "notes", "--format", "json")
+    assert outcome.out.count("\n") == 1
+    report = json.loads(outcome.out)
+    assert list(report) == IMPORT_KEYS
+    assert (report["collection"], report["added"], report["elapsed_ms"]) == ("notes", 3, 1.3)
+    assert report["warnings"] == ["日本.md: broken frontmatter"]
+
+
+def test_text_is_a_short_summary(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """People get two lines with what changed and what is there now; warnings go to stderr."""
+    workspace.report = replace(
+        workspace.report, deleted=2, warnings=("a.md: odd",), cached_chunks=1, elapsed_ms=1234.5
+    )
+    outcome = mdvec("import", "-n", "notes")
+    assert outcome.out == (
+        "notes: 3 added, 2 deleted\n3 documents, 9 chunks: 9 embedded, 1 from cache, 0 pending, in 1.2 s\n"
+    )
+    assert outcome.err == "warning: a.md: odd\n"
+
+
+def test_an_unchanged_collection_says_so(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """An import of nothing is told in words."""
+    workspace.report = replace(workspace.report, added=0)
+    assert mdvec("import", "-n", "notes").out.startswith("notes: nothing to do\n")
+
+
+def test_a_failed_document_makes_the_exit_code_1(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A run in which a document could not be read ends with 1, its report printed all the same."""
+    workspace.report = replace(workspace.report, failed=1)
+    outcome = mdvec("import", "-n", "notes", "--format", "json")
+    assert outcome.code == 1
+    assert json.loads(outcome.out)["failed"] == 1
+
+
+def test_several_collections_give_several_reports(mdvec: Mdvec) -> None:
+    """``-n`` may be repeated; each collection has its own line of JSON, in the order given."""
+    out = mdvec("import", "-n", "b", "-n", "a", "-m", "update", "--format", "json").out
+    assert [json.loads(line)["collection"] for line in out.splitlines()] == ["b", "a"]
+
+
+def test_a_folder_needs_no_name(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """With ``--docs-dir`` its one collection is brought up to date."""
+    assert mdvec("import", "--docs-dir", ".").code == 0
+    [listing, (name, details)] = workspace.calls
+    assert (listing[0], name) == ("collections", "import")
+    assert details["mode"] is ImportMode.UPDATE
+
+
+def test_a_name_is_needed_otherwise(mdvec: Mdvec) -> None:
+    """Without a collection and without a folder there is nothing to import: exit 2."""
+    outcome = mdvec("import")
+    assert outcome.code == 2
+    assert "-n NAME" in outcome.err
+
+
+@pytest.mark.parametrize("error", [CollectionNotEmptyError(), WriterBusyError("pid 7 imports notes")])
+def test_a_refused_import_exits_with_1(mdvec: Mdvec, workspace: FakeWorkspace, error: Exception) -> None:
+    """What cannot be done is told with the next step on stderr; stdout stays empty."""
+    workspace.error = error
+    outcome = mdvec("import", "-n", "notes")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"error: {error}\nhint: ")
+
+
+def test_ctrl_c_says_what_is_pending(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """After Ctrl-C the exit code is 130 and stderr says how far the index is and how to go on."""
+    workspace.interrupted = True
+    outcome = mdvec("import", "-n", "notes")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert "interrupted: what was written is kept" in outcome.err
+    assert "notes: 3 documents searchable, 4 of 9 chunks pending" in outcome.err
+    assert "mdvec import -n notes -m update" in outcome.err
+    assert workspace.closed
+
+
+def test_ctrl_c_in_a_first_search_says_what_is_pending(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """The import that the first search of a folder makes is interrupted in the same way."""
+    workspace.interrupted = True
+    outcome = mdvec("search", "--docs-dir", ".", "x")
+    assert outcome.code == 130
+    assert "4 of 9 chunks pending" in outcome.err
+    assert "hint: Run the same command again to go on." in outcome.err
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a log, an import says every ten seconds how far it is, and a short one says nothing."""
+    moments = iter([0.0, 9.9, 10.0, 11.0, 20.1])
+    progress = LineProgress(lambda: next(moments))
+    progress(ImportStage.TEXT, 10, 2000)
+    progress(ImportStage.TEXT, 1500, 2000)
+    progress(ImportStage.EMBED, 1, 0)
+    progress(ImportStage.EMBED, 2, 0)
+    captured = capsys.readouterr()
+    assert captured.err == "text: 1,500 of 2,000\nembed: 2\n"
+    assert captured.out == ""

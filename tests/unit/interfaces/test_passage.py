@@ -1,0 +1,105 @@
+"""Choosing and laying out the lines that are shown of a hit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mdvec.interfaces.passage import best_passage, cell_width, printable, wrap
+
+TEXTS = st.text(alphabet=st.sampled_from("ab  \n。日本ｶﾞ\u3099é👨\u200d\t\x1b"), max_size=200)
+
+
+def shown(query: str, text: str, *, width: int = 40, lines: int = 2) -> list[str]:
+    return [
+        "".join(segment.text for segment in line)
+        for line in best_passage(query, text, width=width, lines=lines)
+    ]
+
+
+def test_the_lines_with_most_different_words_are_chosen() -> None:
+    """Two words once each beat one word many times."""
+    text = "apple apple apple\n\nnothing\n\nnothing\n\nan apple and\n\na pear here\n\nnothing"
+    assert shown("apple pear", text) == ["an apple and", "a pear here"]
+
+
+def test_without_a_match_the_text_starts_at_its_beginning() -> None:
+    """A hit found by meaning alone shows its first lines."""
+    assert shown("zebra", "one\ntwo\nthree") == ["one", "two"]
+
+
+def test_matched_words_are_marked() -> None:
+    """Segments join to the line, and only the words of the query are marked."""
+    [line] = best_passage("京都 宿", "秋の京都で宿を探す。", width=40, lines=2)
+    assert [segment.text for segment in line if segment.matched] == ["京都", "宿"]
+    assert "".join(segment.text for segment in line) == "秋の京都で宿を探す。"
+
+
+def test_a_word_is_marked_on_both_sides_of_a_line_end() -> None:
+    """A match that is cut by the width stays marked in both lines."""
+    lines = best_passage("日本語", "日本語", width=4, lines=2)
+    assert [[(segment.text, segment.matched) for segment in line] for line in lines] == [
+        [("日本", True)],
+        [("語", True)],
+    ]
+
+
+def test_a_long_text_is_reduced_to_its_best_stretch() -> None:
+    """The match in the middle of a long text is found, and quickly."""
+    text = "埋め草です。\n" * 20_000 + "ここに京都がある。\n" + "埋め草です。\n" * 20_000
+    assert "ここに京都がある。" in shown("京都", text)
+
+
+def test_japanese_punctuation_does_not_start_a_line() -> None:
+    """A line may be shorter so that 。 stays with its sentence."""
+    text = "あいうえお。かき"
+    assert [text[start:end] for start, end in wrap(text, 10)] == ["あいうえ", "お。かき"]
+
+
+def test_latin_words_stay_whole() -> None:
+    """Lines end between words; only a word longer than the line is cut."""
+    text = "one two three incomprehensible"
+    assert [text[start:end] for start, end in wrap(text, 8)] == ["one two", "three", "incompre", "hensible"]
+
+
+def test_widths() -> None:
+    """Wide characters take two columns, combining marks none."""
+    assert [cell_width(text) for text in ("abc", "日本", "ｶﾅ", "が", "か\u3099", "e\u0301", "")] == [
+        3,
+        4,
+        2,
+        2,
+        2,
+        1,
+        0,
+    ]
+
+
+@given(TEXTS, st.integers(2, 30))
+@example("aa a。", 2)
+def test_lines_fit_and_lose_nothing(text: str, width: int) -> None:
+    """For every text: lines are in order, fit, and hold every character that is not white space."""
+    rows = wrap(text, width)
+    lines = [text[start:end] for start, end in rows]
+    assert all(cell_width(line) <= width for line in lines)
+    assert all(before[1] <= after[0] for before, after in pairwise(rows))
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+@given(TEXTS, st.text(alphabet="ab日本", min_size=1, max_size=5))
+def test_segments_join_to_printable_lines(text: str, query: str) -> None:
+    """For every text and query: no control character is shown and no segment is empty."""
+    for line in best_passage(query, text, width=20, lines=3):
+        assert all(segment.text for segment in line)
+        assert printable("".join(segment.text for segment in line)) == "".join(
+            segment.text for segment in line
+        )
+
+
+@given(st.text(max_size=50))
+def test_printable_keeps_the_length(text: str) -> None:
+    """Control characters become spaces one by one, so positions stay right."""
+    assert len(printable(text)) == len(text)
+    assert "\x1b" not in printable(text)

@@ -1,0 +1,266 @@
+"""``mdvec search``: what it asks, and what it prints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.unit.interfaces.conftest import Mdvec
+from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
+
+from mdvec.errors import InvalidQueryError
+from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+
+HIT_KEYS = [
+    "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
+    "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
+]  # fmt: skip
+ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
+
+
+def asked(workspace: FakeWorkspace) -> SearchQuery:
+    [(name, details)] = workspace.calls
+    assert name == "search"
+    query = details["query"]
+    assert isinstance(query, SearchQuery)
+    return query
+
+
+def test_a_plain_search_asks_with_the_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Without options the query is hybrid, over all collections, for five hits."""
+    assert mdvec("search", "宿").code == 0
+    assert asked(workspace) == SearchQuery("宿")
+    assert workspace.closed
+
+
+def test_every_option_reaches_the_query(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Each option of the command sets the field it is named after."""
+    outcome = mdvec(
+        *("search", "how", "to", "sign in", "-n", "a", "-n", "b", "--tag", "x", "--tag", "y/z"),
+        *("--tag-match", "all", "--alias-prefix", "al", "--path", "docs/**", "--depth", "1", "--depth", "2"),
+        *("--updated-since", "1970-01-02T00:00:00+00:00", "--mode", "dense", "-k", "9"),
+        *("--threshold", "0.5", "--per-document", "3", "--expand", "neighbours", "--max-tokens", "800"),
+    )
+    assert outcome.code == 0
+    assert asked(workspace) == SearchQuery(
+        text="how to sign in",
+        mode=SearchMode.DENSE,
+        collections=("a", "b"),
+        filters=Filters(
+            tags=("x", "y/z"),
+            tag_match=TagMatch.ALL,
+            alias_prefix="al",
+            path="docs/**",
+            depths=(1, 2),
+            updated_since_ns=86_400 * 10**9,
+        ),
+        limit=9,
+        threshold=0.5,
+        per_document=3,
+        expand=Expansion.NEIGHBOURS,
+        max_tokens=800,
+    )
+
+
+def test_configured_defaults_give_way_to_options(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``[search]`` settings hold for what no option says."""
+    env = {"MDVEC_SEARCH_K": "7", "MDVEC_SEARCH_MODE": "lexical", "MDVEC_SEARCH_PER_DOCUMENT": "2"}
+    mdvec("search", "x", "--mode", "dense", **env)
+    query = asked(workspace)
+    assert (query.limit, query.mode, query.per_document) == (7, SearchMode.DENSE, 2)
+
+
+def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
+    """One object on one line, keys in the documented order, in UTF-8 without escapes."""
+    outcome = mdvec("search", "宿", "--format", "json")
+    assert outcome.out.count("\n") == 1
+    assert "京都の旅" in outcome.out
+    answer = json.loads(outcome.out)
+    assert list(answer) == [*ANSWER_KEYS, "warnings", "hint"]
+    assert list(answer["hits"][0]) == HIT_KEYS
+    assert answer["hits"][0]["score"] == 0.876543
+    assert answer["hits"][0]["heading_path"] == ["京都の旅", "宿"]
+    assert (answer["elapsed_ms"], answer["mode"]) == (12.3, "hybrid")
+    assert outcome.err == ""
+
+
+def test_jsonl_has_a_hit_on_each_line(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Each line of ``jsonl`` is the object of one hit."""
+    workspace.result = replace(RESULT, hits=(HIT, replace(HIT, rank=2, similarity=None)))
+    lines = mdvec("search", "宿", "--format", "jsonl").out.splitlines()
+    assert [list(json.loads(line)) for line in lines] == [HIT_KEYS, HIT_KEYS]
+    assert json.loads(lines[1])["similarity"] is None
+
+
+def test_paths_are_unique(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``paths`` prints each path once, best first."""
+    workspace.result = replace(RESULT, hits=(HIT, replace(HIT, path="b.md"), HIT))
+    assert mdvec("search", "宿", "--format", "paths").out == "旅行/京都.md\nb.md\n"
+
+
+def test_markdown_is_a_list_of_links(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``md`` links each hit to its line, whatever is in title and path."""
+    workspace.result = replace(RESULT, hits=(replace(HIT, title="[a] b", heading_path=(), path="a b#c.md"),))
+    assert mdvec("search", "宿", "--format", "md").out == (
+        "- [\\[a\\] b](<a b%23c.md#L12>) (0.88)\n  > ## 宿\n  > 四条の宿に泊まった。\n  > 朝は静かだった。\n"
+    )
+
+
+def test_text_is_for_people(mdvec: Mdvec) -> None:
+    """Text shows title › heading path, score, path:line and the passage; no colour when piped."""
+    outcome = mdvec("search", "宿")
+    first, place, *passage = outcome.out.splitlines()
+    assert first.split() == ["1.", "京都の旅", "›", "宿", "0.88"]
+    assert place == "   旅行/京都.md:12"
+    assert passage == ["   四条の宿に泊まった。", "   朝は静かだった。"]
+    assert "\x1b" not in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# 京都の旅\n\n## 宿 ##\n静か\n## 交通\nバス", ["静か", "## 交通", "バス"]),
+        ("## 別\n静か", ["## 別", "静か"]),
+        ("## 宿", ["## 宿"]),
+    ],
+)
+def test_headings_are_not_said_twice(
+    mdvec: Mdvec, workspace: FakeWorkspace, text: str, shown: list[str]
+) -> None:
+    """Headings that the first line says already are left out of the passage, unless nothing else is there."""
+    workspace.result = replace(RESULT, hits=(replace(HIT, text=text),))
+    assert [line.strip() for line in mdvec("search", "x").out.splitlines()[2:]] == shown
+
+
+def test_scores_line_up_under_wide_titles(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A Japanese title takes two columns a character, and the score ends in column 100 all the same."""
+    from mdvec.interfaces.passage import cell_width
+
+    workspace.result = replace(RESULT, hits=(HIT, replace(HIT, title="Plain", heading_path=())))
+    heads = [line for line in mdvec("search", "宿").out.splitlines() if line.endswith("0.88")]
+    assert [cell_width(head) for head in heads] == [100, 100]
+
+
+def test_matched_words_are_coloured_on_demand(mdvec: Mdvec) -> None:
+    """``--color always`` marks the words of the query, and nothing else of the passage, in red."""
+    outcome = mdvec("search", "宿", "--color", "always")
+    assert "四条の\x1b[31m\x1b[1m宿\x1b[0mに泊まった。" in outcome.out
+
+
+def test_collections_are_named_when_there_are_several(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Hits of different collections say which one they are from."""
+    workspace.result = replace(RESULT, hits=(HIT, replace(HIT, collection="work")))
+    assert "work: 旅行/京都.md:12" in mdvec("search", "宿").out
+
+
+def test_explain_gives_the_reasons(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """``--explain`` shows similarity and both ranks, or that there is none."""
+    workspace.result = replace(
+        RESULT, hits=(HIT, replace(HIT, similarity=None, dense_rank=None, lexical_rank=None))
+    )
+    out = mdvec("search", "宿", "--explain").out
+    assert "score 0.8765; similarity 0.812; by meaning #1; by words #3" in out
+    assert "similarity not compared; by meaning not among the nearest; by words no word found" in out
+
+
+def test_a_changed_file_is_marked(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A stale hit says so."""
+    workspace.result = replace(RESULT, hits=(replace(HIT, stale=True),))
+    assert "changed since it was indexed" in mdvec("search", "宿").out
+
+
+def test_documents_cannot_steer_the_terminal(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Escape sequences in a document or its title are not printed."""
+    workspace.result = replace(RESULT, hits=(replace(HIT, title="a\x1b[2J", text="宿 \x1b]0;x\x07"),))
+    out = mdvec("search", "宿").out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
+@pytest.mark.parametrize("output", ["text", "jsonl", "md", "paths"])
+def test_nothing_found_is_not_an_error(mdvec: Mdvec, workspace: FakeWorkspace, output: str) -> None:
+    """Without hits stdout is empty, the hint is on stderr and the exit code is 0."""
+    workspace.result = replace(RESULT, hits=(), hint="Import something.")
+    outcome = mdvec("search", "宿", "--format", output)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == "no hits\nhint: Import something.\n"
+
+
+def test_nothing_found_as_json_carries_the_hint(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """JSON of no hits is the same object with an empty list, and stderr stays silent."""
+    workspace.result = replace(RESULT, hits=(), hint="Import something.", warnings=("cut",))
+    outcome = mdvec("search", "宿", "--format", "json")
+    answer = json.loads(outcome.out)
+    assert (answer["hits"], answer["hint"], answer["warnings"]) == ([], "Import something.", ["cut"])
+    assert outcome.err == ""
+
+
+def test_warnings_go_to_stderr(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """What the asker should know, such as pending vectors, is told beside the result."""
+    workspace.result = replace(RESULT, warnings=("4 of 9 chunks have no vector yet",))
+    assert mdvec("search", "宿").err == "warning: 4 of 9 chunks have no vector yet\n"
+
+
+@pytest.mark.parametrize(
+    ("configured", "starts"),
+    [("json", '{"query"'), ("table", "1. "), ("text", "1. "), ("paths", "旅行"), ("jsonl", '{"rank"')],
+)
+def test_the_format_can_be_configured(mdvec: Mdvec, configured: str, starts: str) -> None:
+    """``display.default_format`` holds where ``--format`` is not given."""
+    assert mdvec("search", "宿", MDVEC_DISPLAY_DEFAULT_FORMAT=configured).out.startswith(starts)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--depth", "4"),
+        ("-k", "0"),
+        ("--threshold", "1.5"),
+        ("--mode", "fast"),
+        ("--format", "xml"),
+        ("--updated-since", "yesterday"),
+        ("--tag-match", "none"),
+        ("--expand", "world"),
+        ("--max-tokens", "0"),
+        ("--nonsense",),
+    ],
+)
+def test_wrong_options_are_usage_errors(
+    mdvec: Mdvec, workspace: FakeWorkspace, args: tuple[str, ...]
+) -> None:
+    """A value outside its limits is told on stderr with exit code 2, before anything is searched."""
+    outcome = mdvec("search", "x", *args)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: ")
+    assert "\nhint: " in outcome.err
+    assert workspace.calls == []
+
+
+def test_a_missing_query_is_a_usage_error(mdvec: Mdvec) -> None:
+    """``mdvec search`` alone exits with 2."""
+    assert mdvec("search").code == 2
+
+
+def test_a_blank_query_is_a_usage_error(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """What the workspace refuses as a query exits with 2, with its hint."""
+    workspace.error = InvalidQueryError("the query is blank")
+    outcome = mdvec("search", " ")
+    assert outcome.code == 2
+    assert outcome.err == "error: the query is blank\nhint: Give at least one word to search for.\n"
+
+
+def test_undecodable_bytes_in_a_query_are_replaced(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Bytes that are no UTF-8 neither crash the search nor reach its JSON."""
+    assert mdvec("search", "a\udcffb", "--format", "json").code == 0
+    assert asked(workspace).text == "a?b"
+
+
+def test_verbose_tells_the_time_of_each_step(mdvec: Mdvec) -> None:
+    """``--verbose`` prints a line for each step on stderr, and stdout stays the same."""
+    outcome = mdvec("search", "宿", "--format", "paths", "--verbose")
+    assert outcome.out == "旅行/京都.md\n"
+    [line] = outcome.err.splitlines()
+    name, elapsed, unit, details = line.split()
+    assert (name, unit, details) == ("[dense]", "ms", "hits=50")
+    assert float(elapsed) >= 0

@@ -1,0 +1,54 @@
+"""What starting the command line costs, in modules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+ENGINE = [
+    "mcp",
+    "onnxruntime",
+    "onnx",
+    "numpy",
+    "numkong",
+    "tokenizers",
+    "torch",
+    "chromadb",
+    "lancedb",
+    "apsw",
+]
+TEXT_AND_SCREEN = ["markdown_it", "rich", "msgspec", "yaml", "pathspec", "platformdirs"]
+
+
+def loaded(statement: str) -> set[str]:
+    """Run a statement in a fresh interpreter and return the top-level modules it loaded."""
+    code = f"import sys\n{statement}\nprint('\\n', *{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_command_line_loads_no_engine() -> None:
+    """``import mdvec.interfaces.cli`` loads nothing heavy."""
+    statement = "import mdvec.interfaces.cli, mdvec.interfaces.cli.main"
+    assert loaded(statement).isdisjoint([*ENGINE, *TEXT_AND_SCREEN])
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["search", "--help"], ["tool", "add", "--help"]])
+def test_version_and_help_load_no_engine(args: list[str]) -> None:
+    """``--version`` and ``--help`` load neither the engine nor msgspec nor rich."""
+    statement = f"from mdvec.interfaces.cli.main import run; run({args!r}, env={{}})"
+    assert loaded(statement).isdisjoint([*ENGINE, *TEXT_AND_SCREEN])
+
+
+def test_version_loads_no_command() -> None:
+    """``--version`` does not even import the commands."""
+    statement = "from mdvec.interfaces.cli.main import run; run(['--version'], env={})"
+    code = f"{statement}\nimport sys; assert 'mdvec.interfaces.cli.search' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
+def test_the_package_itself_loads_nothing() -> None:
+    """``import mdvec`` loads the engine only when a name of it is used."""
+    assert loaded("import mdvec").isdisjoint([*ENGINE, *TEXT_AND_SCREEN, "click"])
