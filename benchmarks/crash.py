@@ -1,0 +1,185 @@
+"""Kills an import again and again, and looks whether the next one puts everything right.
+
+Each round changes a folder (new, changed, renamed and removed documents), starts an import, kills it
+with SIGKILL at a random instant, runs the import again and examines the database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.harness import write_result
+from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.model.report import ImportMode
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.workspace import open_workspace
+
+NAME = "notes"
+FAILED = 70
+
+
+def run(rounds: int, *, seed: int, folder: Path) -> dict[str, int]:
+    """Run the rounds.
+
+    Args:
+        rounds: How many.
+        seed: Makes the changes and the instants repeatable, as far as the machine allows.
+        folder: An empty directory to work in.
+
+    Returns:
+        How many rounds ran, and in how many the import was really killed.
+
+    Raises:
+        AssertionError: If anything was lost, doubled or damaged; the message names the round.
+    """
+    chance = random.Random(seed)
+    docs, database = folder / "docs", folder / "index.sqlite"
+    docs.mkdir()
+    number = change(docs, chance, 0, files=12)
+    _in_child(lambda: _register(database, docs))
+    duration = _timed(lambda: _in_child(lambda: _import(database)))
+    killed = 0
+    for round_number in range(rounds):
+        number = change(docs, chance, number, files=6)
+        child = _fork(lambda: _import(database))
+        time.sleep(chance.uniform(0, duration))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        killed += os.WIFSIGNALED(status)
+        duration = 0.7 * duration + 0.3 * _timed(lambda: _in_child(lambda: _import(database)))
+        try:
+            _in_child(lambda: _examine(database, docs))
+        except RuntimeError as error:
+            msg = f"round {round_number} (seed {seed}): {error}"
+            raise AssertionError(msg) from error
+    return {"rounds": rounds, "killed": killed}
+
+
+def change(docs: Path, chance: random.Random, number: int, *, files: int) -> int:
+    """Change a folder: some new documents, some changed, one renamed, one removed.
+
+    Args:
+        docs: The folder.
+        chance: Decides.
+        number: How many documents were ever written.
+        files: How many to write now.
+
+    Returns:
+        The new ``number``.
+    """
+    known = sorted(docs.glob("*.md"))
+    for _ in range(files):
+        number += 1
+        path = chance.choice(known) if known and chance.random() < 0.4 else docs / f"note{number}.md"
+        sections = "\n\n".join(
+            f"## 節 {part}\n\n"
+            + " ".join(f"語{chance.randrange(500)} word{chance.randrange(500)}" for _ in range(30))
+            for part in range(chance.randrange(1, 5))
+        )
+        path.write_text(f"# Note marker{number}\n\n{sections}\n", encoding="utf-8")
+    known = sorted(docs.glob("*.md"))
+    if len(known) > 20:
+        for path in chance.sample(known, len(known) - 20):
+            path.unlink()
+    mover = chance.choice(sorted(docs.glob("*.md")))
+    number += 1
+    mover.rename(docs / f"moved{number}.md")
+    return number
+
+
+def _register(database: Path, docs: Path) -> None:
+    with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection(NAME, "crash test", str(docs))
+
+
+def _import(database: Path) -> None:
+    with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
+        workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+
+
+def _examine(database: Path, docs: Path) -> None:
+    """Compare the database with the folder, document by document."""
+    with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
+        problems = [finding.message for finding in workspace.doctor() if finding.severity == "problem"]
+        status = workspace.status(NAME, files=True, check=True).collections[0]
+        on_disk = {path.name: path.read_text(encoding="utf-8") for path in docs.glob("*.md")}
+        ready = sorted(file.path for file in status.files if file.state == "ready")
+        if ready != sorted(on_disk):
+            problems.append(f"on disk {sorted(on_disk)}, ready {ready}")
+        if status.counts.pending_chunks:
+            problems.append(f"{status.counts.pending_chunks} chunks pending")
+        for name, text in on_disk.items():
+            marker = text.split()[2]
+            found = [hit.path for hit in workspace.search(_exactly(marker)).hits]
+            if found != [name]:
+                problems.append(f"the words of {name} are found in {found}")
+        everything = SearchQuery("note", mode=SearchMode.DENSE, limit=1000, per_document=1000)
+        spans = [(hit.path, hit.start) for hit in workspace.search(everything).hits]
+        if len(spans) != len({*spans}) or {path for path, _ in spans} != {*on_disk}:
+            problems.append(
+                f"by vectors {len(spans)} chunks of {sorted({path for path, _ in spans})} are found"
+            )
+    if problems:
+        raise RuntimeError("; ".join(problems))
+
+
+def _exactly(marker: str) -> SearchQuery:
+    """Ask for a word that one document holds, in its title and its first chunk."""
+    return SearchQuery(marker, mode=SearchMode.LEXICAL, limit=100, per_document=1)
+
+
+def _fork(task: Callable[[], None]) -> int:
+    """Run a task in a child of this warm process: a new interpreter would cost more than the import."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        return child
+    code = FAILED
+    try:
+        task()
+        code = 0
+    except BaseException as error:  # noqa: BLE001 - a child must not fall through into the parent's code
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def _in_child(task: Callable[[], None]) -> None:
+    _, status = os.waitpid(_fork(task), 0)
+    if status:
+        msg = f"a child ended with status {status}"
+        raise RuntimeError(msg)
+
+
+def _timed(task: Callable[[], None]) -> float:
+    started = time.monotonic()
+    task()
+    return time.monotonic() - started
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.monotonic()
+        result = run(arguments.rounds, seed=arguments.seed, folder=Path(folder))
+        figures = {**result, "seed": arguments.seed, "seconds": round(time.monotonic() - started, 1)}
+    print(figures)
+    write_result("crash", figures, arguments.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What the benchmarks share: results as JSON, percentiles, and real text to work on."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import mdvec
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+TEXT_SUFFIXES = {".md", ".mdx", ".markdown", ".txt"}
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value below which a share (0..1) of the values lies."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def time_ms(call: Callable[[], object]) -> float:
+    """Return how long a call takes, in milliseconds of wall time."""
+    started = time.perf_counter()
+    call()
+    return (time.perf_counter() - started) * 1000
+
+
+def commit() -> str:
+    """Return the short hash of the commit that is measured, with a ``+`` when the tree differs."""
+    try:
+        head = _git("rev-parse", "--short", "HEAD")
+        return head + ("+" if _git("status", "--porcelain", "--", "src") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def write_result(name: str, result: dict[str, Any], output: Path | None = None) -> Path:
+    """Write a result with what it was measured on.
+
+    Args:
+        name: Name of the benchmark.
+        result: Its figures.
+        output: Where to write; ``benchmarks/results/NAME.json`` when None.
+
+    Returns:
+        The file.
+    """
+    path = output or RESULTS / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {
+        "benchmark": name,
+        "mdvec": mdvec.__version__,
+        "commit": commit(),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "result": result,
+    }
+    path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def texts_below(folders: Sequence[Path], *, limit: int | None = None) -> Iterator[tuple[Path, str]]:
+    """Read real documents.
+
+    Args:
+        folders: Where to look.
+        limit: Most documents to read.
+
+    Yields:
+        Each document's path and text, in path order.
+    """
+    paths = sorted(
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in TEXT_SUFFIXES and path.is_file()
+    )
+    for path in paths[:limit]:
+        yield path, path.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,166 @@
+"""Query latency at 1,000, 10,000 and 100,000 chunks of real text, query embedding included.
+
+Texts come from real documents (``--corpus``); when there are too few, halves of two of them are put
+together. A sample of the chunks is really embedded; the other vectors are made from near pairs of the
+sample with noise, so that their geometry is the model's. Latency does not depend on what they mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import resource
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
+from mdvec import registry
+from mdvec.config.paths import default_cache_dir
+from mdvec.embedding.interface import Embedder
+from mdvec.model.ids import CollectionId
+from mdvec.model.query import Filters, SearchMode, SearchQuery
+from mdvec.stores.interface import Store
+from mdvec.workspace import Workspace, open_workspace
+
+NAME = "bench"
+SAMPLE = 600
+QUERIES = 60
+CHARS_PER_CHUNK = 700
+SECTIONS_PER_FILE = 6
+
+
+def write_corpus(folder: Path, sources: list[Path], chunks: int, chance: random.Random) -> list[str]:
+    """Write about as many sections as chunks are wanted, and return questions cut from them."""
+    pieces = [
+        piece
+        for _, text in texts_below(sources)
+        for piece in re.findall(rf"[^#\x00]{{200,{CHARS_PER_CHUNK}}}(?=\n|$)", text)
+    ]
+    chance.shuffle(pieces)
+    made = pieces[:chunks]
+    while len(made) < chunks:
+        one, other = chance.choice(pieces), chance.choice(pieces)
+        made.append(one[: len(one) // 2] + other[len(other) // 2 :])
+    for number in range(0, len(made), SECTIONS_PER_FILE):
+        tag = f"t{number % 1000}"
+        body = "\n\n".join(
+            f"## Part {part}\n\n{text.strip()}"
+            for part, text in enumerate(made[number : number + SECTIONS_PER_FILE])
+        )
+        path = folder / f"d{number // 6000}" / f"note{number}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"---\ntags: [{tag}]\n---\n# Note {number}\n\n{body}\n", encoding="utf-8")
+    return [_question(chance.choice(pieces), chance) for _ in range(QUERIES)]
+
+
+def _question(text: str, chance: random.Random) -> str:
+    words = text.split()
+    if len(words) > 12:
+        start = chance.randrange(len(words) - 8)
+        return " ".join(words[start : start + 7])
+    plain = re.sub(r"\s+", "", text)
+    start = chance.randrange(max(1, len(plain) - 30))
+    return plain[start : start + 20] or "設定"
+
+
+def fill_vectors(
+    store: Store, embedder: Embedder, collection_id: CollectionId, chance: np.random.Generator
+) -> None:
+    """Give every pending chunk a vector: a sample from the model, the rest made from the sample."""
+    with store.transaction():
+        space = store.vectors.open_space(embedder.space)
+    sample: NDArray[np.float32] | None = None
+    while pending := store.catalog.pending(collection_id, space, 5000 if sample is not None else SAMPLE):
+        if sample is None:
+            vectors = sample = embedder.embed_passages([item.text for item in pending])
+            near = np.argsort(-(sample @ sample.T), axis=1)[:, 1:9]
+        else:
+            first = chance.integers(len(sample), size=len(pending))
+            second = near[first, chance.integers(8, size=len(pending))]
+            share = chance.random((len(pending), 1), dtype=np.float32)
+            vectors = sample[first] * share + sample[second] * (1 - share)
+            vectors += chance.normal(0, 0.01, vectors.shape).astype(np.float32)
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        with store.transaction():
+            store.vectors.add(space, [item.text_hash for item in pending], vectors)
+
+
+def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:
+    """Time every mode over the questions, after one pass to warm up."""
+    kinds = {
+        **{str(mode): SearchQuery("", mode=mode) for mode in SearchMode},
+        "hybrid, tag 1 in 170": SearchQuery("", filters=Filters(tags=("t6",))),
+    }
+    figures: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        asked = [_with_text(kind, text) for text in questions]
+        for query in asked[:10]:
+            workspace.search(query)
+        spent = [time_ms(lambda query=query: workspace.search(query)) for query in asked]  # type: ignore[misc]
+        figures[name] = {
+            "p50_ms": round(percentile(spent, 0.5), 2),
+            "p95_ms": round(percentile(spent, 0.95), 2),
+        }
+    return figures
+
+
+def _with_text(query: SearchQuery, text: str) -> SearchQuery:
+    return SearchQuery(text, mode=query.mode, filters=query.filters)
+
+
+def run(sizes: list[int], sources: list[Path]) -> dict[str, Any]:
+    """Measure each size in a database of its own, in one process with one model."""
+    chance = random.Random(1)
+    embedder: Embedder = registry.load("embedding", "builtin")(cache_dir=default_cache_dir())
+    figures: dict[str, Any] = {}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as temporary:
+            docs, database = Path(temporary) / "docs", Path(temporary) / "index.sqlite"
+            docs.mkdir()
+            questions = write_corpus(docs, sources, size, chance)
+            with open_workspace(database=database, embedder=embedder) as workspace:
+                collection = workspace.add_collection(NAME, "", str(docs))
+                report = workspace.import_collection(NAME, embed=False)
+                store = registry.load("stores", "sqlite")(database)
+                fill_vectors(store, embedder, collection.id, np.random.default_rng(1))
+                store.close()
+                figures[f"{size:,}"] = {
+                    "chunks": report.total_chunks,
+                    "text_chunks_per_s": round(report.total_chunks / report.elapsed_ms * 1000),
+                    **measure(workspace, questions),
+                    "database_bytes_per_chunk": round(_size(database) / report.total_chunks),
+                    "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+                }
+                print(size, figures[f"{size:,}"], flush=True)
+    query = [time_ms(lambda: embedder.embed_query("設定ファイルの場所はどこですか")) for _ in range(30)]
+    figures["embed_query_p50_ms"] = round(percentile(query, 0.5), 2)
+    return figures
+
+
+def _size(database: Path) -> int:
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return database.stat().st_size
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--corpus", type=Path, nargs="+", default=[ROOT / "docs", ROOT / "README.ja.md"])
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    figures = run(arguments.sizes, arguments.corpus)
+    print(figures)
+    write_result("speed_search", figures, arguments.output)
+
+
+if __name__ == "__main__":
+    main()
