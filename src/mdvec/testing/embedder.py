@@ -28,7 +28,7 @@ class HashingEmbedder:
     def __init__(
         self,
         *,
-        dimension: int = 64,
+        dimension: int = 256,
         revision: str = "1",
         problem: EmbedderUnavailableError | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class HashingEmbedder:
     def _vector(self, text: str) -> Vector:
         # The constant keeps texts without terms finite, and gives all texts something in common,
         # as real models do.
-        vector = np.full(self._space.dimension, 0.3, np.float32)
+        vector = np.full(self._space.dimension, 0.02, np.float32)
         for term in index_terms(text):
             digest = int.from_bytes(text_hash(term)[:4], "little")
             vector[digest % self._space.dimension] += 1.0 if digest & 0x80000000 else -1.0

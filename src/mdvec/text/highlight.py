@@ -27,10 +27,10 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
         Spans (start, end), ascending, not touching each other. Latin words match whole words,
         other scripts match anywhere.
     """
-    folded, origin = _fold(text)
+    folded, units = _fold(text)
     spans = [span for term in query_terms(query, limit=_MAX_TERMS) for span in _occurrences(term, folded)]
     merged: list[tuple[int, int]] = []
-    for start, end in sorted((origin[start], origin[end]) for start, end in spans):
+    for start, end in sorted((units[start][0], units[end - 1][1]) for start, end in spans):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -38,18 +38,22 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
     return merged
 
 
-def _fold(text: str) -> tuple[str, list[int]]:
-    """Normalise unit by unit; ``origin[i]`` is where the i-th folded character comes from."""
+def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Normalise unit by unit.
+
+    Returns:
+        The folded text, and for each of its characters the span of the unit it comes from: one
+        character may become several.
+    """
     if text.isascii():
-        return text.lower(), list(range(len(text) + 1))
+        return text.lower(), [(place, place + 1) for place in range(len(text))]
     folded: list[str] = []
-    origin: list[int] = []
+    units: list[tuple[int, int]] = []
     for match in _UNIT.finditer(text):
         unit = unicodedata.normalize("NFKC", match.group()).casefold()
         folded.append(unit)
-        origin.extend([match.start()] * len(unit))
-    origin.append(len(text))
-    return "".join(folded), origin
+        units.extend([match.span()] * len(unit))
+    return "".join(folded), units
 
 
 def _occurrences(term: str, folded: str) -> list[tuple[int, int]]:

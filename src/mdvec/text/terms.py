@@ -6,7 +6,7 @@ import re
 import unicodedata
 from itertools import pairwise
 
-from mdvec.text.scripts import HIRAGANA, KATAKANA, UNSPACED
+from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, UNSPACED
 
 TERMS_VERSION = 1
 """Raised whenever the same text gives other terms, so that indexes know that they are outdated."""
@@ -15,6 +15,8 @@ TERMS_VERSION = 1
 _MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
 _LETTER = rf"[^\W_{UNSPACED}]"
 _RUN = re.compile(rf"([{UNSPACED}]+)|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*")
+_HAN = re.compile(rf"[{HAN}]")
+_HIRAGANA = re.compile(rf"[{HIRAGANA}]")
 _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
 # The prolonged sound mark is typed in many ways; between kana they all mean ー.
 _KANA = HIRAGANA + KATAKANA
@@ -37,20 +39,19 @@ def normalise(text: str) -> str:
 
 
 def index_terms(text: str) -> list[str]:
-    """Return the terms of a text to be indexed, in order, repeated as often as they occur.
+    """Return the terms of a text to be indexed, repeated as often as they occur.
 
-    Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams (a run of
-    one character gives that character); other scripts give words.
+    Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams, and each
+    Chinese character by itself (a run of one character gives that character); other scripts give words.
     """
     terms: list[str] = []
     for match in _RUN.finditer(normalise(text)):
         run = match.group(1)
-        if run is None:
+        if run is None or len(run) == 1:
             terms.append(match.group())
-        elif len(run) == 1:
-            terms.append(run)
         else:
             terms.extend(map("".join, pairwise(run)))
+            terms.extend(_HAN.findall(run))
     return terms
 
 
@@ -58,11 +59,23 @@ def query_terms(text: str, *, limit: int) -> list[str]:
     """Return the distinct terms to look for, in order of appearance.
 
     Bigrams of hiragana alone are particles and endings: they are dropped unless nothing else is left.
+    Single Chinese characters out of a longer run find too much on long pages, so they are looked for
+    only when no bigram or word without hiragana says more: the one of ``宿はどこ``, none of ``宿泊予約``.
 
     Args:
         text: A question or keywords.
         limit: Most terms to return.
     """
-    terms = list(dict.fromkeys(index_terms(text)))
+    terms: list[str] = []
+    singles: list[str] = []
+    for match in _RUN.finditer(normalise(text)):
+        run = match.group(1)
+        if run is None or len(run) == 1:
+            terms.append(match.group())
+        else:
+            terms.extend(map("".join, pairwise(run)))
+            singles.extend(_HAN.findall(run))
     telling = [term for term in terms if not _HIRAGANA_ONLY.fullmatch(term)]
-    return (telling or terms)[:limit]
+    if all(_HIRAGANA.search(term) for term in telling):
+        telling += singles
+    return list(dict.fromkeys(telling or terms))[:limit]

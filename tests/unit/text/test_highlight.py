@@ -26,6 +26,7 @@ def test_positions_are_those_of_the_original_text() -> None:
     """Half-width and decomposed spellings are found where they stand."""
     assert matched("ガイド", "新ｶﾞｲﾄﾞ版") == ["ｶﾞｲﾄﾞ"]
     assert matched("ガイド", "カ\u3099イト\u3099") == ["カ\u3099イト\u3099"]
+    assert matched("ᄀ", "a㈀b") == ["㈀"]
 
 
 @given(st.text(max_size=20), st.text(max_size=60))

@@ -13,19 +13,21 @@ from mdvec.text.terms import index_terms, normalise, query_terms
     ("text", "terms"),
     [
         ("Retry the Build", ["retry", "the", "build"]),
-        ("設定", ["設定"]),
-        ("設定値", ["設定", "定値"]),
+        ("設定", ["設定", "設", "定"]),
+        ("設定値", ["設定", "定値", "設", "定", "値"]),
+        ("カタカナ", ["カタ", "タカ", "カナ"]),
         ("木", ["木"]),
-        ("config.tomlで設定", ["config", "toml", "で設", "設定"]),
+        ("config.tomlで設定", ["config", "toml", "で設", "設定", "設", "定"]),
         ("snake_case naïve don't", ["snake", "case", "naïve", "don", "t"]),
         ("हिन्दी खोज", ["हिन्दी", "खोज"]),
         ("서버 설정", ["서버", "설정"]),
+        ("ค้นหา", ["ค้", "้น", "นห", "หา"]),
         ("--- !?", []),
         ("", []),
     ],
 )
 def test_terms_are_words_or_bigrams(text: str, terms: list[str]) -> None:
-    """Spaced scripts give words, unspaced ones overlapping pairs, a lone character itself."""
+    """Spaced scripts give words, unspaced ones overlapping pairs and single Chinese characters."""
     assert index_terms(text) == terms
 
 
@@ -60,6 +62,21 @@ def test_a_query_drops_hiragana_pairs() -> None:
 def test_a_query_of_hiragana_alone_keeps_them() -> None:
     """Otherwise nothing would be left to look for."""
     assert query_terms("ありがとう", limit=64) == ["あり", "りが", "がと", "とう"]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("宿", ["宿"]),
+        ("宿はどこ", ["宿は", "宿"]),
+        ("宿泊予約", ["宿泊", "泊予", "予約"]),
+        ("木 設定", ["木", "設定"]),
+        ("木のURL", ["木の", "url"]),
+    ],
+)
+def test_single_characters_are_looked_for_when_nothing_says_more(query: str, terms: list[str]) -> None:
+    """A word of one kanji is found whatever follows it; one the user sets apart always counts."""
+    assert query_terms(query, limit=64) == terms
 
 
 def test_query_terms_are_distinct_and_limited() -> None:
