@@ -34,6 +34,25 @@ def test_score_is_bm25(world: World) -> None:
     assert dict(world.lexical.search(["犬"], 5, world.scope())) == pytest.approx({ids[0]: expected}, rel=1e-6)
 
 
+def test_perfect_score_is_the_largest_there_can_be(world: World) -> None:
+    """(k1 + 1) times the idf of the terms that are known; unknown and repeated ones add nothing."""
+    world.add("a.md", ["猫 犬 犬", "鳥", "魚 亀", "猫 鳥", "羊"])
+    idf = [math.log((5 - held + 0.5) / (held + 0.5)) for held in (2, 1)]
+    perfect = world.lexical.perfect_score(["猫", "犬", "犬", "馬"])
+    assert perfect == pytest.approx(2.2 * sum(idf))
+    assert world.lexical.perfect_score(["馬"]) == 0
+    ((_, best), *_) = world.lexical.search(["猫", "犬"], 5, world.scope())
+    assert 0 < best < perfect
+
+
+def test_perfect_score_forgets_removed_chunks(world: World) -> None:
+    """Deleted documents count neither as chunks nor as holders of a term."""
+    world.add("a.md", ["猫 犬", "鳥", "魚"])
+    world.add("b.md", ["犬", "羊"])
+    world.remove("b.md")
+    assert world.lexical.perfect_score(["犬"]) == pytest.approx(2.2 * math.log((3 - 1 + 0.5) / 1.5))
+
+
 def test_title_counts_twice(world: World) -> None:
     """A term in the title weighs as much as two in the text; all fields make up the length."""
     fields = [

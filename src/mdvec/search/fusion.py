@@ -8,14 +8,28 @@ from dataclasses import dataclass
 
 from mdvec.model.ids import ChunkId
 
-# A perfect word match is worth two standard deviations of similarity (docs/decisions/0006-fusion.md).
-_LEXICAL_WEIGHT = 2.0
+# A perfect word match is worth seven standard deviations of similarity; real ones reach about a third of
+# it (docs/decisions/0006-fusion.md).
+_LEXICAL_WEIGHT = 7.0
 
 # Where the score shown to people passes one half, in units of fused evidence.
 _SCORE_CENTRE = 3.0
 
 # Below this the vectors are all the same (a collection of one text), and deviations mean nothing.
 _MIN_SPREAD = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalEvidence:
+    """What words say about the candidates of one query.
+
+    Attributes:
+        ranking: Chunks that hold any of the query's terms with their BM25 scores, best first.
+        perfect: The largest score that any chunk could reach; positive when there are any.
+    """
+
+    ranking: Sequence[tuple[ChunkId, float]]
+    perfect: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +68,29 @@ class Candidate:
     lexical_rank: int | None
 
 
-def fuse(lexical: Sequence[tuple[ChunkId, float]], dense: DenseEvidence) -> list[Candidate]:
-    """Rank by ``z + 2 * max``.
+def fuse(lexical: LexicalEvidence, dense: DenseEvidence) -> list[Candidate]:
+    """Rank by ``z + 7 * cov``.
 
-    z is the cosine similarity in standard deviations above this query's background; max is the BM25
-    score as a share of this query's best one. A chunk without a vector counts as an average one of
-    those that were found by words, so that it is neither buried nor favoured while it is pending.
+    z is the cosine similarity in standard deviations above this query's background; cov is the BM25
+    score as a share of the largest one the query could reach. A chunk without a vector counts as an
+    average one of those that were found by words, so that it is neither buried nor favoured while it is
+    pending.
 
     Args:
-        lexical: Chunks with positive BM25 scores, best first.
+        lexical: What words say.
         dense: What vectors say.
 
     Returns:
         Every chunk of both sides once, best first; ties in order of id.
     """
-    best = lexical[0][1] if lexical else 1.0
-    shares = {chunk: score / best for chunk, score in lexical}
+    shares = _shares(lexical)
     deviations = {
         chunk: (similarity - dense.mean) / dense.spread if dense.spread > _MIN_SPREAD else 0.0
         for chunk, similarity in dense.similarities.items()
     }
     peers = [deviations[chunk] for chunk in shares if chunk in deviations]
     unknown = sum(peers) / len(peers) if peers else 0.0
-    lexical_ranks = _ranks([chunk for chunk, _ in lexical])
+    lexical_ranks = _ranks([chunk for chunk, _ in lexical.ranking])
     dense_ranks = _ranks(dense.ranking)
     fused = {
         chunk: deviations.get(chunk, unknown) + _LEXICAL_WEIGHT * shares.get(chunk, 0.0)
@@ -102,12 +116,18 @@ def rank_by_similarity(dense: DenseEvidence) -> list[Candidate]:
     ]
 
 
-def rank_by_words(lexical: Sequence[tuple[ChunkId, float]]) -> list[Candidate]:
-    """Rank by BM25 alone; the score is the share of the best one."""
-    best = lexical[0][1] if lexical else 1.0
+def rank_by_words(lexical: LexicalEvidence) -> list[Candidate]:
+    """Rank by BM25 alone; the score is the share of the largest one the query could reach."""
+    shares = _shares(lexical)
     return [
-        Candidate(chunk, score / best, None, None, rank) for rank, (chunk, score) in enumerate(lexical, 1)
+        Candidate(chunk, shares[chunk], None, None, rank)
+        for rank, (chunk, _) in enumerate(lexical.ranking, 1)
     ]
+
+
+def _shares(lexical: LexicalEvidence) -> dict[ChunkId, float]:
+    """Return each score as a share of the perfect one; rounding must not lift one above 1."""
+    return {chunk: min(1.0, score / lexical.perfect) for chunk, score in lexical.ranking}
 
 
 def _ranks(ranking: Sequence[ChunkId]) -> dict[ChunkId, int]:

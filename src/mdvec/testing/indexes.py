@@ -97,25 +97,39 @@ class MemoryLexicalIndex:
 
     def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
         """Rank the chunks that hold any of the terms by BM25, ties in order of id."""
-        rows = {
-            chunk_id: [Counter(field) for field in (each.title, each.heading, each.body)]
-            for chunk_id, each in self._fields.items()
-            if chunk_id in self._chunks
-        }
+        rows = self._rows()
         lengths = {chunk_id: sum(field.total() for field in row) for chunk_id, row in rows.items()}
         mean_length = sum(lengths.values()) / max(len(lengths), 1)
         scores: defaultdict[ChunkId, float] = defaultdict(float)
         for term in set(terms):
             holders = [chunk_id for chunk_id, row in rows.items() if any(term in field for field in row)]
-            idf = math.log((len(rows) - len(holders) + 0.5) / (len(holders) + 0.5))
+            idf = _idf(len(rows), len(holders))
             for chunk_id in holders:
                 frequency = sum(
                     weight * field[term] for weight, field in zip(FIELD_WEIGHTS, rows[chunk_id], strict=True)
                 )
                 norm = _K1 * (1 - _B + _B * lengths[chunk_id] / mean_length)
-                scores[chunk_id] += max(idf, _SMALLEST_IDF) * frequency * (_K1 + 1) / (frequency + norm)
+                scores[chunk_id] += idf * frequency * (_K1 + 1) / (frequency + norm)
         found = [(key, score) for key, score in scores.items() if inside(self._chunks[key], scope)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    def perfect_score(self, terms: Sequence[str]) -> float:
+        """Return the largest score that any chunk could reach for these terms."""
+        rows = self._rows()
+        held = [sum(any(term in field for field in row) for row in rows.values()) for term in set(terms)]
+        return (_K1 + 1) * sum(_idf(len(rows), holders) for holders in held if holders)
+
+    def _rows(self) -> dict[ChunkId, list[Counter[str]]]:
+        """Count the terms of each chunk that still exists, field by field."""
+        return {
+            chunk_id: [Counter(field) for field in (each.title, each.heading, each.body)]
+            for chunk_id, each in self._fields.items()
+            if chunk_id in self._chunks
+        }
+
+
+def _idf(chunks: int, holding: int) -> float:
+    return max(_SMALLEST_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5)))
 
 
 class MemoryVectorIndex:
@@ -170,15 +184,11 @@ class MemoryVectorIndex:
         known = [key for key in ids if key in self._chunks and self._chunks[key].text_hash in vectors]
         return {key: float(vectors[self._chunks[key].text_hash] @ query) for key in known}
 
-    def drop_unused(self, space_id: SpaceId | None = None, *, keep: int = 0) -> int:
-        """Remove vectors that no chunk uses, except the newest ``keep``; None means every space."""
+    def drop_unused(self, *, keep: int = 0) -> int:
+        """Remove vectors of any space that no chunk uses, except the newest ``keep``."""
         used = {chunk.text_hash for chunk in self._chunks.values()}
         unused = [
-            (space, each)
-            for space, vectors in self._vectors.items()
-            if space_id in (None, space)
-            for each in vectors
-            if each not in used
+            (space, each) for space, vectors in self._vectors.items() for each in vectors if each not in used
         ]
         removed = unused[: len(unused) - keep] if keep < len(unused) else []
         for space, each in removed:

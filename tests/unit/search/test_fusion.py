@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.model.ids import ChunkId
-from mdvec.search.fusion import DenseEvidence, fuse, rank_by_similarity, rank_by_words
+from mdvec.search.fusion import DenseEvidence, LexicalEvidence, fuse, rank_by_similarity, rank_by_words
+
+PERFECT = 10.0
 
 
 def evidence(similarities: dict[int, float], *, mean: float = 0.8, spread: float = 0.02) -> DenseEvidence:
@@ -19,16 +21,23 @@ def evidence(similarities: dict[int, float], *, mean: float = 0.8, spread: float
     )
 
 
-def words(scores: dict[int, float]) -> list[tuple[ChunkId, float]]:
-    return [(ChunkId(chunk), score) for chunk, score in sorted(scores.items(), key=lambda item: -item[1])]
+def words(scores: dict[int, float], *, perfect: float = PERFECT) -> LexicalEvidence:
+    best_first = sorted(scores.items(), key=lambda item: -item[1])
+    return LexicalEvidence([(ChunkId(chunk), score) for chunk, score in best_first], perfect)
 
 
-def test_a_perfect_word_match_is_worth_two_deviations() -> None:
-    """z + 2 * max, as decided by measurement."""
-    above = fuse(words({1: 7.0}), evidence({1: 0.80, 2: 0.839}))
-    below = fuse(words({1: 7.0}), evidence({1: 0.80, 2: 0.841}))
+def test_a_perfect_word_match_is_worth_seven_deviations() -> None:
+    """z + 7 * cov, as decided by measurement."""
+    above = fuse(words({1: PERFECT}), evidence({1: 0.80, 2: 0.939}))
+    below = fuse(words({1: PERFECT}), evidence({1: 0.80, 2: 0.941}))
     assert [candidate.id for candidate in above] == [1, 2]
     assert [candidate.id for candidate in below] == [2, 1]
+
+
+def test_the_best_of_bad_word_matches_weighs_little() -> None:
+    """A question whose words are nowhere together is decided by meaning."""
+    ranked = fuse(words({1: 0.5}), evidence({1: 0.80, 2: 0.81}))
+    assert [candidate.id for candidate in ranked] == [2, 1]
 
 
 def test_ranks_of_both_sides_are_kept() -> None:
@@ -52,9 +61,9 @@ def test_without_vectors_words_decide() -> None:
 
 
 def test_single_sides_keep_their_own_order() -> None:
-    """Dense scores are similarities, lexical ones shares of the best."""
+    """Dense scores are similarities, lexical ones shares of the perfect score."""
     assert [(c.id, c.score) for c in rank_by_similarity(evidence({1: 0.5, 2: -0.1}))] == [(1, 0.5), (2, 0.0)]
-    assert [(c.id, c.score) for c in rank_by_words(words({1: 2.0, 2: 4.0}))] == [(2, 1.0), (1, 0.5)]
+    assert [(c.id, c.score) for c in rank_by_words(words({1: 2.0, 2: 4.0}))] == [(2, 0.4), (1, 0.2)]
 
 
 @given(

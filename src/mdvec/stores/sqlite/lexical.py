@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -20,6 +21,12 @@ _SEARCH = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?) AS score
 
 # The plus keeps FTS5 from running the whole MATCH once for every id of the list.
 _INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
+
+_HELD = "SELECT t.doc FROM json_each(?) j CROSS JOIN chunks_terms t ON t.term = j.value"
+
+# As built into FTS5's bm25.
+_K1 = 1.2
+_SMALLEST_IDF = 1e-6
 
 _FIRST_BATCH_FACTOR = 4
 _BATCH_GROWTH = 4
@@ -59,6 +66,18 @@ class SqliteLexicalIndex:
                 sql = _SEARCH.format(condition=_INSIDE, limit="LIMIT ?")
                 return _rows(connection, sql, (*FIELD_WEIGHTS, match, json.dumps(few), limit))
             return _search_large_scope(connection, match, limit, scope)
+
+    def perfect_score(self, terms: Sequence[str]) -> float:
+        """Return what a chunk would get that is about nothing but these terms."""
+        with self._database.reading() as connection:
+            chunks = connection.execute("SELECT count(*) FROM chunks").get
+            held = connection.execute(_HELD, (json.dumps(list(dict.fromkeys(terms))),))
+            return (_K1 + 1) * sum(_idf(chunks, row[0]) for row in held)
+
+
+def _idf(chunks: int, holding: int) -> float:
+    """Weigh a term as FTS5 does: never below a trifle, however common it is."""
+    return max(_SMALLEST_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5)))
 
 
 def _search_large_scope(connection: Connection, match: str, limit: int, scope: Scope) -> _Ranking:

@@ -105,6 +105,8 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(
   content='', contentless_delete=1, detail=full,
   tokenize="ascii tokenchars '{_TOKENCHARS}'"
 );
+-- No data of its own: how many chunks hold a term.
+CREATE VIRTUAL TABLE chunks_terms USING fts5vocab('chunks_fts', 'row');
 CREATE TRIGGER chunks_deleted AFTER DELETE ON chunks BEGIN
   DELETE FROM chunks_fts WHERE rowid = old.id;
 END;
