@@ -40,13 +40,17 @@ def load(stage: str, name: str) -> Any:
         The adapter's class or factory function.
 
     Raises:
-        ConfigError: If the stage has no adapter of that name.
+        ConfigError: If the stage has no adapter of that name, or it cannot be imported.
     """
     target = _BUILTIN[stage].get(name)
     if target is not None:
         module, _, attribute = target.partition(":")
         return getattr(importlib.import_module(module), attribute)
     for point in metadata.entry_points(group=f"mdvec.{stage}", name=name):
-        return point.load()
+        try:
+            return point.load()
+        except (ImportError, AttributeError) as error:
+            msg = f"the {stage} adapter {name!r} cannot be loaded: {error}"
+            raise ConfigError(msg, hint=f"It comes from {point.value!r}; install it again.") from error
     msg = f"there is no {stage} adapter named {name!r}"
     raise ConfigError(msg, hint=f"Known: {', '.join(names(stage))}.")

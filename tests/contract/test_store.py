@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, put, unit_vectors
 
-from mdvec.errors import CollectionExistsError, StoreError
+from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError
 from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.document import DocumentState, Link, LinkKind
+from mdvec.model.ids import ChunkId
 from mdvec.model.query import Filters, Scope
 from mdvec.model.report import CollectionCounts, FileStatus, TagCount
 from mdvec.stores.interface import Store
@@ -45,8 +46,21 @@ def test_collections_keep_every_field(store: Store) -> None:
     assert store.catalog.collections() == [first, second]
     changed = replace(first, name="c", description="x", enabled=False, last_indexed_ms=5, source=source)
     with store.transaction():
-        store.catalog.save_collection(changed)
+        assert store.catalog.change_collection(first.id, lambda _: changed) == changed
     assert store.catalog.collections() == [second, changed]
+
+
+def test_a_change_is_made_to_the_collection_as_it_is(store: Store, notes: Collection) -> None:
+    """Changes of different fields all last, whoever read the collection before; a deleted one is told."""
+    with store.transaction():
+        store.catalog.change_collection(notes.id, lambda now: replace(now, description="new"))
+    with store.transaction():
+        store.catalog.change_collection(notes.id, lambda now: replace(now, last_indexed_ms=7))
+    assert store.catalog.collections() == [replace(notes, description="new", last_indexed_ms=7)]
+    with store.transaction():
+        store.catalog.delete_collection(notes.id)
+    with pytest.raises(CollectionNotFoundError), store.transaction():
+        store.catalog.change_collection(notes.id, lambda now: now)
 
 
 def test_names_of_collections_are_unique(store: Store, notes: Collection) -> None:
@@ -81,7 +95,7 @@ def test_documents_keep_every_field(store: Store, notes: Collection) -> None:
     assert found.content_hash == b"h" * 32
     assert store.catalog.find_document(notes.id, "other.md") is None
     assert store.catalog.known_documents(notes.id) == {
-        document.path: KnownDocument(document.path, entry.mtime_ns, 42, b"h" * 32, "f/1")
+        document.path: KnownDocument(document.path, entry.locator, entry.mtime_ns, 42, b"h" * 32, "f/1")
     }
 
 
@@ -106,6 +120,7 @@ def test_chunks_keep_every_field(store: Store, notes: Collection) -> None:
     stored = store.catalog.document_chunks(found.id)
     assert [each.id for each in stored] == ids
     assert store.catalog.load_chunks([*reversed(ids), ids[0]]) == dict(zip(ids, stored, strict=True))
+    assert store.catalog.documents_of([*ids, ChunkId(max(ids) + 1)]) == dict.fromkeys(ids, found.id)
     second = stored[1]
     assert (second.text, second.start, second.end, second.ordinal) == ("second", 5, 11, 1)
     assert (second.parent, second.depth, second.heading_path) == (0, 2, ("Top", "Part 1"))
@@ -138,21 +153,8 @@ def test_touching_writes_time_size_and_spelling(store: Store, notes: Collection)
     assert (stored.mtime_ns, stored.size, stored.locator) == (77, 88, "A.md")
 
 
-def test_renaming_keeps_the_chunks(store: Store, notes: Collection) -> None:
-    """A renamed document keeps its chunks; one that was in the way is removed with its words."""
-    with store.transaction():
-        ids = put(store, notes.id, *make_document("a.md", ["cat"]))
-        put(store, notes.id, *make_document("b.md", ["dog"]))
-    with store.transaction():
-        store.catalog.rename_document(notes.id, "a.md", "b.md")
-        store.catalog.rename_document(notes.id, "b.md", "b.md")
-    assert list(store.catalog.known_documents(notes.id)) == ["b.md"]
-    assert store.catalog.load_chunks(ids)[ids[0]].path == "b.md"
-    assert store.lexical.search(["dog"], 5, Scope((notes.id,))) == []
-
-
 def test_deleting(store: Store, notes: Collection) -> None:
-    """Deleting a document, clearing and deleting a collection leave nothing behind but vectors."""
+    """Deleting a document or a collection leaves nothing behind but vectors."""
     everything = Scope((notes.id,))
     space_id = store.vectors.open_space(SPACE)
     with store.transaction():
@@ -166,14 +168,9 @@ def test_deleting(store: Store, notes: Collection) -> None:
     assert [tag.documents for tag in store.catalog.tags(everything)] == [2]
     assert len(store.lexical.search(["word"], 5, everything)) == 2
     with store.transaction():
-        store.catalog.clear_collection(notes.id)
-    assert store.catalog.collections() == [notes]
-    assert store.catalog.counts(notes.id, None) == CollectionCounts(0, 0, 0, 0, 0)
-    assert store.lexical.search(["word"], 5, everything) == []
-    with store.transaction():
-        put(store, notes.id, *make_document("a.md", ["word"]))
         store.catalog.delete_collection(notes.id)
     assert store.catalog.collections() == []
+    assert store.catalog.counts(notes.id, None) == CollectionCounts(0, 0, 0, 0, 0)
     assert store.lexical.search(["word"], 5, everything) == []
     assert store.vectors.cached(space_id, [text_hash("word a.md")]) == {text_hash("word a.md")}
 

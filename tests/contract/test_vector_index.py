@@ -143,7 +143,7 @@ def test_drop_unused(world: World) -> None:
     assert world.vectors.drop_unused() == 0
     before = world.vectors.search(space_id, query, 5, world.scope())
     world.remove("gone.md")
-    assert world.vectors.drop_unused(space_id, keep=1) == 2
+    assert world.vectors.drop_unused(keep=1) == 2
     assert world.vectors.cached(space_id, hashes) == {*hashes[:2], hashes[4]}
     assert world.vectors.drop_unused() == 1
     after = world.vectors.search(space_id, query, 5, world.scope())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -173,3 +175,16 @@ def test_loads_only_what_is_needed(
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 150
+
+
+def test_nothing_is_kept_for_others(embedder: BuiltinEmbedder, tmp_path: Path) -> None:
+    """A process that embeds leaves no file in the home folder: onnxruntime's telemetry is off."""
+    embedder.embed_query("so that the cache folder is complete")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ORT_"))}
+    subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(embedder._cache_dir)],
+        env={**environment, "HOME": str(tmp_path)},
+        capture_output=True,
+        check=True,
+    )
+    assert list(tmp_path.rglob("*")) == []

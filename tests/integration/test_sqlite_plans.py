@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,30 @@ def test_plan_of_vectors(filled: Filled) -> None:
     plans = filled.plans(lambda: matrix.search(filled.space_id, QUERY, 5, filled.scope(RARE)))
     pairs = only(plans, "SEARCH v USING COVERING INDEX")
     assert "(space_id=? AND text_hash=?)" in pairs
+
+
+# Lists that were bound or made by the query itself, the word index, and the handful of collections.
+SCANNED = {"j", "json_each", "l", "chunks_fts", "k", "collections"}
+
+
+@pytest.mark.parametrize("name", [*MATCHING, "none"])
+def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
+    """From the first query to the text of the hits, rows are found by an index; only depth has none."""
+    scope = filled.scope(MATCHING[name][0] if name in MATCHING else None)
+
+    def search() -> None:
+        filled.catalog.collections()
+        space_id = filled.vectors.find_space(SPACE)
+        assert space_id is not None
+        nearest = filled.vectors.search(space_id, QUERY, 200, scope)
+        found = [chunk_id for chunk_id, _ in filled.lexical.search(["word", "w1"], 200, scope)]
+        filled.vectors.similarities(space_id, QUERY, found)
+        chunks = filled.catalog.load_chunks([*nearest.ids, *found])
+        for chunk in list(chunks.values())[:1]:
+            filled.catalog.document_chunks(chunk.document_id)
+
+    scanned = set(re.findall(r"SCAN (\w+)", " | ".join(filled.plans(search))))
+    assert scanned - SCANNED == ({"c"} if name == "depth" else set())
 
 
 def test_plan_of_pending(filled: Filled) -> None:

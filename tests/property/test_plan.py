@@ -36,7 +36,7 @@ def _cases(draw: st.DrawFn, *, readable: bool = False) -> _Case:
     files = draw(st.dictionaries(_PATHS, st.tuples(_TIMES, _CONTENTS)))
     entries = tuple(SourceEntry(path, path, time, len(content)) for path, (time, content) in files.items())
     known = {
-        path: KnownDocument(path, time, len(content), _hash(content), fingerprint)
+        path: KnownDocument(path, path, time, len(content), _hash(content), fingerprint)
         for path, (time, content, fingerprint) in draw(
             st.dictionaries(_PATHS, st.tuples(st.none() | _TIMES, _CONTENTS, st.sampled_from(["v0", "v1"])))
         ).items()
@@ -87,7 +87,9 @@ def test_doing_the_plan_gives_the_listing(case: _Case) -> None:
     for entry in (*plan.new, *plan.changed, *plan.touched, *(move.entry for move in plan.moved)):
         content_hash = case.hashes[entry.path]
         assert content_hash is not None
-        state[entry.path] = KnownDocument(entry.path, entry.mtime_ns, entry.size, content_hash, _FINGERPRINT)
+        state[entry.path] = KnownDocument(
+            entry.path, entry.locator, entry.mtime_ns, entry.size, content_hash, _FINGERPRINT
+        )
     assert state.keys() == {entry.path for entry in case.listing.entries}
     for entry in case.listing.entries:
         # A change that keeps time, size and fingerprint cannot be seen; that is the price of not reading.
@@ -104,7 +106,7 @@ def test_doing_the_plan_gives_the_listing(case: _Case) -> None:
 def test_an_unchanged_folder_needs_nothing(case: _Case) -> None:
     """A listing that is just as known gives an empty plan, and no file is asked for."""
     known = {
-        entry.path: KnownDocument(entry.path, entry.mtime_ns, entry.size, b"", _FINGERPRINT)
+        entry.path: KnownDocument(entry.path, entry.locator, entry.mtime_ns, entry.size, b"", _FINGERPRINT)
         for entry in case.listing.entries
     }
     comparison = compare(case.listing, known, _FINGERPRINT)

@@ -45,7 +45,7 @@ def run_import(
     """Bring a collection up to date. The caller holds the writer lease.
 
     Args:
-        collection: What to import into.
+        collection: What to import into; its chunking is that of this run, and of those after it.
         store: Where.
         source: What the collection is made from.
         recipe: How documents are prepared.
@@ -69,7 +69,10 @@ def run_import(
         if counts.documents:
             msg = f"collection {collection.name!r} already has {counts.documents} documents"
             raise CollectionNotEmptyError(msg)
-    space_id = _open_space(store, embedder)
+    with store.transaction():
+        # Before anything is cut, so that a run that is interrupted goes on in the same way.
+        store.catalog.change_collection(collection.id, lambda now: replace(now, chunking=collection.chunking))
+        space_id = None if embedder is None else store.vectors.open_space(embedder.space)
     outcome = bring_texts_up_to_date(
         collection,
         store=store,
@@ -81,7 +84,8 @@ def run_import(
         progress=progress,
     )
     with store.transaction():
-        store.catalog.save_collection(replace(collection, last_indexed_ms=time.time_ns() // 1_000_000))
+        now_ms = time.time_ns() // 1_000_000
+        store.catalog.change_collection(collection.id, lambda now: replace(now, last_indexed_ms=now_ms))
     embedded = 0
     pending = store.catalog.counts(collection.id, space_id).pending_chunks
     if embed and embedder is not None and space_id is not None and pending:
@@ -97,16 +101,6 @@ def run_import(
         with store.transaction():
             store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
     return _report(collection, store, space_id, outcome, embedded, started)
-
-
-def _open_space(store: Store, embedder: IndexingEmbedder | None) -> SpaceId | None:
-    if embedder is None:
-        return None
-    known = store.vectors.find_space(embedder.space)
-    if known is not None:
-        return known
-    with store.transaction():
-        return store.vectors.open_space(embedder.space)
 
 
 def _report(

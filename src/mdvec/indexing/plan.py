@@ -15,7 +15,7 @@ from mdvec.model.change import KnownDocument, Listing, Move, Plan, SourceEntry
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What times and sizes tell.
+    """What names, times and sizes tell.
 
     Attributes:
         to_hash: Entries that are new or may have changed, sorted by path.
@@ -34,7 +34,7 @@ class Comparison:
 
 
 def compare(listing: Listing, known: Mapping[str, KnownDocument], fingerprint: str) -> Comparison:
-    """Compare a listing with what is known, by time, size and fingerprint.
+    """Compare a listing with what is known, by spelling, time, size and fingerprint.
 
     Args:
         listing: The source's answer, in any order.
@@ -50,6 +50,7 @@ def compare(listing: Listing, known: Mapping[str, KnownDocument], fingerprint: s
         document = known.get(entry.path)
         if (
             document is None
+            or document.locator != entry.locator  # a rename from NFD to NFC keeps path, time and size
             or document.mtime_ns != entry.mtime_ns
             or document.size != entry.size
             or document.fingerprint != fingerprint

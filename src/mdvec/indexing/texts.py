@@ -234,9 +234,9 @@ def _write(
         outcome.cached_chunks += sum(digest in cached for digest in hashes)
     with trace.step("write", documents=len(batch), chunks=len(hashes)), store.transaction():
         for item in batch:
-            # In one transaction with the new content: a document is never half moved.
+            # In one transaction with the new place: a document is never found twice, nor not at all.
             if item.entry.path in old_paths:
-                store.catalog.rename_document(collection.id, old_paths[item.entry.path], item.entry.path)
+                store.catalog.delete_document(collection.id, old_paths[item.entry.path])
             ids = store.catalog.put_document(
                 collection.id,
                 item.document,

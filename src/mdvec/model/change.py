@@ -69,6 +69,7 @@ class KnownDocument:
 
     Attributes:
         path: Relative path.
+        locator: The name as the file system spelt it when last seen.
         mtime_ns: As last seen; None forces a comparison by content.
         size: In bytes; as last seen.
         content_hash: SHA-256 of the raw bytes that are indexed now.
@@ -76,6 +77,7 @@ class KnownDocument:
     """
 
     path: str
+    locator: str
     mtime_ns: int | None
     size: int | None
     content_hash: bytes
@@ -102,7 +104,7 @@ class Plan:
     Attributes:
         new: Not known, and no known content.
         changed: Known, with other content (or to be cut again).
-        touched: Known and equal, but with another time: only that is written down.
+        touched: Known and equal, but with another time or spelling: only that is written down.
         moved: Known content under a new path.
         deleted: Known paths that are gone.
         unchanged: How many entries need nothing.

@@ -50,7 +50,8 @@ class Collection:
         source: Where the documents come from.
         chunking: How they are cut.
         enabled: Disabled collections are kept but not searched unless named.
-        last_indexed_ms: End of the last complete import, in milliseconds since 1970; None before it.
+        last_indexed_ms: When an import last had all documents up to date (vectors may still have been
+            pending), in milliseconds since 1970; None before that.
     """
 
     id: CollectionId

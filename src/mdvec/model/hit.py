@@ -61,8 +61,8 @@ class SearchResult:
         hits: Best first.
         total_chunks: Chunks in the searched collections.
         pending_chunks: Those that have no vector yet.
-        last_indexed: End of the oldest last import of the searched collections, ISO 8601 in UTC;
-            None when one of them was never imported.
+        last_indexed_ms: Since when the oldest of the searched collections is as it is, in milliseconds
+            since 1970 (see :class:`mdvec.model.collection.Collection`); None when one was never imported.
         elapsed_ms: Time taken, in milliseconds.
         warnings: What the asker should know.
         hint: The next step when there is nothing to show; else None.
@@ -73,7 +73,7 @@ class SearchResult:
     hits: tuple[SearchHit, ...]
     total_chunks: int
     pending_chunks: int
-    last_indexed: str | None
+    last_indexed_ms: int | None
     elapsed_ms: float
     warnings: tuple[str, ...] = ()
     hint: str | None = None

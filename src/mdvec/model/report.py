@@ -93,7 +93,7 @@ class DiskCheck:
 
     Attributes:
         new: Paths on disk that the index does not know.
-        changed: Paths with other content.
+        changed: Paths with other content, or to be cut again.
         moved: Pairs of old and new path.
         deleted: Paths that are gone from disk.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from mdvec import trace
 from mdvec.model.hit import SearchHit
-from mdvec.model.ids import ChunkId, SpaceId
+from mdvec.model.ids import DocumentId, SpaceId
 from mdvec.model.query import Expansion, Scope, SearchMode, SearchQuery
 from mdvec.search import dense as dense_side
 from mdvec.search.expand import Extract, extract, fit
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 _MIN_DEPTH = 200
 _DEPTH_PER_HIT = 20
 _DEPTH_GROWTH = 8
-
-# Chunks whose text is read at once while the best ones are picked.
-_MIN_LOADED = 32
 
 _NO_VECTORS = DenseEvidence((), {}, 0.0, 0.0)
 
@@ -94,19 +91,19 @@ def _candidates(
             return rank_by_similarity(evidence), len(evidence.ranking) < depth
         case SearchMode.LEXICAL:
             found = find_by_words(query.text, index=store.lexical, limit=depth, scope=scope)
-            return rank_by_words(found), len(found) < depth
+            return rank_by_words(found), len(found.ranking) < depth
         case SearchMode.HYBRID:
             found = find_by_words(query.text, index=store.lexical, limit=depth, scope=scope)
             if vector is not None and space_id is not None:
                 evidence = dense_side.complete(
                     evidence,
-                    (chunk for chunk, _ in found),
+                    (chunk for chunk, _ in found.ranking),
                     vector,
                     index=store.vectors,
                     space_id=space_id,
                 )
             with trace.step("fuse"):
-                return fuse(found, evidence), len(found) < depth and len(evidence.ranking) < depth
+                return fuse(found, evidence), len(found.ranking) < depth and len(evidence.ranking) < depth
         case _:
             assert_never(query.mode)
 
@@ -115,21 +112,21 @@ def _choose(
     query: SearchQuery, candidates: Sequence[Candidate], store: Store
 ) -> list[tuple[Candidate, StoredChunk]]:
     """Take the best candidates that pass the threshold, a few of each document."""
-    chosen: list[tuple[Candidate, StoredChunk]] = []
-    of_document: Counter[int] = Counter()
-    step = max(_MIN_LOADED, 2 * query.limit)
-    for begin in range(0, len(candidates), step):
-        part = [candidate for candidate in candidates[begin : begin + step] if _passes(query, candidate)]
-        chunks = store.catalog.load_chunks([candidate.id for candidate in part])
-        for candidate in part:
-            chunk = chunks.get(candidate.id)
-            if chunk is None or of_document[chunk.document_id] >= query.per_document:
-                continue
-            of_document[chunk.document_id] += 1
-            chosen.append((candidate, chunk))
-            if len(chosen) == query.limit:
-                return chosen
-    return chosen
+    passing = [candidate for candidate in candidates if _passes(query, candidate)]
+    # Text is read for what is chosen alone: one long document may hold most of the candidates.
+    document_of = store.catalog.documents_of([candidate.id for candidate in passing])
+    chosen: list[Candidate] = []
+    taken: Counter[DocumentId] = Counter()
+    for candidate in passing:
+        document_id = document_of.get(candidate.id)
+        if document_id is None or taken[document_id] >= query.per_document:
+            continue
+        taken[document_id] += 1
+        chosen.append(candidate)
+        if len(chosen) == query.limit:
+            break
+    chunks = store.catalog.load_chunks([candidate.id for candidate in chosen])
+    return [(candidate, chunks[candidate.id]) for candidate in chosen if candidate.id in chunks]
 
 
 def _passes(query: SearchQuery, candidate: Candidate) -> bool:
@@ -142,7 +139,7 @@ def _show(
     query: SearchQuery, chosen: Sequence[tuple[Candidate, StoredChunk]], store: Store
 ) -> list[tuple[SearchHit, StoredChunk]]:
     hits: list[tuple[SearchHit, StoredChunk]] = []
-    shown: set[tuple[ChunkId, int, int]] = set()
+    shown: set[tuple[DocumentId, int, int]] = set()
     tokens_left = query.max_tokens
     for candidate, chunk in chosen:
         part: Extract | None = extract(chunk, query.expand, store.catalog)
@@ -151,7 +148,7 @@ def _show(
             part = fit(part, alone, tokens_left, first=not hits)
         if part is None:
             break
-        span = (ChunkId(chunk.document_id), part.start, part.end)
+        span = (chunk.document_id, part.start, part.end)
         if span in shown:  # two chunks of one section, both expanded to it
             continue
         shown.add(span)

@@ -44,7 +44,7 @@ def extract(chunk: StoredChunk, expansion: Expansion, catalog: Catalog) -> Extra
         )
     chunks = catalog.document_chunks(chunk.document_id)
     document = catalog.find_document(chunk.collection_id, chunk.path)
-    if document is None or not chunks:  # removed by another process since it was found
+    if document is None or document.id != chunk.document_id:  # removed or replaced since it was found
         return extract(chunk, Expansion.CHUNK, catalog)
     if expansion is Expansion.DOCUMENT:
         start, end = 0, len(document.body)
@@ -54,7 +54,7 @@ def extract(chunk: StoredChunk, expansion: Expansion, catalog: Catalog) -> Extra
         start, end = chunks[first].start, max(other.end for other in chunks[first : last + 1])
     text = document.body[start:end]
     start_line = document.body.count("\n", 0, start) + 1
-    end_line = start_line + text.rstrip("\n").count("\n")
+    end_line = start_line + text[:-1].count("\n")
     return Extract(start, end, start_line, end_line, text, estimate_token_count(text))
 
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from mdvec.errors import InvalidQueryError, UsageError
 from mdvec.model.query import Filters, SearchQuery
+from mdvec.text.undecodable import spelled
 
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000
 MAX_DEPTH = 3
+_MAX_NS = 2**63 - 1  # times of files are kept in 64 bits
 
 
 def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
@@ -22,7 +24,7 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         InvalidQueryError: If there is nothing to search for.
         UsageError: If a number is out of its range.
     """
-    text = query.text.replace("\x00", " ").strip()
+    text = spelled(query.text).replace("\x00", " ").strip()
     if not text:
         msg = "the query is empty"
         raise InvalidQueryError(msg)
@@ -37,6 +39,8 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
         msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
         raise UsageError(msg)
+    if query.filters.updated_since_ns is not None:
+        _check_range("updated_since_ns", query.filters.updated_since_ns, 0, _MAX_NS)
     for depth in query.filters.depths:
         _check_range("depth", depth, 0, MAX_DEPTH)
     return replace(query, text=text, filters=_clean_filters(query.filters)), warnings
@@ -50,8 +54,13 @@ def _check_range(name: str, value: int, least: int, most: int | None) -> None:
 
 
 def _clean_filters(filters: Filters) -> Filters:
-    tags = tuple(tag.strip().lstrip("#").strip("/") for tag in filters.tags)
+    tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
     if any(not tag for tag in tags):
         msg = "a tag to filter by is empty"
         raise UsageError(msg)
-    return replace(filters, tags=tags, path=filters.path or None, alias_prefix=filters.alias_prefix or None)
+    return replace(
+        filters,
+        tags=tags,
+        path=spelled(filters.path or "") or None,
+        alias_prefix=spelled(filters.alias_prefix or "") or None,
+    )

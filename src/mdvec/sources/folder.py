@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from mdvec.errors import SourceMissingError, UnreadableFileError
+from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.model.change import Listing, SourceEntry
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.links import follow_links, inside
@@ -68,7 +68,8 @@ class FolderSource:
             See :meth:`mdvec.sources.interface.Source.list`.
 
         Raises:
-            SourceMissingError: If the folder is not there, or is none, or cannot be listed.
+            SourceMissingError: If the folder is not there, or is none.
+            SourceError: If it cannot be listed: nothing is known of its files then.
         """
         try:
             scan = Scan(self._root(), self._selection)
@@ -81,7 +82,7 @@ class FolderSource:
             raise SourceMissingError(msg) from error
         except (OSError, UnreadableFileError) as error:
             msg = f"the folder {self._location} cannot be read: {reason(error)}"
-            raise SourceMissingError(msg, hint="Make the folder readable.") from error
+            raise SourceError(msg, hint="Make the folder readable.") from error
         follow_links(scan)
         return scan.listing()
 

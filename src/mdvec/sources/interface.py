@@ -19,6 +19,7 @@ class Source(Protocol):
 
         Raises:
             SourceMissingError: If the root itself is not there.
+            SourceError: If it is there and cannot be listed.
         """
         ...
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from mdvec.text.undecodable import spelled
+
 
 def path_names(names: Sequence[str]) -> dict[str, str]:
     r"""Choose the name in the path for each name of one folder.
@@ -20,7 +22,7 @@ def path_names(names: Sequence[str]) -> dict[str, str]:
         The chosen name by real name, of those that are not ASCII (ASCII names are always kept). All
         names of the folder are different; their order does not matter.
     """
-    wanted = {name: _readable(name) for name in names if not name.isascii()}
+    wanted = {name: spelled(unicodedata.normalize("NFC", name)) for name in names if not name.isascii()}
     if not wanted:
         return {}
     taken = {name for name in names if wanted.get(name, name) == name}
@@ -35,32 +37,9 @@ def path_names(names: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def _readable(name: str) -> str:
-    r"""Return a name in NFC, with each undecodable byte as ``\xNN``."""
-    name = unicodedata.normalize("NFC", name)
-    if _is_utf8(name):
-        return name
-    return "".join(map(_escape, name))
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # where os.fsdecode puts bytes 0x80-0xFF
-        return f"\\x{code - 0xDC00:02x}"
-    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF else character
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _candidates(name: str, wanted: str) -> Iterator[str]:
     yield wanted
-    if _is_utf8(name):
+    if spelled(name) == name:
         yield name
     stem, dot, extension = wanted.rpartition(".")
     number = 2

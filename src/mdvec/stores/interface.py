@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -146,12 +146,19 @@ class Catalog(Protocol):
         """
         ...
 
-    def save_collection(self, collection: Collection) -> None:
-        """Write every field of an existing collection (found by its id)."""
-        ...
+    def change_collection(
+        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
+    ) -> Collection:
+        """Rewrite a collection, given as it is inside this transaction: nobody else's change is lost.
 
-    def clear_collection(self, collection_id: CollectionId) -> None:
-        """Remove the collection's documents, failures and exclusions; vectors stay as a cache."""
+        Nothing is written when nothing differs.
+
+        Returns:
+            The collection as it is now.
+
+        Raises:
+            CollectionNotFoundError: If it was deleted.
+        """
         ...
 
     def delete_collection(self, collection_id: CollectionId) -> None:
@@ -183,10 +190,6 @@ class Catalog(Protocol):
         """Write down the time and size of a document whose content is the same."""
         ...
 
-    def rename_document(self, collection_id: CollectionId, old_path: str, new_path: str) -> None:
-        """Give a document another path; a document already at that path is removed first."""
-        ...
-
     def delete_document(self, collection_id: CollectionId, path: str) -> None:
         """Remove a document with its chunks and words; no error when it is not there."""
         ...
@@ -210,6 +213,10 @@ class Catalog(Protocol):
 
     def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""
+        ...
+
+    def documents_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
+        """Return the documents of those of the chunks that still exist, without reading any text."""
         ...
 
     def load_chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
@@ -251,6 +258,14 @@ class LexicalIndex(Protocol):
         """
         ...
 
+    def perfect_score(self, terms: Sequence[str]) -> float:
+        """Return the largest score that any chunk could reach for these terms.
+
+        Returns:
+            ``(k1 + 1)`` times the sum of the idf of those terms that any chunk holds; 0 when none does.
+        """
+        ...
+
 
 class VectorIndex(Protocol):
     """Vectors by space and text, and the chunks nearest to a query. Append-only, so it is a cache too."""
@@ -281,8 +296,8 @@ class VectorIndex(Protocol):
         """Return the cosine similarity of those of the chunks that have a vector."""
         ...
 
-    def drop_unused(self, space_id: SpaceId | None = None, *, keep: int = 0) -> int:
-        """Remove vectors that no chunk uses, except the newest ``keep``; None means every space.
+    def drop_unused(self, *, keep: int = 0) -> int:
+        """Remove vectors of any space that no chunk uses, except the newest ``keep``.
 
         Returns:
             How many were removed.
@@ -306,6 +321,11 @@ class Store(Protocol):
     @property
     def vectors(self) -> VectorIndex:
         """Vectors."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes it takes on disk."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
 from mdvec.model.change import SourceEntry
@@ -13,16 +13,23 @@ from mdvec.model.collection import Collection
 from mdvec.model.hit import SearchHit, SearchResult
 from mdvec.model.ids import SpaceId
 from mdvec.model.query import Scope, SearchMode, SearchQuery
+from mdvec.model.report import ImportMode
 from mdvec.search.engine import find
 from mdvec.search.filters import clean
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, StoredChunk, StoredDocument
 from mdvec.text.hashing import content_hash
+from mdvec.workspace.advice import import_command
 from mdvec.workspace.wiring import Parts
 
 
 def answer(
-    query: SearchQuery, collections: Sequence[Collection], *, store: Store, parts: Parts
+    query: SearchQuery,
+    collections: Sequence[Collection],
+    *,
+    store: Store,
+    parts: Parts,
+    docs_dir: Path | None = None,
 ) -> SearchResult:
     """Answer a query.
 
@@ -31,6 +38,7 @@ def answer(
         collections: Where to look.
         store: What holds them.
         parts: Makes the embedder and the sources.
+        docs_dir: The folder of a workspace that has no other, for what the asker is told to run.
 
     Returns:
         The hits and the state of the index behind them.
@@ -48,16 +56,20 @@ def answer(
     counts = [store.catalog.counts(collection.id, space_id) for collection in collections]
     total = sum(count.chunks for count in counts)
     pending = sum(count.pending_chunks for count in counts)
+    incomplete = [
+        collection.name for collection, count in zip(collections, counts, strict=True) if count.pending_chunks
+    ]
+    go_on = import_command(incomplete, ImportMode.UPDATE, docs_dir=docs_dir)
     return SearchResult(
         query=query.text,
         mode=mode,
         hits=hits,
         total_chunks=total,
         pending_chunks=pending,
-        last_indexed=_last_indexed(collections),
+        last_indexed_ms=_last_indexed_ms(collections),
         elapsed_ms=(time.perf_counter() - started) * 1000,
-        warnings=(*warnings, *mode_warnings, *_pending_warning(mode, pending, total)),
-        hint=None if hits else _hint(collections, total),
+        warnings=(*warnings, *mode_warnings, *_pending_warning(mode, pending, total, go_on)),
+        hint=None if hits else _hint(collections, total, docs_dir),
     )
 
 
@@ -106,27 +118,27 @@ def _usable_mode(mode: SearchMode, parts: Parts) -> tuple[SearchMode, tuple[str,
     return SearchMode.LEXICAL, (f"searched by words only: {problem}",)
 
 
-def _last_indexed(collections: Sequence[Collection]) -> str | None:
+def _last_indexed_ms(collections: Sequence[Collection]) -> int | None:
     times = [collection.last_indexed_ms for collection in collections]
     known = [moment for moment in times if moment is not None]
-    if not known or len(known) < len(times):
-        return None
-    return datetime.fromtimestamp(min(known) / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return min(known) if known and len(known) == len(times) else None
 
 
-def _pending_warning(mode: SearchMode, pending: int, total: int) -> tuple[str, ...]:
+def _pending_warning(mode: SearchMode, pending: int, total: int, go_on: str) -> tuple[str, ...]:
     if not pending or mode is SearchMode.LEXICAL:
         return ()
     return (
         f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; "
-        "'mdvec import -m update' goes on with them",
+        f"'{go_on}' goes on with them",
     )
 
 
-def _hint(collections: Sequence[Collection], total_chunks: int) -> str:
+def _hint(collections: Sequence[Collection], total_chunks: int, docs_dir: Path | None) -> str:
     if not collections:
         return "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
+    new = [collection.name for collection in collections if collection.last_indexed_ms is None]
+    if not total_chunks and new:
+        return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."
     if not total_chunks:
-        names = " ".join(f"-n {collection.name}" for collection in collections)
-        return f"Nothing is indexed yet. Run 'mdvec import {names}'."
+        return "There is no text to search: the folders hold no document that is taken."
     return "Nothing matches. Try other words, or fewer filters."

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from mdvec import __version__
 from mdvec.errors import MdvecError
-from mdvec.model.report import CollectionStatus, Finding, Severity, WorkspaceStatus
+from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity, WorkspaceStatus
 from mdvec.stores.interface import Store
+from mdvec.workspace.advice import import_command
 from mdvec.workspace.wiring import Parts, cores
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
@@ -19,15 +20,33 @@ _MAX_REASONS = 3
 
 
 def examine(
-    database: Path, parts: Parts, open_store: Callable[[], Store], status: Callable[..., WorkspaceStatus]
+    database: Path,
+    parts: Parts,
+    open_store: Callable[[], Store],
+    status: Callable[..., WorkspaceStatus],
+    *,
+    docs_dir: Path | None,
 ) -> list[Finding]:
-    """Return what was looked at, in the order of a reader's interest."""
+    """Look at everything; what cannot even be opened is a finding too.
+
+    Args:
+        database: Where the index is.
+        parts: Makes the embedder.
+        open_store: Opens the index.
+        status: Compares it with the disk; see :meth:`mdvec.workspace.Workspace.status`.
+        docs_dir: The folder of a workspace that has no other, for what to run next.
+
+    Returns:
+        What was looked at, in the order of a reader's interest.
+    """
     findings = [_about_machine(), *_about_place(database), _about_model(parts)]
     try:
         store = open_store()
         findings.append(_about_database(database, store))
         findings.extend(
-            finding for item in status(check=True).collections for finding in _about_collection(item)
+            finding
+            for item in status(check=True).collections
+            for finding in _about_collection(item, docs_dir)
         )
     except MdvecError as error:
         findings.append(Finding(Severity.PROBLEM, "database", str(error), error.hint))
@@ -51,9 +70,8 @@ def _about_place(database: Path) -> Iterator[Finding]:
 
 
 def _about_model(parts: Parts) -> Finding:
-    problem = parts.embedder_problem
-    embedder = parts.embedder
-    if embedder is None or problem is not None:
+    embedder, problem = parts.embedder, parts.embedder_problem
+    if embedder is None:
         return Finding(Severity.NOTE, "model", str(problem), problem.hint if problem else "")
     try:
         embedder.embed_query("ok")
@@ -77,15 +95,16 @@ def _about_database(database: Path, store: Store) -> Finding:
     return Finding(Severity.OK, "database", f"{database}: intact")
 
 
-def _about_collection(status: CollectionStatus) -> Iterator[Finding]:
+def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
     name = status.collection.name
     counts = status.counts
-    update = f"Run 'mdvec import -n {name} -m update'."
+    update = f"Run '{import_command([name], ImportMode.UPDATE, docs_dir=docs_dir)}'."
     if status.check_error:
         yield Finding(Severity.PROBLEM, name, status.check_error, "")
         return
     if status.collection.last_indexed_ms is None:
-        yield Finding(Severity.NOTE, name, "never imported", f"Run 'mdvec import -n {name}'.")
+        first = import_command([name], ImportMode.NEW, docs_dir=docs_dir)
+        yield Finding(Severity.NOTE, name, "never imported", f"Run '{first}'.")
         return
     if counts.failed:
         yield Finding(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mdvec.config.paths import default_database
+from mdvec.config.paths import default_database, expanded
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import CollectionNotFoundError, SourceMissingError
+from mdvec.errors import CollectionNotFoundError, SourceMissingError, WriterBusyError
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.hit import SearchResult
 from mdvec.model.names import check_collection_name
@@ -27,16 +28,20 @@ from mdvec.model.report import (
     WorkspaceStatus,
 )
 from mdvec.stores.interface import Store
+from mdvec.text.undecodable import spelled
 from mdvec.workspace import reading
 from mdvec.workspace.answering import answer, is_stale
 from mdvec.workspace.checking import describe, model_in_use
-from mdvec.workspace.wiring import Parts, make_store
+from mdvec.workspace.wiring import Parts, given, make_store
 
 DOCS_COLLECTION = "docs"
 """Name of the one collection of a folder that is used without registering it."""
 
 DOCS_DATA_DIR = ".mdvec"
 """Where such a folder keeps its index; never indexed itself."""
+
+# A search that finds another process making the first index waits this long for it to be complete.
+_FIRST_INDEX_WAIT_S = 60.0
 
 
 def open_workspace(
@@ -76,7 +81,7 @@ def open_workspace(
 
 
 class Workspace:
-    """One database, its collections, and what can be asked of them.
+    """One database, its collections, and what can be asked of them. Safe to use from several threads.
 
     Attributes:
         database: Absolute path of the database.
@@ -95,6 +100,7 @@ class Workspace:
         self._docs_dir = docs_dir
         self._parts = Parts(config, embedder)
         self._store: Store | None = None
+        self._opening = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -106,9 +112,10 @@ class Workspace:
 
     def close(self) -> None:
         """Release the database."""
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+        with self._opening:
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
     # --- collections ---------------------------------------------------------------------------
 
@@ -123,12 +130,11 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is none of that name.
         """
-        everything = self.collections(include_disabled=True)
-        for collection in everything:
-            if collection.name == name:
-                return collection
+        found = _named(name, self._open())
+        if found is not None:
+            return found
         msg = f"there is no collection {name!r} in {self.database}"
-        known = ", ".join(collection.name for collection in everything)
+        known = ", ".join(each.name for each in self.collections(include_disabled=True))
         raise CollectionNotFoundError(
             msg, hint=f"Known: {known}." if known else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
         )
@@ -164,7 +170,7 @@ class Workspace:
         store = self._open()
         with store.transaction():
             return store.catalog.add_collection(
-                name, description, source, ChunkingSpec(self._config.chunking.strategy)
+                name, spelled(description), source, ChunkingSpec(self._config.chunking.strategy)
             )
 
     def update_collection(
@@ -183,23 +189,19 @@ class Workspace:
             CollectionNotFoundError: If there is no such collection.
             SourceMissingError: If there is no such folder.
         """
+        changes = given(description=None if description is None else spelled(description), enabled=enabled)
+        source_changes = given(
+            location=None if location is None else _existing_folder(location),
+            include=None if include is None else tuple(include),
+            exclude=None if exclude is None else tuple(exclude),
+        )
         collection = self.collection(name)
-        source = replace(
-            collection.source,
-            location=collection.source.location if location is None else _existing_folder(location),
-            include=collection.source.include if include is None else tuple(include),
-            exclude=collection.source.exclude if exclude is None else tuple(exclude),
-        )
-        changed = replace(
-            collection,
-            description=collection.description if description is None else description,
-            enabled=collection.enabled if enabled is None else enabled,
-            source=source,
-        )
         store = self._open()
         with store.transaction():
-            store.catalog.save_collection(changed)
-        return changed
+            return store.catalog.change_collection(
+                collection.id,
+                lambda now: replace(now, source=replace(now.source, **source_changes), **changes),
+            )
 
     def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
         """Remove a collection and its index; the documents themselves are not touched.
@@ -252,14 +254,13 @@ class Workspace:
         from mdvec.indexing.pipeline import run_import
 
         self.collection(name)  # a wrong name is told before waiting for another writer
-        listener: Progress = progress or (lambda *_: None)
-        self._parts.report_model_progress_to(lambda percent: listener(ImportStage.MODEL, percent, 100))
+        listener = self._listen(progress)
         store = self._open()
         with store.writer(f"import {name}", wait_s=wait_s):
             collection = self.collection(name)
             chunking = ChunkingSpec(
                 collection.chunking.strategy,
-                max_tokens or collection.chunking.max_tokens,
+                collection.chunking.max_tokens if max_tokens is None else max_tokens,
                 collection.chunking.overlap_tokens if overlap_tokens is None else overlap_tokens,
             )
             report = run_import(
@@ -279,7 +280,7 @@ class Workspace:
         if not embed:
             return report
         problem = self._parts.embedder_problem
-        added = (f"{problem} {problem.hint}",) if problem is not None else self._parts.embedder_warnings()
+        added = (f"{problem}. {problem.hint}",) if problem is not None else self._parts.embedder_warnings()
         return replace(report, warnings=(*report.warnings, *added)) if added else report
 
     # --- reading -------------------------------------------------------------------------------
@@ -289,7 +290,7 @@ class Workspace:
 
         Args:
             query: What to look for.
-            progress: Is told how far the first import of a ``docs_dir`` is.
+            progress: Is told how far the first import of a ``docs_dir`` is, or the making of the model.
 
         Returns:
             The hits, and how complete the index behind them is.
@@ -299,14 +300,16 @@ class Workspace:
             CollectionNotFoundError: If it names a collection that does not exist.
             EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
         """
-        if self._docs_dir is not None:
-            self._index_docs_once(progress)
-        return answer(
+        self._listen(progress)
+        told = self._index_docs_once(progress) if self._docs_dir is not None else ()
+        result = answer(
             query,
             self._searched(query.collections),
             store=self._open(),
             parts=self._parts,
+            docs_dir=self._docs_dir,
         )
+        return replace(result, warnings=(*told, *result.warnings)) if told else result
 
     def read(
         self,
@@ -376,9 +379,7 @@ class Workspace:
         chosen = [self.collection(name)] if name else self.collections(include_disabled=True)
         return WorkspaceStatus(
             database=str(self.database),
-            size_bytes=sum(
-                path.stat().st_size for path in self.database.parent.glob(self.database.name + "*")
-            ),
+            size_bytes=store.size_bytes,
             model=model_in_use(self._parts),
             collections=tuple(
                 describe(collection, store, self._parts, files=files, check=check) for collection in chosen
@@ -389,39 +390,62 @@ class Workspace:
         """Look for what keeps mdvec from working well here."""
         from mdvec.workspace.doctor import examine
 
-        return examine(self.database, self._parts, self._open, self.status)
+        return examine(self.database, self._parts, self._open, self.status, docs_dir=self._docs_dir)
 
     # --- inside --------------------------------------------------------------------------------
 
     def _open(self) -> Store:
-        if self._store is None:
-            self._store = make_store(self.database)
-            if self._docs_dir is not None:
-                self._register_docs(self._store)
-        return self._store
+        with self._opening:
+            if self._store is None:
+                store = make_store(self.database)
+                try:
+                    if self._docs_dir is not None:
+                        self._register_docs(store, str(self._docs_dir))
+                except BaseException:
+                    store.close()
+                    raise
+                self._store = store
+            return self._store
 
-    def _register_docs(self, store: Store) -> None:
+    def _register_docs(self, store: Store, location: str) -> None:
         """Make the folder the only collection of its database, at its present place."""
-        source = SourceSpec("folder", str(self._docs_dir))
-        known = {collection.name: collection for collection in store.catalog.collections()}
-        docs = known.get(DOCS_COLLECTION)
-        if docs is None:
-            with store.transaction():
+        docs = _named(DOCS_COLLECTION, store)
+        if docs is not None and docs.source.location == location:
+            return
+        with store.transaction():
+            docs = _named(DOCS_COLLECTION, store)  # another process may have been faster
+            if docs is None:
+                chunking = ChunkingSpec(self._config.chunking.strategy)
+                source = SourceSpec("folder", location)
                 store.catalog.add_collection(
-                    DOCS_COLLECTION,
-                    f"Documents in {self._docs_dir}",
-                    source,
-                    ChunkingSpec(self._config.chunking.strategy),
+                    DOCS_COLLECTION, f"Documents in {spelled(location)}", source, chunking
                 )
-        elif docs.source.location != source.location:
-            with store.transaction():
-                store.catalog.save_collection(
-                    replace(docs, source=replace(docs.source, location=source.location))
+            else:
+                store.catalog.change_collection(
+                    docs.id, lambda now: replace(now, source=replace(now.source, location=location))
                 )
 
-    def _index_docs_once(self, progress: Progress | None) -> None:
-        if self.collection(DOCS_COLLECTION).last_indexed_ms is None:
-            self.import_collection(DOCS_COLLECTION, mode=ImportMode.UPDATE, progress=progress)
+    def _listen(self, progress: Progress | None) -> Progress:
+        """Have a call's own listener told of the model too, and not that of an earlier call."""
+        listener: Progress = progress or (lambda *_: None)
+        self._parts.report_model_progress_to(lambda percent: listener(ImportStage.MODEL, percent, 100))
+        return listener
+
+    def _index_docs_once(self, progress: Progress | None) -> tuple[str, ...]:
+        """Import the folder, unless that was done before.
+
+        Returns:
+            What the asker has to be told about it.
+        """
+        if self.collection(DOCS_COLLECTION).last_indexed_ms is not None:
+            return ()
+        try:
+            report = self.import_collection(
+                DOCS_COLLECTION, mode=ImportMode.UPDATE, wait_s=_FIRST_INDEX_WAIT_S, progress=progress
+            )
+        except WriterBusyError as error:  # what is written already can be searched
+            return (f"the folder is still being indexed: {error}",)
+        return report.warnings
 
     def _searched(self, names: Sequence[str]) -> list[Collection]:
         if not names:
@@ -429,8 +453,12 @@ class Workspace:
         return [self.collection(name) for name in dict.fromkeys(names)]
 
 
+def _named(name: str, store: Store) -> Collection | None:
+    return next((each for each in store.catalog.collections() if each.name == name), None)
+
+
 def _existing_folder(location: str) -> str:
-    path = Path(location).expanduser()
+    path = expanded(location)
     if not path.is_dir():
         msg = f"{location} is not a folder"
         raise SourceMissingError(msg, hint="Give a folder that exists.")

@@ -11,6 +11,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.model.collection import Collection
 from mdvec.model.document import Section
 from mdvec.stores.interface import Catalog, StoredDocument
+from mdvec.text.undecodable import spelled
 
 Lines = tuple[int | None, int | None]
 """1-based first and last line, both included; None for an open end."""
@@ -31,6 +32,7 @@ def find(path: str, collections: Sequence[Collection], catalog: Catalog) -> Stor
         DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths.
         UsageError: If more than one of them has it.
     """
+    path = spelled(path)
     wanted = unicodedata.normalize("NFC", path).removeprefix("./")
     spellings = dict.fromkeys((path, wanted, wanted.replace("\\", "/")))
     found = [
@@ -43,9 +45,9 @@ def find(path: str, collections: Sequence[Collection], catalog: Catalog) -> Stor
         raise UsageError(msg, hint="Name one with -n.")
     if found:
         return found[0]
-    known = [path for collection in collections for path in catalog.known_documents(collection.id)]
-    near = difflib.get_close_matches(wanted, known, n=3)
-    near = near or [item for item in known if item.endswith("/" + wanted)][:3]
+    known = [item for collection in collections for item in catalog.known_documents(collection.id)]
+    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
+    near = near or difflib.get_close_matches(wanted, known, n=3)
     msg = f"no document {path!r} in {', '.join(item.name for item in collections) or 'any collection'}"
     raise DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?" if near else None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -36,35 +37,35 @@ class Parts:
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
-        self._given_embedder = embedder
+        self._embedder = embedder
         self._on_model_progress: Callable[[int], None] = lambda _: None
+        self._guard = threading.Lock()
 
     def report_model_progress_to(self, listener: Callable[[int], None]) -> None:
         """Send the per cent done of building a model to a listener."""
         self._on_model_progress = listener
 
-    @cached_property
     def _named_embedder(self) -> Embedder:
-        if self._given_embedder is not None:
-            return self._given_embedder
-        settings = self._config.embedding
-        made: Embedder = registry.load("embedding", settings.provider)(
-            cache_dir=settings.cache_dir or default_cache_dir(),
-            threads=settings.threads,
-            batch_tokens=settings.batch_tokens,
-            progress=lambda percent: self._on_model_progress(percent),
-        )
-        return made
+        with self._guard:  # a model is loaded once, however many threads ask first
+            if self._embedder is None:
+                settings = self._config.embedding
+                self._embedder = registry.load("embedding", settings.provider)(
+                    cache_dir=settings.cache_dir or default_cache_dir(),
+                    threads=settings.threads,
+                    batch_tokens=settings.batch_tokens,
+                    progress=lambda percent: self._on_model_progress(percent),
+                )
+            return self._embedder
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedder; None when it cannot be used here (see ``embedder_problem``)."""
-        return self._named_embedder if self.embedder_problem is None else None
+        return self._named_embedder() if self.embedder_problem is None else None
 
     @cached_property
     def embedder_problem(self) -> EmbedderUnavailableError | None:
         """Why there is no embedder; None when there is one."""
-        return self._named_embedder.problem
+        return self._named_embedder().problem
 
     def embedder_warnings(self) -> tuple[str, ...]:
         """What the embedder wants the user to know."""
@@ -78,7 +79,7 @@ class Parts:
             include=spec.include,
             exclude=spec.exclude,
             max_file_bytes=int(scanner.max_file_mb * _BYTES_PER_MB),
-            **_given(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
+            **given(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
         )
         return made
 
@@ -86,37 +87,34 @@ class Parts:
         """Say how a collection's documents are prepared.
 
         Raises:
-            ConfigError: If the collection asks for chunks that its embedder cannot see whole.
+            ConfigError: If the chunks asked for are larger than what the embedder sees, or no chunks.
         """
         from mdvec.documents.parse import PARSER_VERSION, parse_document
 
         return Recipe(parse_document, PARSER_VERSION, self._chunker(spec))
 
     def _chunker(self, spec: ChunkingSpec) -> Chunker:
+        chunking = self._config.chunking
+        max_tokens = chunking.max_tokens if spec.max_tokens is None else spec.max_tokens
+        overlap = chunking.overlap_tokens if spec.overlap_tokens is None else spec.overlap_tokens
         token_ends: TokenEnds = estimate_token_ends
         tokenizer = "estimate"
         if self.embedder is not None:
             token_ends, tokenizer = self.embedder.token_ends, self.embedder.space.model
             most = self.embedder.max_tokens - _CONTEXT_TOKENS
-            if spec.max_tokens is not None and spec.max_tokens > most:
-                msg = f"chunks of {spec.max_tokens} tokens are too large for {tokenizer}"
-                raise ConfigError(msg, hint=f"Choose at most {most} tokens (--chunk-size).")
-        chunking = self._config.chunking
-        overlap = chunking.overlap_tokens if spec.overlap_tokens is None else spec.overlap_tokens
+            if max_tokens is not None and max_tokens > most:
+                msg = f"chunks of {max_tokens} tokens are too large for {tokenizer}"
+                raise ConfigError(msg, hint=f"Choose at most {most} (--chunk-size, [chunking] max_tokens).")
         made: Chunker = registry.load("chunking", spec.strategy)(
             token_ends=token_ends,
             tokenizer_name=tokenizer,
-            **_given(
-                max_tokens=spec.max_tokens or chunking.max_tokens,
-                min_tokens=chunking.min_tokens,
-                overlap_tokens=overlap,
-            ),
+            **given(max_tokens=max_tokens, min_tokens=chunking.min_tokens, overlap_tokens=overlap),
         )
         return made
 
 
-def _given(**options: object) -> dict[str, Any]:
-    """Keep what is set: an adapter's own defaults stand for the rest."""
+def given(**options: object) -> dict[str, Any]:
+    """Keep what is set: what was there before, or is the default, stands for the rest."""
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -19,9 +19,14 @@ def _entry(path: str, *, mtime_ns: int = 1, size: int = 1) -> SourceEntry:
 
 
 def _known(
-    path: str, content: str = "a", *, mtime_ns: int | None = 1, fingerprint: str = _FINGERPRINT
+    path: str,
+    content: str = "a",
+    *,
+    locator: str | None = None,
+    mtime_ns: int | None = 1,
+    fingerprint: str = _FINGERPRINT,
 ) -> KnownDocument:
-    return KnownDocument(path, mtime_ns, 1, _hash(content), fingerprint)
+    return KnownDocument(path, locator or path, mtime_ns, 1, _hash(content), fingerprint)
 
 
 def _compare(
@@ -44,12 +49,13 @@ def test_an_unchanged_file_is_not_hashed() -> None:
     assert resolve(comparison, {}) == Plan(unchanged=1)
 
 
-def test_another_time_size_or_fingerprint_asks_for_the_hash() -> None:
-    """Each of the three alone is reason enough to look at the content, and so is an unknown time."""
+def test_another_time_size_spelling_or_fingerprint_asks_for_the_hash() -> None:
+    """Each of the four alone is reason enough to look at the content, and so is an unknown time."""
     for entry, known in (
         (_entry("a.md", mtime_ns=2), _known("a.md")),
         (_entry("a.md", size=2), _known("a.md")),
         (_entry("a.md"), _known("a.md", fingerprint="v0")),
+        (_entry("a.md"), _known("a.md", locator="A.md")),
         (_entry("a.md"), _known("a.md", mtime_ns=None)),
     ):
         assert _compare([entry], [known]).to_hash == (entry,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.model.chunk import Chunk
@@ -36,15 +36,12 @@ class SqliteCatalog:
         with self._database.writing() as connection:
             return collection_rows.add_collection(connection, name, description, source, chunking)
 
-    def save_collection(self, collection: Collection) -> None:
-        """Write every field of an existing collection."""
+    def change_collection(
+        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
+    ) -> Collection:
+        """Rewrite a collection, given as it is inside this transaction."""
         with self._database.writing() as connection:
-            collection_rows.save_collection(connection, collection)
-
-    def clear_collection(self, collection_id: CollectionId) -> None:
-        """Remove what a collection holds, not the collection."""
-        with self._database.writing() as connection:
-            collection_rows.clear_collection(connection, collection_id)
+            return collection_rows.change_collection(connection, collection_id, change)
 
     def delete_collection(self, collection_id: CollectionId) -> None:
         """Remove a collection and all it holds."""
@@ -83,11 +80,6 @@ class SqliteCatalog:
         with self._database.writing() as connection:
             document_rows.touch_document(connection, collection_id, entry)
 
-    def rename_document(self, collection_id: CollectionId, old_path: str, new_path: str) -> None:
-        """Give a document another path; one already there is removed first."""
-        with self._database.writing() as connection:
-            document_rows.rename_document(connection, collection_id, old_path, new_path)
-
     def delete_document(self, collection_id: CollectionId, path: str) -> None:
         """Remove a document and all that hangs on it."""
         with self._database.writing() as connection:
@@ -113,6 +105,11 @@ class SqliteCatalog:
         """Return a document's chunks, in order."""
         with self._database.reading() as connection:
             return chunk_rows.document_chunks(connection, document_id)
+
+    def documents_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
+        """Return the documents of those of the chunks that still exist."""
+        with self._database.reading() as connection:
+            return chunk_rows.documents_of(connection, ids)
 
     def load_chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return those of the chunks that still exist, by id."""

@@ -45,6 +45,15 @@ def document_chunks(connection: Connection, document_id: DocumentId) -> list[Sto
     return list(_with_text(connection, connection.execute(sql, (document_id,)).fetchall()))
 
 
+def documents_of(connection: Connection, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
+    """Return the documents of those of the chunks that still exist."""
+    rows = connection.execute(
+        "SELECT c.id, c.document_id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value",
+        (json.dumps(list(ids)),),
+    )
+    return {ChunkId(chunk_id): DocumentId(document_id) for chunk_id, document_id in rows}
+
+
 def load_chunks(connection: Connection, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
     """Return those of the chunks that still exist, by id."""
     sql = f"""SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_JOINS}

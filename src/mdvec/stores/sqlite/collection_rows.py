@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 
-from mdvec.errors import CollectionExistsError
+from mdvec.errors import CollectionExistsError, CollectionNotFoundError
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.ids import CollectionId
 from mdvec.stores.sqlite.connection import Connection
@@ -49,8 +50,25 @@ def add_collection(
     return Collection(CollectionId(connection.last_insert_rowid()), name, description, source, chunking)
 
 
-def save_collection(connection: Connection, collection: Collection) -> None:
-    """Write every field of an existing collection."""
+def change_collection(
+    connection: Connection, collection_id: CollectionId, change: Callable[[Collection], Collection]
+) -> Collection:
+    """Rewrite a collection, given as it is now.
+
+    Raises:
+        CollectionNotFoundError: If it was deleted.
+    """
+    current = next((each for each in collections(connection) if each.id == collection_id), None)
+    if current is None:
+        msg = "the collection was deleted"
+        raise CollectionNotFoundError(msg)
+    changed = change(current)
+    if changed != current:
+        _save_collection(connection, changed)
+    return changed
+
+
+def _save_collection(connection: Connection, collection: Collection) -> None:
     connection.execute(
         """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
         last_indexed_ms = ? WHERE id = ?""",
@@ -64,12 +82,6 @@ def save_collection(connection: Connection, collection: Collection) -> None:
             collection.id,
         ),
     )
-
-
-def clear_collection(connection: Connection, collection_id: CollectionId) -> None:
-    """Remove what a collection holds, not the collection."""
-    for table in ("documents", "failures", "exclusions"):
-        connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,))  # noqa: S608
 
 
 def delete_collection(connection: Connection, collection_id: CollectionId) -> None:

@@ -19,10 +19,10 @@ from mdvec.text.hashing import text_hash
 def known_documents(connection: Connection, collection_id: CollectionId) -> dict[str, KnownDocument]:
     """Return what is known of every document, by path."""
     rows = connection.execute(
-        "SELECT path, mtime_ns, size, sha256, fingerprint FROM documents WHERE collection_id = ?",
+        "SELECT path, locator, mtime_ns, size, sha256, fingerprint FROM documents WHERE collection_id = ?",
         (collection_id,),
     )
-    return {row[0]: KnownDocument(*row) for row in rows}
+    return {path: KnownDocument(path, locator_text(locator), *rest) for path, locator, *rest in rows}
 
 
 def put_document(
@@ -69,20 +69,6 @@ def touch_document(connection: Connection, collection_id: CollectionId, entry: S
     connection.execute(
         "UPDATE documents SET mtime_ns = ?, size = ?, locator = ? WHERE collection_id = ? AND path = ?",
         (entry.mtime_ns, entry.size, _locator_bytes(entry.locator), collection_id, entry.path),
-    )
-
-
-def rename_document(
-    connection: Connection, collection_id: CollectionId, old_path: str, new_path: str
-) -> None:
-    """Give a document another path; one already there is removed first."""
-    if old_path == new_path:
-        return
-    delete_document(connection, collection_id, new_path)
-    # The file is taken to be spelt as the path says until touch_document knows better.
-    connection.execute(
-        "UPDATE documents SET path = ?, locator = ? WHERE collection_id = ? AND path = ?",
-        (new_path, _locator_bytes(new_path), collection_id, old_path),
     )
 
 

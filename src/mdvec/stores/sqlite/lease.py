@@ -53,7 +53,7 @@ class Holder:
 
 
 class WriterLease:
-    """Held by one process at a time; SQLite's own locks would last no longer than a transaction."""
+    """Held by one thread of one process; SQLite's own locks would last no longer than a transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -73,11 +73,8 @@ class WriterLease:
             When the lease is held.
 
         Raises:
-            RuntimeError: If this very object holds it already.
+            WriterBusyError: If another process, or another thread of this one, still holds it then.
         """
-        if self._held is not None:
-            msg = f"the lease is held already, to {self._held.purpose}"
-            raise RuntimeError(msg)
         self._held = self._acquire(purpose, wait_s)
         self._heartbeat_at = time.monotonic()
         try:

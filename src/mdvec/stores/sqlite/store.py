@@ -53,6 +53,12 @@ class SqliteStore:
         return self._vectors
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes of the file and its log."""
+        path = self._database.path
+        return sum(_size_bytes(each) for each in (path, path.with_name(f"{path.name}-wal")))
+
+    @property
     def read_only(self) -> bool:
         """Whether nothing can be written."""
         return self._database.read_only
@@ -98,3 +104,10 @@ class SqliteStore:
         if not self._database.closed:
             self._lease.release()
             self._database.close()
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # the last one to close the file removes the log
+        return 0

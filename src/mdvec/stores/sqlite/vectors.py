@@ -55,14 +55,14 @@ class SqliteVectorIndex:
 
     def open_space(self, space: EmbeddingSpace) -> SpaceId:
         """Return the id of a space, writing it down when it is new."""
-        known = self.find_space(space)
-        if known is not None:
-            return known
         with self._database.writing() as connection:
+            known = _find_space(connection, space)
+            if known is not None:
+                return known
             connection.execute(
-                "INSERT OR IGNORE INTO spaces(key, dimension) VALUES (?, ?)", (space.key, space.dimension)
+                "INSERT INTO spaces(key, dimension) VALUES (?, ?)", (space.key, space.dimension)
             )
-            return SpaceId(connection.execute("SELECT id FROM spaces WHERE key = ?", (space.key,)).get)
+            return SpaceId(connection.last_insert_rowid())
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -121,15 +121,15 @@ class SqliteVectorIndex:
             view = self._view(connection, space_id)
             return _similarities(view, query, _vectors_of(connection, space_id, ids))
 
-    def drop_unused(self, space_id: SpaceId | None = None, *, keep: int = 0) -> int:
-        """Remove vectors that no chunk uses, except the newest ``keep``; None means every space."""
+    def drop_unused(self, *, keep: int = 0) -> int:
+        """Remove vectors of any space that no chunk uses, except the newest ``keep``."""
         with self._database.writing() as connection:
             connection.execute(
                 """DELETE FROM vectors WHERE id IN (
-                SELECT v.id FROM vectors v WHERE (?1 IS NULL OR v.space_id = ?1)
-                AND NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
-                ORDER BY v.id DESC LIMIT -1 OFFSET ?2)""",
-                (space_id, keep),
+                SELECT v.id FROM vectors v
+                WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
+                ORDER BY v.id DESC LIMIT -1 OFFSET ?)""",
+                (keep,),
             )
             removed = connection.changes()
             if removed:

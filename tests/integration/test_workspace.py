@@ -1,0 +1,288 @@
+"""A workspace that several people, threads or interrupted runs share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mdvec import SearchQuery, Workspace, open_workspace, registry
+from mdvec.config import Config
+from mdvec.config.schema import ChunkingSettings
+from mdvec.errors import ConfigError, DocumentNotFoundError, SourceMissingError
+from mdvec.model.collection import Collection
+from mdvec.model.ids import ChunkId, DocumentId
+from mdvec.model.query import Expansion, Filters, SearchMode
+from mdvec.model.report import ImportMode, ImportStage
+from mdvec.stores.interface import StoredChunk
+from mdvec.stores.sqlite.catalog import SqliteCatalog
+from mdvec.testing.embedder import HashingEmbedder
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Vector
+
+NAME = "notes"
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder with one document."""
+    folder = tmp_path / "my docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nTomatoes need sun.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, docs: Path) -> Iterator[Workspace]:
+    """The folder as a collection, not imported yet."""
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as made:
+        made.add_collection(NAME, "old", str(docs))
+        yield made
+
+
+def test_a_change_made_during_an_import_is_kept(workspace: Workspace) -> None:
+    """The import writes down when it ended, and nothing else that it read at its start."""
+
+    def change(stage: ImportStage, _done: int, _total: int) -> None:
+        if stage is ImportStage.SCAN:
+            with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
+                other.update_collection(NAME, description="new", enabled=False)
+
+    workspace.import_collection(NAME, progress=change)
+    now = workspace.collection(NAME)
+    assert (now.description, now.enabled) == ("new", False)
+    assert now.last_indexed_ms is not None
+
+
+def test_an_interrupted_import_goes_on_with_its_chunk_size(workspace: Workspace, docs: Path) -> None:
+    """The next run without --chunk-size cuts nothing back to the old size."""
+    (docs / "long.md").write_text("# Long\n\n" + "文章がここにあります。" * 100, encoding="utf-8")
+    workspace.import_collection(NAME)
+
+    def stop(stage: ImportStage, _done: int, _total: int) -> None:
+        if stage is ImportStage.TEXT:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workspace.import_collection(NAME, mode=ImportMode.UPDATE, max_tokens=50, progress=stop)
+    assert workspace.collection(NAME).chunking.max_tokens == 50
+    assert workspace.import_collection(NAME, mode=ImportMode.UPDATE).unchanged == 2
+
+
+def test_threads_that_ask_first_at_the_same_time(docs: Path) -> None:
+    """One of them registers and indexes the folder, the others wait; all get the answer."""
+    embedder = HashingEmbedder()
+    together = threading.Barrier(6)
+    with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
+
+        def ask(_: int) -> list[str]:
+            together.wait()
+            return [hit.path for hit in workspace.search(SearchQuery("tomatoes")).hits]
+
+        with ThreadPoolExecutor(6) as pool:
+            assert list(pool.map(ask, range(6))) == [["a.md"]] * 6
+    assert len(embedder.embedded) == 1
+
+
+def test_a_model_is_made_once_and_tells_each_caller(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads that need it at the same time share one; its progress goes to the call that waits for it."""
+    made: list[HashingEmbedder] = []
+
+    class Reporting(HashingEmbedder):
+        def __init__(self, *, progress: Callable[[int], None], **_settings: object) -> None:
+            super().__init__()
+            time.sleep(0.05)
+            self._progress = progress
+            made.append(self)
+
+        def embed_query(self, text: str) -> Vector:
+            self._progress(50)
+            return super().embed_query(text)
+
+    real = registry.load
+    monkeypatch.setattr(
+        registry, "load", lambda stage, name: Reporting if stage == "embedding" else real(stage, name)
+    )
+    with open_workspace(database=workspace.database) as fresh:
+        during_import: list[ImportStage] = []
+        fresh.import_collection(NAME, progress=lambda stage, *_: during_import.append(stage))
+        told = len(during_import)
+        during_search: list[tuple[ImportStage, int, int]] = []
+        fresh.search(SearchQuery("sun"), progress=lambda *step: during_search.append(step))
+        assert during_search == [(ImportStage.MODEL, 50, 100)]
+        assert len(during_import) == told
+    made.clear()
+    with open_workspace(database=workspace.database) as fresh, ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: fresh.search(SearchQuery("sun")), range(4)))
+    assert len(made) == 1
+
+
+def test_processes_that_register_a_folder_at_the_same_time(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes second finds the collection of the first."""
+    database = tmp_path / "i.sqlite"
+    real = SqliteCatalog.collections
+
+    def look_and_be_overtaken(catalog: SqliteCatalog) -> list[Collection]:
+        found = real(catalog)
+        monkeypatch.setattr(SqliteCatalog, "collections", real)
+        with open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as faster:
+            faster.collections()
+        return found
+
+    monkeypatch.setattr(SqliteCatalog, "collections", look_and_be_overtaken)
+    with open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as workspace:
+        assert [each.name for each in workspace.collections()] == ["docs"]
+
+
+def test_another_spelling_of_a_name_is_noticed(workspace: Workspace, docs: Path) -> None:
+    """A name changed from NFD to NFC keeps path, time and size, yet the file is found again."""
+    composed = unicodedata.normalize("NFC", "が.md")
+    decomposed = unicodedata.normalize("NFD", composed)
+    (docs / decomposed).write_text("# が\n\nGardening.\n", encoding="utf-8")
+    workspace.import_collection(NAME)
+    if (docs / composed).exists():  # this file system takes both spellings for one
+        return
+    (docs / decomposed).rename(docs / composed)
+    assert workspace.import_collection(NAME, mode=ImportMode.UPDATE).unchanged == 2
+    assert not workspace.search(SearchQuery("gardening")).hits[0].stale
+
+
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_only_the_text_of_what_is_shown_is_read(
+    workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch, mode: SearchMode
+) -> None:
+    """However many chunks of one long document match: a search does not read it again and again."""
+    sections = "\n\n".join(f"## Part {part}\n\n{f'tomatoes {part} ' * 40}" for part in range(300))
+    (docs / "long.md").write_text(f"# Long\n\n{sections}\n", encoding="utf-8")
+    assert workspace.import_collection(NAME).total_chunks > 300
+    real = SqliteCatalog.load_chunks
+    loaded: list[ChunkId] = []
+
+    def load_chunks(catalog: SqliteCatalog, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        loaded.extend(ids)
+        return real(catalog, ids)
+
+    monkeypatch.setattr(SqliteCatalog, "load_chunks", load_chunks)
+    assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 2
+    assert len(loaded) <= 4
+
+
+@pytest.mark.parametrize("expansion", list(Expansion))
+def test_a_hit_whose_document_is_replaced_meanwhile(
+    workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch, expansion: Expansion
+) -> None:
+    """The text around a chunk is never cut from another version of its document: the chunk alone is shown."""
+    workspace.import_collection(NAME)
+    real = SqliteCatalog.document_chunks
+
+    def chunks_then_import(catalog: SqliteCatalog, document_id: DocumentId) -> list[StoredChunk]:
+        found = real(catalog, document_id)
+        monkeypatch.setattr(SqliteCatalog, "document_chunks", real)
+        (docs / "a.md").write_text("Something else entirely, and longer than before.", encoding="utf-8")
+        with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
+            other.import_collection(NAME, mode=ImportMode.UPDATE)
+        return found
+
+    monkeypatch.setattr(SqliteCatalog, "document_chunks", chunks_then_import)
+    assert workspace.search(SearchQuery("tomatoes", expand=expansion)).hits[0].text == (
+        "# A\n\nTomatoes need sun."
+    )
+
+
+def test_the_next_step_is_a_command_that_works(workspace: Workspace, docs: Path) -> None:
+    """It names the collections that are pending, or the folder when it is not registered."""
+    workspace.import_collection(NAME, embed=False)
+    (warning,) = workspace.search(SearchQuery("tomatoes")).warnings
+    assert "'mdvec import -n notes -m update'" in warning
+    with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as folder:
+        folder.import_collection("docs", embed=False)
+        (warning,) = folder.search(SearchQuery("tomatoes")).warnings
+        assert f"mdvec import --docs-dir '{docs}'" in warning
+        (hint,) = [finding.hint for finding in folder.doctor() if finding.subject == "docs"]
+        assert f"mdvec import --docs-dir '{docs}'" in hint
+
+
+def test_a_folder_without_documents_is_not_to_be_imported_again(tmp_path: Path) -> None:
+    """After an import that found nothing, another one would find nothing too."""
+    (tmp_path / "docs").mkdir()
+    with open_workspace(docs_dir=tmp_path / "docs", embedder=HashingEmbedder()) as workspace:
+        result = workspace.search(SearchQuery("anything"))
+    assert result.hint is not None
+    assert "import" not in result.hint
+
+
+def test_chunks_that_the_model_cannot_read_whole_are_refused(tmp_path: Path, docs: Path) -> None:
+    """Also when the configuration asks for them."""
+    config = Config(chunking=ChunkingSettings(max_tokens=5000))
+    with open_workspace(config, database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection(NAME, "", str(docs))
+        with pytest.raises(ConfigError, match="5000 tokens are too large"):
+            workspace.import_collection(NAME)
+        assert workspace.import_collection(NAME, max_tokens=100).total_chunks == 1
+
+
+def test_arguments_that_are_not_utf_8_find_nothing(workspace: Workspace, docs: Path) -> None:
+    """Bytes of a command line that are no UTF-8 arrive as lone surrogates; they give no error but ours."""
+    odd = os.fsdecode(b"\xff")
+    workspace.import_collection(NAME)
+    assert workspace.search(SearchQuery(f"tomatoes {odd}")).hits
+    for filters in (Filters(path=f"{odd}/*"), Filters(tags=(odd,)), Filters(alias_prefix=odd)):
+        assert workspace.search(SearchQuery("tomatoes", filters=filters)).hits == ()
+    with pytest.raises(DocumentNotFoundError):
+        workspace.read(f"{odd}.md")
+    assert workspace.add_collection("other", f"a{odd}", str(docs)).description == r"a\xff"
+    assert workspace.update_collection("other", description=f"b{odd}").description == r"b\xff"
+    assert workspace.collection("other").description == r"b\xff"
+
+
+def test_the_home_of_an_unknown_user_is_no_folder(workspace: Workspace) -> None:
+    """A leading ~ that means nothing is a missing folder like any other."""
+    with pytest.raises(SourceMissingError):
+        workspace.add_collection("other", "", "~no-such-user/notes")
+
+
+def test_size_counts_the_database_alone(workspace: Workspace) -> None:
+    """A copy beside it with a longer name is not part of it."""
+    workspace.import_collection(NAME)
+    before = workspace.status().size_bytes
+    workspace.database.with_name(workspace.database.name + ".bak").write_bytes(bytes(1_000_000))
+    assert workspace.status().size_bytes == before > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    """A folder and a file whose names are not UTF-8 are indexed, found, and read by their real names."""
+    folder = tmp_path / "d\udcff"
+    folder.mkdir()
+    (folder / "\udcfe.md").write_text("# A\n\nTomatoes need sun.\n", encoding="utf-8")
+    with open_workspace(docs_dir=folder, embedder=HashingEmbedder()) as workspace:
+        [hit] = workspace.search(SearchQuery("tomatoes \udcff", mode=SearchMode.LEXICAL)).hits
+        assert hit.path == r"\xfe.md"
+        assert (
+            workspace.read("\udcfe.md").text == workspace.read(hit.path).text == "# A\n\nTomatoes need sun.\n"
+        )
+
+
+@pytest.mark.parametrize("asked", ["long.md", "{docs}/sub/long.md"])
+def test_a_part_of_a_path_is_enough_for_a_suggestion(workspace: Workspace, docs: Path, asked: str) -> None:
+    """The hint names the document with this file name or at this place, before those spelled alike."""
+    (docs / "sub").mkdir()
+    (docs / "sub" / "long.md").write_text("Tomatoes.", encoding="utf-8")
+    (docs / "lang.md").write_text("Tomatoes.", encoding="utf-8")
+    workspace.import_collection(NAME)
+    with pytest.raises(DocumentNotFoundError) as caught:
+        workspace.read(asked.format(docs=docs))
+    assert caught.value.hint == "Did you mean sub/long.md?"
