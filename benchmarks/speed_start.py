@@ -1,9 +1,8 @@
-"""What starting costs: CPU time and memory of whole commands in a new process."""
+"""What starting costs: CPU time and memory of whole commands in a new process (memory on Linux)."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import subprocess
 import sys
@@ -11,20 +10,28 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.harness import ROOT, percentile, write_result
+from mdvec import registry
+from mdvec.config.paths import default_cache_dir
+from mdvec.embedding.builtin.embedder import BuiltinEmbedder
+from mdvec.stores.interface import Store
 from mdvec.workspace import open_workspace
 
+SEARCHED_CHUNKS = 10_000
 SCRIPT = Path(sys.executable).with_name("mdvec")
-RSS_PROBE = """
-import resource, sys
+RSS_PROBE = r"""
+import re, resource, sys
 from pathlib import Path
 from mdvec.model.query import SearchQuery
 from mdvec.workspace import open_workspace
 with open_workspace(database=Path(sys.argv[1])) as workspace:
     for _ in range(20):
         workspace.search(SearchQuery("how does it work"))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-print(open("/proc/self/status").read())
+kb = dict(re.findall(r"(VmRSS|RssFile):\s*(\d+)", open("/proc/self/status").read()))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(peak // 1024, int(kb["VmRSS"]) // 1024, int(kb["RssFile"]) // 1024)
 """
 
 
@@ -52,6 +59,49 @@ def memory_mb(database: Path) -> dict[str, int]:
     return {"peak_rss_mb": int(out[0]), **{name: int(kb) // 1024 for name, kb in fields.items()}}
 
 
+def run(corpus: Path, rounds: int) -> dict[str, Any]:
+    """Index a folder, then time new processes on it."""
+    figures: dict[str, Any] = {"bare_python_cpu_ms": cpu_ms([sys.executable, "-c", ""], rounds)}
+    with tempfile.TemporaryDirectory() as temporary:
+        database = Path(temporary) / "i.sqlite"
+        with open_workspace(database=database) as workspace:
+            workspace.add_collection("docs", "", str(corpus))
+            workspace.import_collection("docs")
+        search = [str(SCRIPT), "search", "how does it work", "--database", str(database)]
+        figures["version_cpu_ms"] = cpu_ms([str(SCRIPT), "--version"], rounds)
+        figures["lexical_search_cpu_ms"] = cpu_ms([*search, "--mode", "lexical"], rounds)
+        figures["hybrid_search_cpu_ms"] = cpu_ms(search, rounds)
+        _add_chunks(database, SEARCHED_CHUNKS)
+        figures["searched_chunks"] = SEARCHED_CHUNKS
+        figures.update(memory_mb(database))
+    return figures
+
+
+def _add_chunks(database: Path, chunks: int) -> None:
+    """Give every hundredth part of a long document a vector of its own, until there are enough."""
+    embedder = BuiltinEmbedder(cache_dir=default_cache_dir())
+    store: Store = registry.load("stores", "sqlite")(database)
+    with tempfile.TemporaryDirectory() as temporary, open_workspace(database=database) as workspace:
+        for number in range(chunks // 100):
+            sections = "\n\n".join(
+                f"## Part {part}\n\n{'words of a section ' * 20}{number}" for part in range(100)
+            )
+            (Path(temporary) / f"{number}.md").write_text(
+                f"# Note {number}\n\n{sections}\n", encoding="utf-8"
+            )
+        collection = workspace.add_collection("many", "", temporary)
+        workspace.import_collection("many", embed=False)
+        space = store.vectors.find_space(embedder.space)
+        assert space is not None
+        chance = np.random.default_rng(1)
+        while pending := store.catalog.pending(collection.id, space, 2000):
+            vectors = chance.normal(size=(len(pending), embedder.space.dimension)).astype(np.float32)
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            with store.transaction():
+                store.vectors.add(space, [item.text_hash for item in pending], vectors)
+    store.close()
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -59,22 +109,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, default=ROOT / "docs")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    figures: dict[str, Any] = {"bare_python_cpu_ms": cpu_ms([sys.executable, "-c", ""], arguments.rounds)}
-    with tempfile.TemporaryDirectory() as temporary:
-        database = Path(temporary) / "i.sqlite"
-        with open_workspace(database=database) as workspace:
-            workspace.add_collection("docs", "", str(arguments.corpus))
-            workspace.import_collection("docs")
-        at = ["--database", str(database)]
-        figures["version_cpu_ms"] = cpu_ms([str(SCRIPT), "--version"], arguments.rounds)
-        figures["lexical_search_cpu_ms"] = cpu_ms(
-            [str(SCRIPT), "search", "how does it work", "--mode", "lexical", *at], arguments.rounds
-        )
-        figures["hybrid_search_cpu_ms"] = cpu_ms(
-            [str(SCRIPT), "search", "how does it work", *at], arguments.rounds
-        )
-        if os.name == "posix":
-            figures.update(memory_mb(database))
+    figures = run(arguments.corpus, arguments.rounds)
     print(figures)
     write_result("speed_start", figures, arguments.output)
 

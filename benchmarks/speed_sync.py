@@ -62,6 +62,11 @@ def cutting(sources: list[Path]) -> dict[str, Any]:
     }
 
 
+def run(sources: list[Path], *, files: int = 10_000, rounds: int = 7) -> dict[str, Any]:
+    """Measure both."""
+    return {"unchanged_sync": unchanged_sync(files, rounds), "cutting": cutting(sources)}
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -70,10 +75,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, nargs="+", default=[ROOT / "docs"])
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    figures = {
-        "unchanged_sync": unchanged_sync(arguments.files, arguments.rounds),
-        "cutting": cutting(arguments.corpus),
-    }
+    figures = run(arguments.corpus, files=arguments.files, rounds=arguments.rounds)
     print(figures)
     write_result("speed_sync", figures, arguments.output)
 

@@ -69,7 +69,7 @@ class ConfigError(UsageError):
     """The configuration cannot be used."""
 
     code = "config"
-    default_hint = "Run 'mdvec config path' to see which file is read."
+    default_hint = "Correct it and run again."
 
 
 class NotFoundError(MdvecError):
@@ -116,7 +116,9 @@ class SourceMissingError(SourceError):
     """The folder of a collection does not exist."""
 
     code = "source_missing"
-    default_hint = "Connect the disk, or point the collection elsewhere with 'mdvec tool update -s DIR'."
+    default_hint = (
+        "Connect the disk, or point the collection elsewhere with 'mdvec tool update -n NAME -s DIR'."
+    )
     retry = True
 
 
@@ -167,7 +169,9 @@ class ReadOnlyDatabaseError(StoreError):
     """The database cannot be written here."""
 
     code = "read_only"
-    default_hint = "Make its folder writable, or name another database with --database."
+    default_hint = (
+        "Make its folder writable, or name another place with --database or, for --docs-dir, --data-dir."
+    )
 
 
 class WriterBusyError(StoreError):

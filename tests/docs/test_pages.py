@@ -40,4 +40,6 @@ def test_every_decision_says_context_choice_and_cost() -> None:
     assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        assert all(re.search(rf"^(\*\*|## ){word}", text, re.MULTILINE) for word in ("Context", "Choice", "Cost")), page.name
+        assert all(
+            re.search(rf"^(\*\*|## ){word}", text, re.MULTILINE) for word in ("Context", "Choice", "Cost")
+        ), page.name

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mdvec.config.paths import find_config
+from mdvec.config.paths import expanded, find_config
 from mdvec.config.schema import ChunkingSettings, Config, Section
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.errors import ConfigError
@@ -104,9 +104,13 @@ def _field_types(kind: type[Section]) -> dict[str, Any]:
 
 def _read_file(path: Path | None, cwd: Path, env: Mapping[str, str]) -> ConfigFile | None:
     if path is None and (named := env.get(_ENV_CONFIG)):
-        path = Path(named)
+        try:
+            return read_config(cwd / expanded(named))
+        except ConfigError as error:
+            msg = f"{_ENV_CONFIG}: {error}"
+            raise ConfigError(msg, hint=error.hint) from error
     if path is not None:
-        return read_config(cwd / path.expanduser())
+        return read_config(cwd / expanded(path))
     found = find_config(cwd)
     return read_config(found) if found else None
 
@@ -153,7 +157,7 @@ def _convert(setting: _Given, kind: Any, *, lenient: bool) -> object:
     def to_path(_: type, written: object) -> Path:
         if not isinstance(written, str) or not written:
             raise TypeError
-        return setting.directory / Path(written).expanduser()
+        return setting.directory / expanded(written)
 
     return msgspec.convert(setting.value, kind, strict=not lenient, dec_hook=to_path)
 

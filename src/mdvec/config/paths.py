@@ -12,6 +12,14 @@ CONFIG_NAMES = ("mdvec.toml", "mdvec.yaml", "mdvec.yml", "mdvec.json")
 """Names of a configuration file, in the order they are tried in each directory."""
 
 
+def expanded(path: str | Path) -> Path:
+    """Return a path with the home directory for a leading ``~``; that of an unknown user stays as it is."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def find_config(cwd: Path) -> Path | None:
     """Return the first configuration file: upward from a directory, then the user's own.
 

@@ -15,6 +15,8 @@ from mdvec.errors import ConfigError
 
 KeyPath = tuple[str, ...]
 
+# Sections and settings: all the levels that a configuration has.
+_LEVELS = 2
 _TOML_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 _TOML_TABLE = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
 _TOML_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -88,7 +90,7 @@ def _parse_toml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
 def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        return yaml.safe_load(text), dict(_yaml_lines(node))
+        return yaml.safe_load(text), _once(path, _yaml_lines(node))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _broken(path, mark.line + 1 if mark else 1, error.problem or "not YAML") from error
@@ -98,7 +100,7 @@ def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
 
 def _parse_json(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
     try:
-        return json.loads(text), dict(_json_lines(text))
+        return json.loads(text), _once(path, _json_lines(text))
     except json.JSONDecodeError as error:
         raise _broken(path, error.lineno, error.msg) from error
 
@@ -106,6 +108,16 @@ def _parse_json(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
 def _broken(path: Path, line: int, problem: str) -> ConfigError:
     kind = {".toml": "TOML", ".json": "JSON"}.get(path.suffix.lower(), "YAML")
     return ConfigError(f"{path}:{line}: not {kind}: {problem}", hint="Correct the file and run again.")
+
+
+def _once(path: Path, lines: Iterator[tuple[KeyPath, int]]) -> dict[KeyPath, int]:
+    """Refuse a section or setting that is given twice, as TOML does: one of them would be ignored."""
+    known: dict[KeyPath, int] = {}
+    for key, line in lines:
+        if key in known and len(key) <= _LEVELS:
+            raise _broken(path, line, f"{'.'.join(key)} is given twice, first in line {known[key]}")
+        known[key] = line
+    return known
 
 
 def _toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
@@ -125,8 +137,8 @@ def _toml_key(written: str) -> KeyPath:
 
 
 def _yaml_lines(node: yaml.Node | None, above: KeyPath = ()) -> Iterator[tuple[KeyPath, int]]:
-    # Two levels are all a configuration has; deeper ones could loop through anchors.
-    if isinstance(node, yaml.MappingNode) and len(above) <= 1:
+    # Deeper ones could loop through anchors.
+    if isinstance(node, yaml.MappingNode) and len(above) < _LEVELS:
         for key, value in node.value:
             path = (*above, str(key.value))
             yield path, key.start_mark.line + 1

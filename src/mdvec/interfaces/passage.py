@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from mdvec.text.highlight import best_window, match_spans
+from mdvec.text.highlight import match_spans
+from mdvec.text.sentences import sentence_ends
 
 Span = tuple[int, int]
 
-# Longer texts are first reduced to their best stretch of this many characters: laying out a whole
-# book to show four lines of it would take longer than finding it.
-_STRETCH_CHARS = 8_000
+# The best start is sought in the one part of this many characters that has most words of the query:
+# trying every start in a whole book to show four lines of it would take longer than finding it.
+_PART_CHARS = 8_000
+_MORE = "…"
+# Terminals differ in how wide they draw it.
+_MORE_COLUMNS = 2
+# Code, targets of links, and list items that are nothing but a link: words in them tell less than in prose.
+_ASIDE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)"
+    r"|\]\([^()\n]*\)|https?://[^\s<>)]+"
+    r"|^[ \t]*[-*+][ \t]+!?\[\[?[^\[\]\n]+\]\]?(?:\([^\n]*\))?[ \t]*$",
+    re.DOTALL | re.MULTILINE,
+)
+_PROSE_WEIGHT = 2
+_ASIDE_WEIGHT = 1
+# Where reading may start inside a sentence that is too long to be shown.
+_PAUSE = re.compile(r"[\s、，；：]+")
 # These never start a line in Japanese typesetting.
 _NO_LINE_START = frozenset("、。，．・：；？！ー…」』）］｝〉》】〕々ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
 
@@ -33,6 +51,9 @@ class Segment:
 def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[Segment]]:
     """Choose the lines with the most different words of the query, and mark these words.
 
+    They start where a line or a sentence starts, or at a word of a sentence that is too long. Words in
+    prose count more than words in code and in the targets of links.
+
     Args:
         query: What was asked.
         text: The text of a hit.
@@ -40,34 +61,41 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         lines: Most lines.
 
     Returns:
-        Lines of segments, blank lines left out, control characters replaced by spaces.
+        Lines of segments, blank lines left out, control characters replaced by spaces; ``…`` at the end
+        when the last line goes on.
     """
-    spans = match_spans(query, text)
-    if len(text) > _STRETCH_CHARS:
-        bounds = [*range(0, len(text), _STRETCH_CHARS), len(text)]
-        index = best_window(spans, bounds)
-        text = text[bounds[index] : bounds[index + 1]]
-        spans = match_spans(query, text)
     text = printable(text, keep_newlines=True)
-    rows = wrap(text, width)
-    first = _best_start(text, rows, spans, lines)
-    return [list(_segments(text, row, spans)) for row in rows[first : first + lines]]
+    spans = match_spans(query, text)
+    rows = list(islice(wrap(text, width, start=_best_start(text, spans, width, lines)), lines))
+    if not rows:
+        return []
+    goes_on = bool(text[rows[-1][1] : _line_end(text, rows[-1][1])].strip())
+    if goes_on:
+        rows[-1] = next(wrap(text, max(2, width - _MORE_COLUMNS), start=rows[-1][0]))
+    near = [span for span in spans if span[0] < rows[-1][1] and span[1] > rows[0][0]]
+    shown = [list(_segments(text, row, near)) for row in rows]
+    if goes_on:
+        shown[-1].append(Segment(_MORE, matched=False))
+    return shown
 
 
-def wrap(text: str, width: int) -> list[Span]:
+def wrap(text: str, width: int, *, start: int = 0) -> Iterator[Span]:
     """Lay out a text in lines of at most ``width`` columns.
 
     A line ends after a space or beside a wide character; a longer word is cut.
 
-    Returns:
+    Args:
+        text: What to lay out.
+        width: Most columns of a line.
+        start: Where in the text to begin.
+
+    Yields:
         Spans of the lines that are not blank, in order, without white space at their ends.
     """
-    rows: list[Span] = []
-    start = 0
-    for line in text.split("\n"):
-        rows.extend(_wrap_line(text, start, start + len(line), width))
-        start += len(line) + 1
-    return rows
+    while start < len(text):
+        end = _line_end(text, start)
+        yield from _wrap_line(text, start, end, width)
+        start = end + 1
 
 
 def cell_width(text: str) -> int:
@@ -96,6 +124,11 @@ def _char_width(char: str) -> int:
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def _line_end(text: str, start: int) -> int:
+    newline = text.find("\n", start)
+    return len(text) if newline < 0 else newline
 
 
 def _wrap_line(text: str, start: int, end: int, width: int) -> Iterator[Span]:
@@ -129,19 +162,75 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
         yield start, start + len(line.rstrip())
 
 
-def _best_start(text: str, rows: list[Span], spans: list[Span], lines: int) -> int:
-    """Return the row to start at: most different words first, then most matched characters."""
-    found: list[list[Span]] = [
-        [span for span in spans if span[0] < end and span[1] > start] for start, end in rows
-    ]
+def _best_start(text: str, spans: Sequence[Span], width: int, lines: int) -> int:
+    """Return where the lines that tell most begin; the start of the text without a match."""
+    part = _best_part(text, spans)
+    weights = _weights(text, part)
+    reach = width * lines // 2  # so that a match is seen with what follows it
     best, best_weight = 0, (0, 0)
-    for first in range(max(1, len(rows) - lines + 1)):
-        inside = [span for row in found[first : first + lines] for span in row]
-        words = {text[start:end].casefold() for start, end in inside}
-        weight = (sum(map(len, words)), sum(end - start for start, end in inside))
+    for start in dict.fromkeys(_beginning(text, match, reach) for match, _ in part):
+        *_, (_, end) = islice(wrap(text, width, start=start), lines)
+        weight = _weight(text, start, end, part, weights)
         if weight > best_weight:
-            best, best_weight = first, weight
+            best, best_weight = start, weight
     return best
+
+
+def _best_part(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Return the matches in the part of the text with the most different words of the query."""
+    parts: dict[int, list[Span]] = {}
+    for span in spans:
+        parts.setdefault(span[0] // _PART_CHARS, []).append(span)
+
+    def weight(inside: list[Span]) -> int:
+        return sum(map(len, {text[start:end].casefold() for start, end in inside}))
+
+    return max(parts.values(), key=weight, default=[])
+
+
+def _beginning(text: str, match: int, reach: int) -> int:
+    """Return the start of a match's line or sentence, or a pause at most ``reach`` columns before it."""
+    limit = max(0, match - reach)
+    if cell_width(text[limit:match]) > reach:
+        limit = max(0, match - reach // 2)
+    start = text.rfind("\n", limit, match) + 1 or limit
+    # Read on to the match, so that the last end is that of the excerpt, not of a sentence.
+    ends = sentence_ends(text[start : match + 1])[:-1]
+    if ends:
+        end = start + ends[-1]
+        return match - len(text[end:match].lstrip())
+    if start == 0 or text[start - 1] == "\n":
+        return start
+    pause = _PAUSE.search(text, start, match)
+    return pause.end() if pause else match
+
+
+def _weights(text: str, spans: Sequence[Span]) -> list[int]:
+    """Return for each match how much it tells."""
+    asides = [found.span() for found in _ASIDE.finditer(text)]
+    begins = [start for start, _ in asides]
+
+    def is_aside(at: int) -> bool:
+        index = bisect_right(begins, at) - 1
+        return index >= 0 and at < asides[index][1]
+
+    return [_ASIDE_WEIGHT if is_aside(start) else _PROSE_WEIGHT for start, _ in spans]
+
+
+def _weight(
+    text: str, first: int, last: int, spans: Sequence[Span], weights: Sequence[int]
+) -> tuple[int, int]:
+    """Weigh a stretch of text: by its different words first, then by all its matches."""
+    words: dict[str, int] = {}
+    total = 0
+    for index in range(bisect_right(spans, first, key=lambda span: span[1]), len(spans)):
+        start, end = spans[index]
+        if start >= last:
+            break
+        word, weight = text[start:end].casefold(), weights[index] * (end - start)
+        words[word] = max(weight, words.get(word, 0))
+        total += weight
+    return sum(words.values()), total
 
 
 def _segments(text: str, row: Span, spans: list[Span]) -> Iterator[Segment]:

@@ -27,7 +27,7 @@ def search_json(result: SearchResult) -> JsonObject:
         "hits": [hit_json(hit) for hit in result.hits],
         "total_chunks": result.total_chunks,
         "pending_chunks": result.pending_chunks,
-        "last_indexed": result.last_indexed,
+        "last_indexed": iso_time(result.last_indexed_ms),
         "elapsed_ms": round(result.elapsed_ms, 1),
         "warnings": list(result.warnings),
         "hint": result.hint,
@@ -92,6 +92,13 @@ def iso_time(moment_ms: int | None) -> str | None:
     if moment_ms is None:
         return None
     return datetime.fromtimestamp(moment_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+
+
+def moment(moment_ms: int | None) -> str:
+    """Write milliseconds since 1970 for people: local time, to the minute; ``never`` without one."""
+    if moment_ms is None:
+        return "never"
+    return f"{datetime.fromtimestamp(moment_ms // 1000).astimezone():%Y-%m-%d %H:%M}"
 
 
 def trail(hit: SearchHit) -> str:

@@ -203,6 +203,12 @@ def test_a_wrong_variable_is_named(cwd: Path) -> None:
     ]
 
 
+def test_a_file_named_by_a_variable_says_so(cwd: Path) -> None:
+    """Who forgot that MDVEC_CONFIG is set learns where the path comes from."""
+    with pytest.raises(ConfigError, match=r"^MDVEC_CONFIG: .*gone\.toml: "):
+        load_config(cwd=cwd, env={"MDVEC_CONFIG": "gone.toml"})
+
+
 def test_overlap_must_leave_room(cwd: Path) -> None:
     """An overlap as large as the chunk itself would never get to the end of a section."""
     assert problems(cwd, "[chunking]\nmax_tokens = 64\noverlap_tokens = 64\n") == [
@@ -217,6 +223,13 @@ def test_overlap_must_leave_room(cwd: Path) -> None:
         ("mdvec.toml", "[search]\nk = 1\nk = 2\n", ":3: not TOML: Cannot overwrite a value"),
         ("mdvec.yaml", "search:\n  - a\n b: [1\n", ":3: not YAML: "),
         ("mdvec.json", '{"search": {\n"k": }}', ":2: not JSON: Expecting value"),
+        ("mdvec.yaml", "search:\n  k: 1\n  k: 2\n", ":3: not YAML: search.k is given twice, first in line 2"),
+        ("mdvec.yaml", "search: {}\nsearch: {}\n", ":2: not YAML: search is given twice, first in line 1"),
+        (
+            "mdvec.json",
+            '{"search": {"k": 1,\n"k": 2}}',
+            ":2: not JSON: search.k is given twice, first in line 1",
+        ),
         ("mdvec.yaml", "- a\n", ": expected sections such as [search], found list"),
         ("mdvec.toml", "search = 5\n", ":1: [search] must be a table of settings"),
     ],

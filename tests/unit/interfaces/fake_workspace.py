@@ -52,7 +52,7 @@ RESULT = SearchResult(
     hits=(HIT,),
     total_chunks=40,
     pending_chunks=0,
-    last_indexed="2026-05-01T09:30:00Z",
+    last_indexed_ms=1_777_627_800_123,
     elapsed_ms=12.3456,
 )
 

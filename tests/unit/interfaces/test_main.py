@@ -52,7 +52,7 @@ def test_a_wrong_configuration_is_a_usage_error(mdvec: Mdvec, tmp_path: Path) ->
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
         f"error: {tmp_path / 'mdvec.toml'}:2: unknown setting search.kk; did you mean search.k?\n"
-        "hint: Run 'mdvec config path' to see which file is read.\n"
+        "hint: Correct it and run again.\n"
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,13 +211,34 @@ def test_tags(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
 # --- status and doctor -------------------------------------------------------------------------
 
 
+@pytest.fixture
+def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Local time is nine hours ahead of UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "JST-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("tokyo")
 def test_status_of_everything(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """``status`` shows database, model and a line for each collection."""
+    """``status`` shows database, model and a line for each collection, its last import in local time."""
     outcome = mdvec("status")
     assert workspace.calls == [("status", {"name": None, "files": False, "check": False})]
     lines = outcome.out.splitlines()
     assert lines[:2] == ["database: /nowhere/index.sqlite (1.2 MB)", "model: builtin:e5@1:384:t1"]
-    assert lines[-1].split() == ["notes", "yes", "3", "9", "4", "1", "2", "2026-05-01T09:30:00Z"]
+    assert lines[-1].split() == ["notes", "yes", "3", "9", "4", "1", "2", "2026-05-01", "18:30"]
+
+
+def test_a_table_keeps_all_of_a_long_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a narrow terminal a path goes on in the next line; nothing is cut off."""
+    from mdvec.interfaces.cli.rich_output import table_text
+
+    monkeypatch.setenv("COLUMNS", "30")
+    path = "a/long/path/" + "x" * 40 + ".md"
+    lines = table_text(("state", "path"), [("ready", path)]).splitlines()[1:]
+    assert "".join(line.removeprefix("ready").strip() for line in lines) == path
 
 
 def test_status_of_one_collection_lists_its_files(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

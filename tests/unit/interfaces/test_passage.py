@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 from hypothesis import example, given
@@ -52,6 +53,46 @@ def test_a_long_text_is_reduced_to_its_best_stretch() -> None:
     assert "ここに京都がある。" in shown("京都", text)
 
 
+def test_prose_is_preferred_to_code_and_links() -> None:
+    """Words in a sentence beat the same words before it in a fence, a link's target or a list of links."""
+    sentence = "Choose a theme with CSS."
+    for aside in (
+        "```\ntheme css\n```",
+        "See [this](https://example.org/theme/css).",
+        "- [Theme](a.md)\n- [[css]]",
+    ):
+        assert shown("css theme", f"{aside}\nmore\nand more\n{sentence}", lines=1) == [sentence]
+
+
+def test_the_passage_starts_with_a_sentence() -> None:
+    """Of a long line the sentence with the match is shown from its start, in both languages."""
+    text = "これは最初の文であり、ずっと続く。宿は四条にあった。"
+    assert shown("宿", text, width=20, lines=1) == ["宿は四条にあった。"]
+    assert shown("inn", "It rained all day long. We found an inn.", width=40, lines=1) == ["We found an inn."]
+
+
+def test_a_long_sentence_is_entered_between_words() -> None:
+    """Where the start of the sentence is too far away the passage starts at a whole word."""
+    [line] = shown("target", "word " * 40 + "target ends", width=30, lines=1)
+    assert line.startswith("word ")
+    assert line.endswith("target ends")
+    assert shown("目", "あ" * 100 + "目で見る", width=20, lines=1) == ["目で見る"]
+
+
+def test_a_line_that_goes_on_is_marked() -> None:
+    """The last line ends with … when its line of the text goes on, and still fits."""
+    [line] = shown("one", "one two three four five", width=12, lines=1)
+    assert line == "one two…"
+    assert shown("one", "one two\nthree", width=12, lines=1) == ["one two"]
+
+
+def test_a_long_text_with_matches_everywhere_takes_no_long_time() -> None:
+    """Work does not grow with the product of matches and length: a text of 2 MB is laid out in seconds."""
+    started = time.process_time()
+    assert shown("lorem", "lorem ipsum\n" * 170_000) == ["lorem ipsum", "lorem ipsum"]
+    assert time.process_time() - started < 10
+
+
 def test_japanese_punctuation_does_not_start_a_line() -> None:
     """A line may be shorter so that 。 stays with its sentence."""
     text = "あいうえお。かき"
@@ -81,7 +122,7 @@ def test_widths() -> None:
 @example("aa a。", 2)
 def test_lines_fit_and_lose_nothing(text: str, width: int) -> None:
     """For every text: lines are in order, fit, and hold every character that is not white space."""
-    rows = wrap(text, width)
+    rows = list(wrap(text, width))
     lines = [text[start:end] for start, end in rows]
     assert all(cell_width(line) <= width for line in lines)
     assert all(before[1] <= after[0] for before, after in pairwise(rows))

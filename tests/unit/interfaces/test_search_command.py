@@ -123,6 +123,8 @@ def test_text_is_for_people(mdvec: Mdvec) -> None:
         ("# 京都の旅\n\n## 宿 ##\n静か\n## 交通\nバス", ["静か", "## 交通", "バス"]),
         ("## 別\n静か", ["## 別", "静か"]),
         ("## 宿", ["## 宿"]),
+        ("京都の旅\n====\n\n宿\n--\n静か", ["静か"]),
+        ("静か\n---\n宿", ["静か", "---", "宿"]),
     ],
 )
 def test_headings_are_not_said_twice(
@@ -250,10 +252,24 @@ def test_a_blank_query_is_a_usage_error(mdvec: Mdvec, workspace: FakeWorkspace) 
     assert outcome.err == "error: the query is blank\nhint: Give at least one word to search for.\n"
 
 
-def test_undecodable_bytes_in_a_query_are_replaced(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """Bytes that are no UTF-8 neither crash the search nor reach its JSON."""
-    assert mdvec("search", "a\udcffb", "--format", "json").code == 0
-    assert asked(workspace).text == "a?b"
+def test_json_is_always_utf8_and_harmless(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Bytes that are not UTF-8 are spelled, and no control character is left that a terminal obeys."""
+    workspace.result = replace(RESULT, query="a\udcffb", hits=(replace(HIT, text="\x9b31m\x1b"),))
+    out = mdvec("search", "a\udcffb", "--format", "json").out
+    found = json.loads(out)
+    assert (found["query"], found["hits"][0]["text"]) == (r"a\xffb", "\x9b31m\x1b")
+    assert not {"\x9b", "\x1b"} & set(out)
+
+
+@pytest.mark.parametrize("output", ["md", "paths"])
+def test_documents_do_not_steer_the_terminal(
+    mdvec: Mdvec, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    """In every format a terminal gets no control character of a document; a pipe gets the text as it is."""
+    workspace.result = replace(RESULT, hits=(replace(HIT, path="a\x1b[31m.md", text="\x1b[31mred"),))
+    assert "\x1b" in mdvec("search", "x", "--format", output).out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert "\x1b" not in mdvec("search", "x", "--format", output).out
 
 
 def test_verbose_tells_the_time_of_each_step(mdvec: Mdvec) -> None:

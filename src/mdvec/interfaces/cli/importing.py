@@ -6,7 +6,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
-from mdvec.interfaces.cli.interruption import saying_what_is_pending
+from mdvec.interfaces.cli.interruption import SAME_COMMAND, saying_what_is_pending
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import warn, write, write_json
@@ -60,8 +60,7 @@ def import_(
     """
     from mdvec.interfaces import present
 
-    session = ctx.find_object(Session)
-    assert session is not None  # noqa: S101 - set by run(), for mypy
+    session: Session = ctx.obj
     if not names and session.docs_dir is None:
         msg = "which collection is to be imported?"
         raise UsageError(msg, hint="Give -n NAME; 'mdvec tool ls' lists them.")
@@ -72,7 +71,7 @@ def import_(
         names = names or tuple(each.name for each in workspace.collections())
         output = chosen_format(format_name, config, ("text", "json"))
         for name in names:
-            go_on = f"'mdvec import -n {name} -m update'"
+            go_on = f"'mdvec import -n {name} -m update'" if session.docs_dir is None else SAME_COMMAND
             with saying_what_is_pending(workspace, (name,), go_on=go_on):
                 report = workspace.import_collection(
                     name,

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 EXIT_INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
+SAME_COMMAND = "the same command again"
+"""What goes on with a command that brings an index up to date by itself."""
+
 
 @contextmanager
 def saying_what_is_pending(
-    workspace: Workspace, names: Sequence[str], *, go_on: str = "the same command again"
+    workspace: Workspace, names: Sequence[str], *, go_on: str = SAME_COMMAND
 ) -> Iterator[None]:
     """End the program after Ctrl-C with a word on how far the index is.
 

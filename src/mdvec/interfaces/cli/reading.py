@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.arguments import parse_lines
 from mdvec.interfaces.cli.formats import chosen_format, format_option
 from mdvec.interfaces.cli.session import Command, Session, common_options
-from mdvec.interfaces.cli.terminal import warn, write, write_json, write_table
-from mdvec.interfaces.passage import printable
+from mdvec.interfaces.cli.terminal import warn, write_documents, write_json, write_table
 
 
 @click.command(cls=Command)
@@ -31,9 +28,8 @@ def get(session: Session, path: str, name: str | None, lines: str | None, sectio
         passage = workspace.read(path, collection=name, lines=line_range, section=section)
     if passage.stale:
         warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
-    # A file or another program gets the text as it is; a terminal must not be steered by it.
-    text = printable(passage.text, keep_newlines=True) if sys.stdout.isatty() else passage.text
-    write(text if text.endswith("\n") or not text else text + "\n")
+    text = passage.text
+    write_documents(text if text.endswith("\n") or not text else text + "\n")
 
 
 @click.command(cls=Command)

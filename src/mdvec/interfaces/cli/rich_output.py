@@ -14,7 +14,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from mdvec.model.report import ImportStage
@@ -29,7 +29,10 @@ _LABELS = {
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Lay out a table for the terminal at hand."""
-    table = Table(*columns, box=None, header_style="bold", pad_edge=False)
+    # A cell that is too long goes on below: half a path or a date is of no use.
+    table = Table(
+        *(Column(name, overflow="fold") for name in columns), box=None, header_style="bold", pad_edge=False
+    )
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console()

@@ -12,7 +12,7 @@ from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
 from mdvec.interfaces.cli.interruption import saying_what_is_pending
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Command, Session, common_options
-from mdvec.interfaces.cli.terminal import note, use_color, warn, write, write_json
+from mdvec.interfaces.cli.terminal import note, use_color, warn, write, write_documents, write_json
 from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def search(
     with session.open() as (workspace, config), shown_progress() as progress:
         defaults = config.search
         question = SearchQuery(
-            text=_text(query),
+            text=" ".join(query),
             mode=SearchMode(mode) if mode else defaults.mode,
             collections=names,
             filters=filters,
@@ -106,11 +106,6 @@ def search(
     if output != "json":
         _tell(result)
     _print(result, output, config, session, color=color, explain=explain)
-
-
-def _text(words: tuple[str, ...]) -> str:
-    # Bytes of an argument that are no UTF-8 arrive as lone surrogates, which no index holds.
-    return " ".join(words).encode(errors="replace").decode()
 
 
 def _tell(result: SearchResult) -> None:
@@ -134,9 +129,9 @@ def _print(
             for hit in result.hits:
                 write_json(present.hit_json(hit))
         case "md":
-            write(present.hits_markdown(result))
+            write_documents(present.hits_markdown(result))
         case "paths":
-            write("".join(f"{path}\n" for path in present.hit_paths(result)))
+            write_documents("".join(f"{path}\n" for path in present.hit_paths(result)))
         case _:
             from mdvec.interfaces.cli.hits import hits_text
 

@@ -87,7 +87,7 @@ def _print_status(found: WorkspaceStatus) -> None:
                 f"{each.counts.pending_chunks:,}",
                 f"{each.counts.failed:,}",
                 f"{each.counts.excluded:,}",
-                present.iso_time(each.collection.last_indexed_ms) or "never",
+                present.moment(each.collection.last_indexed_ms),
             )
             for each in found.collections
         ],

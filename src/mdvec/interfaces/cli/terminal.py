@@ -9,6 +9,10 @@ from collections.abc import Mapping, Sequence
 import click
 
 from mdvec.interfaces.passage import cell_width, printable
+from mdvec.text.undecodable import spelled
+
+# Control characters that JSON allows and terminals obey.
+_CONTROL_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 
 def write(text: str) -> None:
@@ -30,10 +34,27 @@ def write(text: str) -> None:
 
 
 def write_json(value: object) -> None:
-    """Write a value as one line of JSON, in UTF-8 without escapes."""
+    """Write a value as one line of JSON, in UTF-8, with escapes for control characters alone."""
     import msgspec
 
-    write(msgspec.json.encode(value).decode() + "\n")
+    write(msgspec.json.encode(_encodable(value)).decode().translate(_CONTROL_ESCAPES) + "\n")
+
+
+def _encodable(value: object) -> object:
+    match value:
+        case str():
+            return spelled(value)
+        case Mapping():
+            return {key: _encodable(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_encodable(each) for each in value]
+        case _:
+            return value
+
+
+def write_documents(text: str) -> None:
+    """Write what documents say: as it is to a file or a program, without control characters to a terminal."""
+    write(printable(text, keep_newlines=True) if sys.stdout.isatty() else text)
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

