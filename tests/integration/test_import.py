@@ -16,6 +16,7 @@ from mdvec.errors import (
     EmbedderUnavailableError,
     SourceEmptyError,
     SourceMissingError,
+    UsageError,
 )
 from mdvec.model.query import Expansion, Filters, SearchMode
 from mdvec.model.report import ImportMode, ImportReport, ImportStage
@@ -134,6 +135,19 @@ def test_a_rename_is_reported_as_a_move_and_found_at_its_new_path(bench: Bench) 
     assert (report.moved, report.added, report.deleted) == (1, 0, 0)
     assert bench.paths("リトライ回数")[0] == "renamed.md"
     assert "retry.md" not in bench.paths("リトライ回数")
+
+
+def test_a_name_given_by_renaming_is_embedded_with_the_next_edit(bench: Bench) -> None:
+    """A file without a title is called by its name: words find it at once, vectors after an edit."""
+    bench.sync()
+    for name in ("first.txt", "second.txt"):
+        next(bench.docs.glob("*.txt")).rename(bench.docs / name)
+        assert bench.sync().embedded_chunks == 0
+    assert bench.paths("second", SearchMode.LEXICAL) == ["second.txt"]
+    bench.write("second.txt", "A plain text about gardening.\n\nTomatoes need sun and water.\n")
+    bench.embedder.embedded.clear()
+    bench.sync()
+    assert [text.splitlines()[0] for text in bench.embedder.embedded] == ["second"]
 
 
 def test_an_edit_embeds_only_what_changed(bench: Bench) -> None:
@@ -361,6 +375,15 @@ def test_a_folder_is_searched_without_registering_it(tmp_path: Path) -> None:
             assert workspace.search(SearchQuery("トマト")).hits[0].path == "a.md"
     assert len(embedder.embedded) == 1
     assert (tmp_path / ".mdvec" / "index.sqlite").is_file()
+    assert (tmp_path / ".mdvec" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+def test_the_database_of_a_folder_takes_no_other_collection(tmp_path: Path) -> None:
+    """It would be searched with the folder, unasked."""
+    with open_workspace(docs_dir=tmp_path, embedder=HashingEmbedder()) as workspace:
+        with pytest.raises(UsageError, match="alone"):
+            workspace.add_collection("other", "", str(tmp_path))
+        assert [collection.name for collection in workspace.collections()] == ["docs"]
 
 
 def test_the_first_search_of_a_folder_tells_what_its_import_has_to_say(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdvec.model.document import Document, TitleSource
+from mdvec.model.document import Document
 
 # The embedder reads a few hundred tokens: the context must not push the text out.
 MAX_CONTEXT_CHARS = 200
@@ -16,8 +16,7 @@ _SEPARATOR = " › "
 def context_line(document: Document, heading_path: Sequence[str]) -> str:
     """Return ``title › h1 › h2 #tag #tag``.
 
-    A title that is only the file's name is left out, so that a renamed file embeds nothing anew. A
-    first heading that repeats the title is said once. When the line gets too long, headings in the
+    A first heading that repeats the title is said once. When the line gets too long, headings in the
     middle go first, then tags.
 
     Args:
@@ -28,10 +27,9 @@ def context_line(document: Document, heading_path: Sequence[str]) -> str:
         At most :data:`MAX_CONTEXT_CHARS` characters, without line breaks; empty when there is nothing to say.
     """
     names = [_short(heading) for heading in heading_path]
-    if document.title_source is not TitleSource.FILE_NAME:
-        title = _short(document.title)
-        if not names or names[0].casefold() != title.casefold():
-            names.insert(0, title)
+    title = _short(document.title)
+    if not names or names[0].casefold() != title.casefold():
+        names.insert(0, title)
     while len(_SEPARATOR.join(names)) > MAX_CONTEXT_CHARS:
         # Of two names each fits, so there are three or more here.
         del names[1]

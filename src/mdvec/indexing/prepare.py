@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -73,8 +73,16 @@ class Prepared:
     warnings: tuple[str, ...]
 
 
-def prepare(entry: SourceEntry, raw: bytes, recipe: Recipe) -> Prepared | Exclusion:
+def prepare(
+    entry: SourceEntry, raw: bytes, recipe: Recipe, *, contexts: Sequence[str] | None = None
+) -> Prepared | Exclusion:
     """Decode, parse, cut and tokenise a file.
+
+    Args:
+        entry: What the source listed.
+        raw: The bytes of the file.
+        recipe: How to do it.
+        contexts: Used instead of the chunks' own when there are as many: those of the same content.
 
     Returns:
         The prepared document, or an exclusion when the bytes are no text.
@@ -84,6 +92,8 @@ def prepare(entry: SourceEntry, raw: bytes, recipe: Recipe) -> Prepared | Exclus
         return Exclusion(entry.path, BINARY_RULE)
     document = recipe.parse(entry.path, decoded.text)
     chunks = tuple(recipe.chunker.chunk(document))
+    if contexts is not None and len(contexts) == len(chunks):
+        chunks = tuple(replace(chunk, context=kept) for chunk, kept in zip(chunks, contexts, strict=True))
     title_terms = index_terms("\n".join(_names(document)))
     fields = tuple(
         LexicalFields(title_terms, index_terms("\n".join(chunk.heading_path)), index_terms(chunk.text))

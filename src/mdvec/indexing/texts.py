@@ -152,9 +152,10 @@ def bring_texts_up_to_date(
     total = len(plan.new) + len(plan.changed) + len(plan.moved)
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
     new = {entry.path for entry in plan.new}
+    contexts = _kept_contexts(collection, plan, known, recipe.fingerprint, store)
     entries = chain(plan.new, plan.changed, (move.entry for move in plan.moved))
     done = 0
-    for batch in _batches(_prepared(entries, source, recipe, outcome)):
+    for batch in _batches(_prepared(entries, contexts, source, recipe, outcome)):
         _write(collection, batch, old_paths, recipe.fingerprint, space_id, outcome, store)
         outcome.added += sum(item.entry.path in new for item in batch)
         outcome.moved += sum(item.entry.path in old_paths for item in batch)
@@ -187,8 +188,27 @@ def _write_small_changes(collection: Collection, plan: Plan, outcome: TextOutcom
     outcome.deleted = len(plan.deleted)
 
 
+def _kept_contexts(
+    collection: Collection, plan: Plan, known: Mapping[str, KnownDocument], fingerprint: str, store: Store
+) -> dict[str, list[str]]:
+    """Look up the contexts under which moved documents were embedded, by new path.
+
+    A file's name may be its title, and so part of what is embedded. A renamed document keeps the
+    old one there until its content changes: a rename alone embeds nothing.
+    """
+    return {
+        move.entry.path: store.catalog.contexts(collection.id, move.old_path)
+        for move in plan.moved
+        if known[move.old_path].fingerprint == fingerprint  # else it is cut into other chunks
+    }
+
+
 def _prepared(
-    entries: Iterable[SourceEntry], source: DocumentSource, recipe: Recipe, outcome: TextOutcome
+    entries: Iterable[SourceEntry],
+    contexts: Mapping[str, list[str]],
+    source: DocumentSource,
+    recipe: Recipe,
+    outcome: TextOutcome,
 ) -> Iterator[Prepared]:
     for entry in entries:
         try:
@@ -197,7 +217,7 @@ def _prepared(
             outcome.failures.append(Unreadable(entry.path, str(error)))
             continue
         with trace.step("prepare", path=entry.path) as details:
-            item = prepare(entry, raw, recipe)
+            item = prepare(entry, raw, recipe, contexts=contexts.get(entry.path))
             if isinstance(item, Prepared):
                 details.update(chunks=len(item.chunks))
         if isinstance(item, Prepared):

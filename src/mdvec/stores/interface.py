@@ -215,6 +215,10 @@ class Catalog(Protocol):
         """Return a document's chunks, in order."""
         ...
 
+    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
+        """Return the context of each of a document's chunks, in order; none when it is not there."""
+        ...
+
     def documents_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
         """Return the documents of those of the chunks that still exist, without reading any text."""
         ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
 
 from mdvec.text.scripts import UNSPACED
 from mdvec.text.terms import normalise, query_terms
@@ -62,20 +61,3 @@ def _occurrences(term: str, folded: str) -> list[tuple[int, int]]:
     if whole_words:
         pattern = rf"(?<![^\W_{UNSPACED}]){pattern}(?![^\W_{UNSPACED}])"
     return [match.span() for match in re.finditer(pattern, folded)]
-
-
-def best_window(spans: list[tuple[int, int]], bounds: list[int]) -> int:
-    """Choose the stretch of text with the most matched characters.
-
-    Args:
-        spans: As :func:`match_spans` gives them.
-        bounds: Where the stretches start, ascending, and last the text's length.
-
-    Returns:
-        Index of the stretch; the first one on ties.
-    """
-    weights = [
-        sum(max(0, min(end, stop) - max(start, begin)) for start, end in spans)
-        for begin, stop in pairwise(bounds)
-    ]
-    return max(range(len(weights)), key=lambda index: (weights[index], -index), default=0)

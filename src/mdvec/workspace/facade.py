@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mdvec.config.paths import default_database, expanded
+from mdvec.config.paths import default_database
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import CollectionNotFoundError, SourceMissingError, WriterBusyError
+from mdvec.errors import CollectionNotFoundError, SourceMissingError, UsageError, WriterBusyError
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.hit import SearchResult
 from mdvec.model.names import check_collection_name
@@ -32,13 +32,8 @@ from mdvec.text.undecodable import spelled
 from mdvec.workspace import reading
 from mdvec.workspace.answering import answer, is_stale
 from mdvec.workspace.checking import describe, model_in_use
+from mdvec.workspace.folders import DOCS_COLLECTION, existing_folder, hide_from_git, index_of, named, register
 from mdvec.workspace.wiring import Parts, given, make_store
-
-DOCS_COLLECTION = "docs"
-"""Name of the one collection of a folder that is used without registering it."""
-
-DOCS_DATA_DIR = ".mdvec"
-"""Where such a folder keeps its index; never indexed itself."""
 
 # A search that finds another process making the first index waits this long for it to be complete.
 _FIRST_INDEX_WAIT_S = 60.0
@@ -76,7 +71,7 @@ def open_workspace(
         msg = f"{docs_dir} is not a folder"
         raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
     root = docs_dir.resolve()
-    path = database or (data_dir or root / DOCS_DATA_DIR) / "index.sqlite"
+    path = database or index_of(root, data_dir)
     return Workspace(path.absolute(), config, docs_dir=root, embedder=embedder)
 
 
@@ -130,7 +125,7 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is none of that name.
         """
-        found = _named(name, self._open())
+        found = named(name, self._open().catalog)
         if found is not None:
             return found
         msg = f"there is no collection {name!r} in {self.database}"
@@ -164,9 +159,13 @@ class Workspace:
             InvalidNameError: If the name cannot be one.
             SourceMissingError: If there is no such folder.
             CollectionExistsError: If the name is taken.
+            UsageError: If this is the database of a ``docs_dir``.
         """
+        if self._docs_dir is not None:
+            msg = f"the database of {self._docs_dir} holds that folder alone"
+            raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
         check_collection_name(name)
-        source = SourceSpec("folder", _existing_folder(location), tuple(include), tuple(exclude))
+        source = SourceSpec("folder", existing_folder(location), tuple(include), tuple(exclude))
         store = self._open()
         with store.transaction():
             return store.catalog.add_collection(
@@ -191,7 +190,7 @@ class Workspace:
         """
         changes = given(description=None if description is None else spelled(description), enabled=enabled)
         source_changes = given(
-            location=None if location is None else _existing_folder(location),
+            location=None if location is None else existing_folder(location),
             include=None if include is None else tuple(include),
             exclude=None if exclude is None else tuple(exclude),
         )
@@ -400,30 +399,13 @@ class Workspace:
                 store = make_store(self.database)
                 try:
                     if self._docs_dir is not None:
-                        self._register_docs(store, str(self._docs_dir))
+                        register(self._docs_dir, store, ChunkingSpec(self._config.chunking.strategy))
+                        hide_from_git(self.database.parent)
                 except BaseException:
                     store.close()
                     raise
                 self._store = store
             return self._store
-
-    def _register_docs(self, store: Store, location: str) -> None:
-        """Make the folder the only collection of its database, at its present place."""
-        docs = _named(DOCS_COLLECTION, store)
-        if docs is not None and docs.source.location == location:
-            return
-        with store.transaction():
-            docs = _named(DOCS_COLLECTION, store)  # another process may have been faster
-            if docs is None:
-                chunking = ChunkingSpec(self._config.chunking.strategy)
-                source = SourceSpec("folder", location)
-                store.catalog.add_collection(
-                    DOCS_COLLECTION, f"Documents in {spelled(location)}", source, chunking
-                )
-            else:
-                store.catalog.change_collection(
-                    docs.id, lambda now: replace(now, source=replace(now.source, location=location))
-                )
 
     def _listen(self, progress: Progress | None) -> Progress:
         """Have a call's own listener told of the model too, and not that of an earlier call."""
@@ -451,15 +433,3 @@ class Workspace:
         if not names:
             return self.collections()
         return [self.collection(name) for name in dict.fromkeys(names)]
-
-
-def _named(name: str, store: Store) -> Collection | None:
-    return next((each for each in store.catalog.collections() if each.name == name), None)
-
-
-def _existing_folder(location: str) -> str:
-    path = expanded(location)
-    if not path.is_dir():
-        msg = f"{location} is not a folder"
-        raise SourceMissingError(msg, hint="Give a folder that exists.")
-    return str(path.resolve())

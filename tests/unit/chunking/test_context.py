@@ -16,19 +16,19 @@ from mdvec.documents.parse import parse_document
         ("# Guide\n\n# Annex\n", ("Annex",), "Guide › Annex"),
         ("---\ntitle: GUIDE\n---\n", ("Guide", "Setup"), "Guide › Setup"),
         ("---\ntitle: Guide\n---\n", (), "Guide"),
-        ("text #tag", (), "#tag"),
-        ("text", (), ""),
-        ("text", ("Setup",), "Setup"),
+        ("text #tag", (), "file-name #tag"),
+        ("text", (), "file-name"),
+        ("text", ("Setup",), "file-name › Setup"),
     ],
 )
 def test_the_line_names_title_headings_and_tags(text: str, path: tuple[str, ...], line: str) -> None:
-    """The title is said once, and a title that is only the file's name not at all."""
+    """The title is said once; the file's name is the title of a document that gives itself none."""
     assert context_line(parse_document("file-name.md", text), path) == line
 
 
-def test_a_renamed_file_keeps_its_context() -> None:
-    """Nothing of the path gets into the embedded text."""
-    texts = {context_line(parse_document(path, "## H\n#t"), ("H",)) for path in ("a.md", "b/c.md")}
+def test_a_moved_file_keeps_its_context() -> None:
+    """Nothing of its folder gets into the embedded text."""
+    texts = {context_line(parse_document(path, "## H\n#t"), ("H",)) for path in ("a.md", "b/c/a.md")}
     assert len(texts) == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.text.highlight import best_window, match_spans
+from mdvec.text.highlight import match_spans
 
 
 def matched(query: str, text: str) -> list[str]:
@@ -36,10 +36,3 @@ def test_spans_are_inside_the_text_ascending_and_apart(query: str, text: str) ->
     for start, stop in match_spans(query, text):
         assert end < start < stop <= len(text)
         end = stop
-
-
-def test_best_window_has_the_most_matched_characters() -> None:
-    """Ties go to the first."""
-    assert best_window([(12, 14), (25, 26)], [0, 10, 20, 30]) == 1
-    assert best_window([], [0, 10, 20]) == 0
-    assert best_window([], [0]) == 0

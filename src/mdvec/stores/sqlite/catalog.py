@@ -106,6 +106,11 @@ class SqliteCatalog:
         with self._database.reading() as connection:
             return chunk_rows.document_chunks(connection, document_id)
 
+    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
+        """Return the context of each of a document's chunks, in order."""
+        with self._database.reading() as connection:
+            return chunk_rows.contexts(connection, collection_id, path)
+
     def documents_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
         """Return the documents of those of the chunks that still exist."""
         with self._database.reading() as connection:

@@ -45,6 +45,16 @@ def document_chunks(connection: Connection, document_id: DocumentId) -> list[Sto
     return list(_with_text(connection, connection.execute(sql, (document_id,)).fetchall()))
 
 
+def contexts(connection: Connection, collection_id: CollectionId, path: str) -> list[str]:
+    """Return the context of each of a document's chunks, in order."""
+    rows = connection.execute(
+        """SELECT c.context FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
+        WHERE d.collection_id = ? AND d.path = ? ORDER BY c.ordinal""",
+        (collection_id, path),
+    )
+    return [row[0] for row in rows]
+
+
 def documents_of(connection: Connection, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
     """Return the documents of those of the chunks that still exist."""
     rows = connection.execute(
