@@ -33,18 +33,19 @@ SAMPLE = 600
 QUERIES = 60
 CHARS_PER_CHUNK = 700
 SECTIONS_PER_FILE = 6
+SECTIONS_PER_CHUNK = 1.19  # short sections share a chunk
 
 
-def write_corpus(folder: Path, sources: list[Path], chunks: int, chance: random.Random) -> list[str]:
-    """Write about as many sections as chunks are wanted, and return questions cut from them."""
+def write_corpus(folder: Path, sources: list[Path], sections: int, chance: random.Random) -> list[str]:
+    """Write some sections of real text, and return questions cut from them."""
     pieces = [
         piece
         for _, text in texts_below(sources)
         for piece in re.findall(rf"[^#\x00]{{200,{CHARS_PER_CHUNK}}}(?=\n|$)", text)
     ]
     chance.shuffle(pieces)
-    made = pieces[:chunks]
-    while len(made) < chunks:
+    made = pieces[:sections]
+    while len(made) < sections:
         one, other = chance.choice(pieces), chance.choice(pieces)
         made.append(one[: len(one) // 2] + other[len(other) // 2 :])
     for number in range(0, len(made), SECTIONS_PER_FILE):
@@ -123,7 +124,7 @@ def run(sizes: list[int], sources: list[Path]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as temporary:
             docs, database = Path(temporary) / "docs", Path(temporary) / "index.sqlite"
             docs.mkdir()
-            questions = write_corpus(docs, sources, size, chance)
+            questions = write_corpus(docs, sources, int(size * SECTIONS_PER_CHUNK), chance)
             with open_workspace(database=database, embedder=embedder) as workspace:
                 collection = workspace.add_collection(NAME, "", str(docs))
                 report = workspace.import_collection(NAME, embed=False)

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.store_world import MemoryWorld, StoreWorld, World
 
 from mdvec.model.query import Filters, Scope
-from mdvec.stores.interface import LexicalFields
+from mdvec.stores.interface import BM25_K1, Holding, LexicalFields
 from mdvec.stores.sqlite.store import SqliteStore
 
 
@@ -34,23 +34,34 @@ def test_score_is_bm25(world: World) -> None:
     assert dict(world.lexical.search(["犬"], 5, world.scope())) == pytest.approx({ids[0]: expected}, rel=1e-6)
 
 
-def test_perfect_score_is_the_largest_there_can_be(world: World) -> None:
-    """(k1 + 1) times the idf of the terms that are known; unknown and repeated ones add nothing."""
-    world.add("a.md", ["猫 犬 犬", "鳥", "魚 亀", "猫 鳥", "羊"])
-    idf = [math.log((5 - held + 0.5) / (held + 0.5)) for held in (2, 1)]
-    perfect = world.lexical.perfect_score(["猫", "犬", "犬", "馬"])
-    assert perfect == pytest.approx(2.2 * sum(idf))
-    assert world.lexical.perfect_score(["馬"]) == 0
+def test_holding_counts_the_chunks_with_a_term(world: World) -> None:
+    """Each chunk once, in whatever field; unknown terms are left out."""
+    fields = [
+        LexicalFields(["猫"], [], ["犬", "犬"]),
+        LexicalFields([], ["猫"], []),
+        LexicalFields([], [], ["鳥"]),
+    ]
+    world.add("a.md", ["one", "two", "three"], fields=fields)
+    assert world.lexical.holding(["猫", "犬", "犬", "馬"]) == Holding(3, {"猫": 2, "犬": 1})
+
+
+def test_no_score_exceeds_what_idf_allows(world: World) -> None:
+    """However often a chunk repeats its terms, it stays below (k1 + 1) times the sum of their idf."""
+    world.add("a.md", ["猫 " * 200 + "犬 " * 200, *["鳥 魚"] * 9])
     ((_, best), *_) = world.lexical.search(["猫", "犬"], 5, world.scope())
-    assert 0 < best < perfect
+    holding = world.lexical.holding(["猫", "犬"])
+    perfect = (BM25_K1 + 1) * sum(holding.idf(term) for term in holding.of_term)
+    assert 0.9 * perfect < best < perfect
 
 
-def test_perfect_score_forgets_removed_chunks(world: World) -> None:
-    """Deleted documents count neither as chunks nor as holders of a term."""
+def test_holding_follows_what_is_written(world: World) -> None:
+    """New and removed chunks count at once, as chunks and as holders of a term."""
     world.add("a.md", ["猫 犬", "鳥", "魚"])
+    assert world.lexical.holding(["犬"]) == Holding(3, {"犬": 1})
     world.add("b.md", ["犬", "羊"])
+    assert world.lexical.holding(["犬"]) == Holding(5, {"犬": 2})
     world.remove("b.md")
-    assert world.lexical.perfect_score(["犬"]) == pytest.approx(2.2 * math.log((3 - 1 + 0.5) / 1.5))
+    assert world.lexical.holding(["犬"]) == Holding(3, {"犬": 1})
 
 
 def test_title_counts_twice(world: World) -> None:

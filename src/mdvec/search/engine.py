@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Candidates taken from each side at first. Fusion only reorders what it is given, so this is well
 # above what is shown; it grows when one long document fills it.
-_MIN_DEPTH = 200
+_MIN_DEPTH = 100
 _DEPTH_PER_HIT = 20
 _DEPTH_GROWTH = 8
 

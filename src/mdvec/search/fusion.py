@@ -25,7 +25,7 @@ class LexicalEvidence:
 
     Attributes:
         ranking: Chunks that hold any of the query's terms with their BM25 scores, best first.
-        perfect: The largest score that any chunk could reach; positive when there are any.
+        perfect: What no chunk's score can exceed; positive when there are any.
     """
 
     ranking: Sequence[tuple[ChunkId, float]]

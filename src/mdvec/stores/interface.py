@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -113,6 +114,24 @@ class LexicalFields:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """How common some terms are.
+
+    Attributes:
+        chunks: How many chunks there are, in all collections.
+        of_term: How many of them hold a term; terms that none holds are left out.
+    """
+
+    chunks: int
+    of_term: Mapping[str, int]
+
+    def idf(self, term: str) -> float:
+        """Return how telling a term is in BM25: larger for rarer ones, never below a trifle."""
+        held = self.of_term[term]
+        return max(_SMALLEST_IDF, math.log((self.chunks - held + 0.5) / (held + 0.5)))
+
+
+@dataclass(frozen=True, slots=True)
 class DenseMatches:
     """The nearest chunks, and what an unrelated chunk looks like to this query.
 
@@ -127,6 +146,10 @@ class DenseMatches:
     similarities: tuple[float, ...]
     mean: float
     spread: float
+
+
+# As in FTS5: with less, a term in more than half of the chunks would count against them.
+_SMALLEST_IDF = 1e-6
 
 
 class Catalog(Protocol):
@@ -262,12 +285,8 @@ class LexicalIndex(Protocol):
         """
         ...
 
-    def perfect_score(self, terms: Sequence[str]) -> float:
-        """Return the largest score that any chunk could reach for these terms.
-
-        Returns:
-            ``(k1 + 1)`` times the sum of the idf of those terms that any chunk holds; 0 when none does.
-        """
+    def holding(self, terms: Sequence[str]) -> Holding:
+        """Return how many chunks hold each of the terms, as :meth:`search` counts them."""
         ...
 
 
@@ -360,6 +379,9 @@ class Store(Protocol):
         """Release everything; a second call does nothing."""
         ...
 
+
+BM25_K1 = 1.2
+"""How fast a repeated term stops counting: its part of a score stays below ``(k1 + 1) * idf``."""
 
 FIELD_WEIGHTS: tuple[float, float, float] = (2.0, 1.0, 1.0)
 """Weights of title, heading and body in BM25, the same in every lexical index."""

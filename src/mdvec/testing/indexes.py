@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +12,13 @@ import numpy as np
 from mdvec.model.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.model.query import Filters, Scope, TagMatch
 from mdvec.model.space import EmbeddingSpace
-from mdvec.stores.interface import FIELD_WEIGHTS, DenseMatches, LexicalFields
+from mdvec.stores.interface import BM25_K1, FIELD_WEIGHTS, DenseMatches, Holding, LexicalFields
 from mdvec.text.globs import compile_glob
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_K1 = 1.2
 _B = 0.75
-_SMALLEST_IDF = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +100,21 @@ class MemoryLexicalIndex:
         scores: defaultdict[ChunkId, float] = defaultdict(float)
         for term in set(terms):
             holders = [chunk_id for chunk_id, row in rows.items() if any(term in field for field in row)]
-            idf = _idf(len(rows), len(holders))
+            idf = Holding(len(rows), {term: len(holders)}).idf(term)
             for chunk_id in holders:
                 frequency = sum(
                     weight * field[term] for weight, field in zip(FIELD_WEIGHTS, rows[chunk_id], strict=True)
                 )
-                norm = _K1 * (1 - _B + _B * lengths[chunk_id] / mean_length)
-                scores[chunk_id] += idf * frequency * (_K1 + 1) / (frequency + norm)
+                norm = BM25_K1 * (1 - _B + _B * lengths[chunk_id] / mean_length)
+                scores[chunk_id] += idf * frequency * (BM25_K1 + 1) / (frequency + norm)
         found = [(key, score) for key, score in scores.items() if inside(self._chunks[key], scope)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
-    def perfect_score(self, terms: Sequence[str]) -> float:
-        """Return the largest score that any chunk could reach for these terms."""
+    def holding(self, terms: Sequence[str]) -> Holding:
+        """Return how many chunks hold each of the terms."""
         rows = self._rows()
-        held = [sum(any(term in field for field in row) for row in rows.values()) for term in set(terms)]
-        return (_K1 + 1) * sum(_idf(len(rows), holders) for holders in held if holders)
+        held = {term: sum(any(term in field for field in row) for row in rows.values()) for term in terms}
+        return Holding(len(rows), {term: chunks for term, chunks in held.items() if chunks})
 
     def _rows(self) -> dict[ChunkId, list[Counter[str]]]:
         """Count the terms of each chunk that still exists, field by field."""
@@ -126,10 +123,6 @@ class MemoryLexicalIndex:
             for chunk_id, each in self._fields.items()
             if chunk_id in self._chunks
         }
-
-
-def _idf(chunks: int, holding: int) -> float:
-    return max(_SMALLEST_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5)))
 
 
 class MemoryVectorIndex:

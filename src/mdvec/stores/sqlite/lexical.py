@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from mdvec.model.ids import ChunkId
 from mdvec.model.query import Scope
-from mdvec.stores.interface import FIELD_WEIGHTS, LexicalFields
+from mdvec.stores.interface import FIELD_WEIGHTS, Holding, LexicalFields
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import Database, generation
 from mdvec.stores.sqlite.scope import SMALL_SCOPE, chunks_inside, covers_everything, keep_inside
 
 # FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
@@ -22,11 +22,9 @@ _SEARCH = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?) AS score
 # The plus keeps FTS5 from running the whole MATCH once for every id of the list.
 _INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
 
-_HELD = "SELECT t.doc FROM json_each(?) j CROSS JOIN chunks_terms t ON t.term = j.value"
+_HOLDING = "SELECT t.term, t.doc FROM json_each(?) j CROSS JOIN chunks_terms t ON t.term = j.value"
 
-# As built into FTS5's bm25.
-_K1 = 1.2
-_SMALLEST_IDF = 1e-6
+_MOST_KNOWN_TERMS = 50_000
 
 _FIRST_BATCH_FACTOR = 4
 _BATCH_GROWTH = 4
@@ -34,11 +32,21 @@ _BATCH_GROWTH = 4
 _Ranking = list[tuple[ChunkId, float]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """How many chunks hold a term, in one state of the database."""
+
+    generation: int
+    chunks: int
+    of_term: dict[str, int]
+
+
 class SqliteLexicalIndex:
     """The words of all collections in one FTS5 table, so that idf is the same for every filter."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._counted: _Counted | None = None
 
     def put(self, ids: Sequence[ChunkId], fields: Sequence[LexicalFields]) -> None:
         """Add the terms of new chunks."""
@@ -67,17 +75,26 @@ class SqliteLexicalIndex:
                 return _rows(connection, sql, (*FIELD_WEIGHTS, match, json.dumps(few), limit))
             return _search_large_scope(connection, match, limit, scope)
 
-    def perfect_score(self, terms: Sequence[str]) -> float:
-        """Return what a chunk would get that is about nothing but these terms."""
+    def holding(self, terms: Sequence[str]) -> Holding:
+        """Return how many chunks hold each of the terms; counted once for every state of the database."""
         with self._database.reading() as connection:
-            chunks = connection.execute("SELECT count(*) FROM chunks").get
-            held = connection.execute(_HELD, (json.dumps(list(dict.fromkeys(terms))),))
-            return (_K1 + 1) * sum(_idf(chunks, row[0]) for row in held)
+            counted = self._counted_now(connection)
+            missing = [term for term in terms if term not in counted.of_term]
+            found = dict(connection.execute(_HOLDING, (json.dumps(missing),))) if missing else {}
+            counted.of_term.update((term, found.get(term, 0)) for term in missing)
+            held = {term: counted.of_term[term] for term in terms}
+        return Holding(counted.chunks, {term: chunks for term, chunks in held.items() if chunks})
 
-
-def _idf(chunks: int, holding: int) -> float:
-    """Weigh a term as FTS5 does: never below a trifle, however common it is."""
-    return max(_SMALLEST_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5)))
+    def _counted_now(self, connection: Connection) -> _Counted:
+        now = generation(connection)
+        known = self._counted
+        if known and known.generation == now and len(known.of_term) < _MOST_KNOWN_TERMS:
+            return known
+        chunks: int = connection.execute("SELECT count(*) FROM chunks").get
+        fresh = _Counted(now, chunks, {})
+        if not self._database.in_transaction:  # what is counted there may yet be undone
+            self._counted = fresh
+        return fresh
 
 
 def _search_large_scope(connection: Connection, match: str, limit: int, scope: Scope) -> _Ranking:

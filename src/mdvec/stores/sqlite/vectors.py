@@ -27,6 +27,9 @@ _LOAD_ROWS = 4096
 _FIRST_CANDIDATES_FACTOR = 8
 _CANDIDATES_GROWTH = 8
 
+# The first products are of half precision: the last of the nearest may come out just behind.
+_SPARE_CANDIDATES = 32
+
 _Pair = tuple[ChunkId, int]  # a chunk, and the id of its text's vector
 _Ranking = list[tuple[ChunkId, float]]
 
@@ -199,7 +202,8 @@ def _search_large_scope(
     from mdvec.stores.sqlite.matrix import nearest
 
     products = view.products(query)
-    size = _FIRST_CANDIDATES_FACTOR * limit
+    # Nearly every vector has a chunk; inside a scope most may have none.
+    size = limit + _SPARE_CANDIDATES if scope is None else _FIRST_CANDIDATES_FACTOR * limit
     while True:
         size = min(size, len(products))
         pairs = _chunks_of(connection, view.ids[nearest(products, size)].tolist())
