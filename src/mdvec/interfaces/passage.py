@@ -29,6 +29,10 @@ _ASIDE = re.compile(
 )
 _PROSE_WEIGHT = 2
 _ASIDE_WEIGHT = 1
+# The end of a line of prose before another one: no heading, table, fence, list or quotation.
+_SOFT_BREAK = re.compile(
+    r"^(?![ \t]*(?:#{1,6}[ \t]|\||`{3}|~{3}))[^\n]*\S[ \t]*(\n)(?=[^\W\d_]|[\"'(`])(?!```)", re.MULTILINE
+)
 # Where reading may start inside a sentence that is too long to be shown.
 _PAUSE = re.compile(r"[\s、，；：]+")
 # These never start a line in Japanese typesetting.
@@ -64,7 +68,7 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         Lines of segments, blank lines left out, control characters replaced by spaces; ``…`` at the end
         when the last line goes on.
     """
-    text = printable(text, keep_newlines=True)
+    text = _unwrapped(printable(text, keep_newlines=True))
     spans = match_spans(query, text)
     rows = list(islice(wrap(text, width, start=_best_start(text, spans, width, lines)), lines))
     if not rows:
@@ -118,6 +122,21 @@ def printable(text: str, *, keep_newlines: bool = False) -> str:
         " " if unicodedata.category(char) in ("Cc", "Cs") and not (keep_newlines and char == "\n") else char
         for char in text
     )
+
+
+def _unwrapped(text: str) -> str:
+    """Join the lines of paragraphs that were wrapped by hand; the length does not change.
+
+    Lines that begin or end with a Japanese character are left: no space belongs between them.
+    """
+    fences = [found.span() for found in _ASIDE.finditer(text) if found["fence"]]
+    characters = list(text)
+    for found in _SOFT_BREAK.finditer(text):
+        at = found.start(1)
+        inside = any(start <= at < end for start, end in fences)
+        if not inside and _char_width(text[at - 1]) == 1 and _char_width(text[found.end()]) == 1:
+            characters[at] = " "
+    return "".join(characters)
 
 
 def _char_width(char: str) -> int:

@@ -28,7 +28,7 @@ def test_the_lines_with_most_different_words_are_chosen() -> None:
 
 def test_without_a_match_the_text_starts_at_its_beginning() -> None:
     """A hit found by meaning alone shows its first lines."""
-    assert shown("zebra", "one\ntwo\nthree") == ["one", "two"]
+    assert shown("zebra", "one\n\ntwo\n\nthree") == ["one", "two"]
 
 
 def test_matched_words_are_marked() -> None:
@@ -61,7 +61,7 @@ def test_prose_is_preferred_to_code_and_links() -> None:
         "See [this](https://example.org/theme/css).",
         "- [Theme](a.md)\n- [[css]]",
     ):
-        assert shown("css theme", f"{aside}\nmore\nand more\n{sentence}", lines=1) == [sentence]
+        assert shown("css theme", f"{aside}\n\nmore\n\nand more\n\n{sentence}", lines=1) == [sentence]
 
 
 def test_the_passage_starts_with_a_sentence() -> None:
@@ -83,13 +83,14 @@ def test_a_line_that_goes_on_is_marked() -> None:
     """The last line ends with … when its line of the text goes on, and still fits."""
     [line] = shown("one", "one two three four five", width=12, lines=1)
     assert line == "one two…"
-    assert shown("one", "one two\nthree", width=12, lines=1) == ["one two"]
+    assert shown("one", "one two\n\nthree", width=12, lines=1) == ["one two"]
 
 
 def test_a_long_text_with_matches_everywhere_takes_no_long_time() -> None:
     """Work does not grow with the product of matches and length: a text of 2 MB is laid out in seconds."""
     started = time.process_time()
-    assert shown("lorem", "lorem ipsum\n" * 170_000) == ["lorem ipsum", "lorem ipsum"]
+    assert shown("lorem", "lorem ipsum\n\n" * 80_000) == ["lorem ipsum", "lorem ipsum"]
+    assert shown("lorem", "lorem ipsum\n" * 80_000, width=12, lines=2) == ["lorem ipsum", "lorem…"]
     assert time.process_time() - started < 10
 
 
@@ -144,3 +145,19 @@ def test_printable_keeps_the_length(text: str) -> None:
     """Control characters become spaces one by one, so positions stay right."""
     assert len(printable(text)) == len(text)
     assert "\x1b" not in printable(text)
+
+
+def test_paragraphs_wrapped_by_hand_are_laid_out_anew() -> None:
+    """The terminal's width decides, not that of the author's editor; other lines stay apart."""
+    text = "One paragraph of\nseveral words.\n- a list\n- of two\n\n```\nsome\ncode\n```\n\n日本語の\n段落\n"
+    assert shown("paragraph", text, width=60, lines=20) == [
+        "One paragraph of several words.",
+        "- a list",
+        "- of two",
+        "```",
+        "some",
+        "code",
+        "```",
+        "日本語の",
+        "段落",
+    ]

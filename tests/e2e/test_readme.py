@@ -1,0 +1,29 @@
+"""The README shows what really happens."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.e2e.conftest import Shell
+from tests.e2e.test_cli import needs_model
+
+ROOT = Path(__file__).resolve().parents[2]
+SCORE = re.compile(r" {2,}\d\.\d\d$", re.MULTILINE)  # its last digit depends on the processor
+
+
+@needs_model
+@pytest.mark.parametrize("readme", ["README.md", "README.ja.md"])
+def test_the_demonstration_is_real(shell: Shell, readme: str) -> None:
+    """Its commands, run on the project's own docs, print what stands below them."""
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    demonstration = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[0]
+    shutil.copytree(ROOT / "docs", shell.cwd / "docs", ignore=shutil.ignore_patterns(".mdvec"))
+    commands = re.findall(r"^\$ mdvec (.*)\n((?:(?!\$ ).*\n)+)", demonstration, re.MULTILINE)
+    assert len(commands) == 2
+    for arguments, expected in commands:
+        printed = shell.run(*shlex.split(arguments)).stdout
+        assert SCORE.sub("", printed) == SCORE.sub("", expected)
