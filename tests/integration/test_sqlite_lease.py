@@ -106,7 +106,7 @@ def test_a_pid_used_again_is_not_the_holder(path: Path) -> None:
     store, other = SqliteStore(path), SqliteStore(path)
     with store.writer("import", wait_s=0):
         plant(path, process_started=1.0)
-        with other.writer("import", wait_s=0):
+        with other.writer("import", wait_s=0), pytest.raises(WriterBusyError), store.transaction():
             pass
     store.close()
     other.close()

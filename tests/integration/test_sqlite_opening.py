@@ -75,6 +75,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.touch()
     SqliteStore(path).close()
+    assert path.read_bytes().startswith(b"SQLite format 3\0")
     fill(path)
 
 
