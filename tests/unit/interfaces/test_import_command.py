@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import click
 import pytest
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 
 from mdvec.errors import CollectionNotEmptyError, WriterBusyError
+from mdvec.interfaces.cli.interruption import saying_what_is_pending
 from mdvec.interfaces.cli.progress import LineProgress
 from mdvec.model.report import ImportMode, ImportStage
 
@@ -156,3 +158,21 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys: pytest.Captu
     captured = capsys.readouterr()
     assert captured.err == "text: 1,500 of 2,000\nembed: 2\n"
     assert captured.out == ""
+
+
+def test_ctrl_c_in_the_middle_of_a_clean_up_is_still_ctrl_c(workspace: FakeWorkspace) -> None:
+    """What fails because of an interruption is not reported as an error of its own."""
+
+    def fail(*, interrupted: bool) -> None:
+        try:
+            if interrupted:
+                raise KeyboardInterrupt
+        finally:
+            msg = "half done"
+            raise RuntimeError(msg)
+
+    with pytest.raises(click.exceptions.Exit) as caught, saying_what_is_pending(workspace, []):
+        fail(interrupted=True)
+    assert caught.value.exit_code == 130
+    with pytest.raises(RuntimeError, match="half done"), saying_what_is_pending(workspace, []):
+        fail(interrupted=False)

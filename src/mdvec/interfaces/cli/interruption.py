@@ -36,7 +36,9 @@ def saying_what_is_pending(
     """
     try:
         yield
-    except KeyboardInterrupt as error:
+    except BaseException as error:
+        if not _is_interruption(error):
+            raise
         note("\ninterrupted: what was written is kept")
         for each in workspace.status().collections:
             counts = each.counts
@@ -47,3 +49,12 @@ def saying_what_is_pending(
                 )
         note(f"hint: Run {go_on} to go on.")
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from error
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: it may come in the middle of a clean-up, which then fails itself."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -51,7 +51,12 @@ class Database:
 
     @property
     def _own(self) -> Connection | None:
-        return getattr(self._thread, "connection", None)
+        """This thread's connection while its transaction is open.
+
+        SQLite's word counts: Ctrl-C may come before ours is taken back.
+        """
+        connection: Connection | None = getattr(self._thread, "connection", None)
+        return connection if connection is not None and connection.in_transaction else None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -102,9 +107,9 @@ class Database:
             msg = "transactions do not nest"
             raise RuntimeError(msg)
         with self._writer, self._borrowed() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            self._thread.connection = connection
             try:
+                connection.execute("BEGIN IMMEDIATE")
+                self._thread.connection = connection
                 before = connection.total_changes()
                 yield connection
                 if connection.total_changes() != before:
