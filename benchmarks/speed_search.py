@@ -23,9 +23,9 @@ from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_res
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.interface import Embedder
-from mdvec.model.ids import CollectionId
+from mdvec.model.ids import CollectionId, SpaceId
 from mdvec.model.query import Filters, SearchMode, SearchQuery
-from mdvec.stores.interface import Store
+from mdvec.stores.interface import PendingText, Store
 from mdvec.workspace import Workspace, open_workspace
 
 NAME = "bench"
@@ -73,11 +73,11 @@ def _question(text: str, chance: random.Random) -> str:
 def fill_vectors(
     store: Store, embedder: Embedder, collection_id: CollectionId, chance: np.random.Generator
 ) -> None:
-    """Give every pending chunk a vector: a sample from the model, the rest made from the sample."""
+    """Give all that is pending a vector: a sample of texts from the model, the rest made from the sample."""
     with store.transaction():
         space = store.vectors.open_space(embedder.space)
     sample: NDArray[np.float32] | None = None
-    while pending := store.catalog.pending(collection_id, space, 5000 if sample is not None else SAMPLE):
+    while pending := _pending(store, collection_id, space, SAMPLE if sample is None else 5000):
         if sample is None:
             vectors = sample = embedder.embed_passages([item.text for item in pending])
             near = np.argsort(-(sample @ sample.T), axis=1)[:, 1:9]
@@ -90,6 +90,12 @@ def fill_vectors(
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         with store.transaction():
             store.vectors.add(space, [item.text_hash for item in pending], vectors)
+
+
+def _pending(store: Store, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+    """Return texts, and then names, that have no vector."""
+    texts = store.catalog.pending(collection_id, space_id, limit)
+    return texts or store.catalog.pending_names(collection_id, space_id, limit)
 
 
 def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:

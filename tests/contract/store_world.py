@@ -16,6 +16,7 @@ from mdvec.model.ids import ChunkId, CollectionId
 from mdvec.model.query import Filters, Scope
 from mdvec.model.space import EmbeddingSpace
 from mdvec.stores.interface import LexicalFields, LexicalIndex, Store, VectorIndex
+from mdvec.stores.names import embedded_names
 from mdvec.testing.indexes import ChunkFacts, MemoryLexicalIndex, MemoryVectorIndex
 from mdvec.text.hashing import content_hash, text_hash
 
@@ -116,15 +117,19 @@ class World(ABC):
         depths: Sequence[int] = (),
         mtime_ns: int = 1,
     ) -> list[ChunkId]:
-        """Add a document, one chunk for each text; its words are those between spaces."""
+        """Add a document, one chunk for each text; its words are those between spaces.
+
+        It is called by its path's last part and its aliases.
+        """
         collection_id = self.collections[collection]
         document, chunks = make_document(path, texts, tags=tags, aliases=aliases, depths=depths)
         words = fields or [LexicalFields((), (), text.split()) for text in texts]
         ids = self.write(collection_id, document, chunks, mtime_ns, words)
+        names = tuple(text_hash(name) for name in embedded_names(document))
         for chunk_id, chunk in zip(ids, chunks, strict=True):
             identity = text_hash(chunk.embedded_text)
             self.chunks[chunk_id] = ChunkFacts(
-                collection_id, chunk.depth, identity, path, mtime_ns, tags, aliases
+                collection_id, chunk.depth, identity, path, mtime_ns, tags, aliases, names
             )
         return ids
 

@@ -142,3 +142,13 @@ def test_token_counts_add_up(embedder: Embedder) -> None:
         )
         <= 1
     )
+
+
+def test_a_model_that_was_freed_is_loaded_again(embedder: Embedder) -> None:
+    """Only one that was idle long enough goes, and the next vector is the one from before."""
+    before = embedder.embed_query("How do I prune an apple tree?")
+    assert not embedder.unload(idle_s=60)
+    freed = embedder.unload(idle_s=0)
+    assert freed is isinstance(embedder, BuiltinEmbedder)
+    assert not embedder.unload(idle_s=0)
+    np.testing.assert_allclose(embedder.embed_query("How do I prune an apple tree?"), before, atol=1e-6)

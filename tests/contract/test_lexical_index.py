@@ -97,11 +97,26 @@ def test_removed_documents_leave_no_words(world: World) -> None:
     assert dict(after) == pytest.approx(dict(before))
 
 
-def test_a_term_given_twice_counts_once(world: World) -> None:
-    """Repeating a term in the query changes nothing."""
+def test_a_term_given_twice_counts_twice(world: World) -> None:
+    """Its part of a score is added once more: that is how a query weighs its terms."""
     world.add("a.md", ["x y", "x z", "w"])
-    once = world.lexical.search(["x", "y"], 5, world.scope())
-    assert world.lexical.search(["x", "y", "x"], 5, world.scope()) == once
+    x, y, both = (
+        dict(world.lexical.search(terms, 5, world.scope())) for terms in (["x"], ["y"], ["x", "x", "y"])
+    )
+    assert both == pytest.approx({key: 2 * x.get(key, 0) + y.get(key, 0) for key in x | y})
+
+
+def test_minor_terms_weigh_less_than_main_ones(world: World) -> None:
+    """The same term says less where it crosses from one word into the next."""
+    fields = [
+        LexicalFields((), (), ["x", "p"]),
+        LexicalFields((), (), ["p"], ["x"]),
+        LexicalFields((), (), ["q"]),
+    ]
+    main, minor, _ = world.add("a.md", ["1", "2", "3"], fields=fields)
+    found = world.lexical.search(["x"], 5, world.scope())
+    assert [chunk_id for chunk_id, _ in found] == [main, minor]
+    assert found[0][1] > found[1][1] > 0
 
 
 @pytest.mark.parametrize(

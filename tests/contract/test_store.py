@@ -16,9 +16,11 @@ from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.document import DocumentState, Link, LinkKind
 from mdvec.model.ids import ChunkId
 from mdvec.model.query import Filters, Scope
-from mdvec.model.report import CollectionCounts, FileStatus, TagCount
+from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.stores.interface import Store
+from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.text.folding import fold_name
 from mdvec.text.hashing import content_hash, text_hash
 
 
@@ -101,13 +103,17 @@ def test_documents_keep_every_field(store: Store, notes: Collection) -> None:
 
 def test_lone_surrogates_do_not_stop_an_import(store: Store, notes: Collection) -> None:
     """A title or tag that UTF-8 cannot hold is written with a replacement character."""
-    document, chunks = make_document("a.md", ["text"], tags=("t\ud800",))
+    document, chunks = make_document("a.md", ["text"], tags=("t\ud800",), aliases=("n\udcff",))
     document = replace(document, title="x\ud800y", frontmatter={"k": "\udfff"})
     with store.transaction():
         put(store, notes.id, document, chunks)
     found = store.catalog.find_document(notes.id, "a.md")
     assert found is not None
     assert (found.title, found.tags, found.frontmatter) == ("x\ufffdy", ("t\ufffd",), {"k": "\ufffd"})
+    pending = store.catalog.pending_names(notes.id, store.vectors.open_space(SPACE), 9)
+    assert [(each.text, each.text_hash) for each in pending] == [
+        (name, text_hash(name)) for name in ("x\ufffdy", "n\ufffd")
+    ]
 
 
 def test_chunks_keep_every_field(store: Store, notes: Collection) -> None:
@@ -274,6 +280,120 @@ def test_pending_texts(store: Store, notes: Collection) -> None:
     assert len(store.catalog.pending(notes.id, next_space, 9)) == 3
 
 
+def test_pending_names(store: Store, notes: Collection) -> None:
+    """Title and aliases, each once and oldest first, until they have a vector; a text may have it already."""
+    space_id = store.vectors.open_space(SPACE)
+    with store.transaction():
+        other = store.catalog.add_collection("other", "", FOLDER, ChunkingSpec())
+        put(store, other.id, *make_document("x.md", ["one"]))
+        put(store, notes.id, *make_document("a.md", ["one", "cat"], aliases=("cat", "猫")))
+        put(store, notes.id, *make_document("deep/a.md", [], aliases=("dog",)))
+    first = store.catalog.pending_names(notes.id, space_id, 2)
+    assert [each.text for each in first] == ["a.md", "cat"]
+    assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
+    assert store.catalog.count_pending_names(notes.id, space_id) == 4
+    with store.transaction():
+        store.vectors.add(space_id, [text_hash("cat"), text_hash("a.md")], unit_vectors(2))
+    assert [each.text for each in store.catalog.pending(notes.id, space_id, 9)] == ["one"]
+    left = store.catalog.pending_names(notes.id, space_id, 9)
+    assert [each.text for each in left] == ["猫", "dog"]
+    with store.transaction():
+        store.vectors.add(space_id, [each.text_hash for each in left], unit_vectors(2))
+    for _ in range(2):
+        assert store.catalog.pending_names(notes.id, space_id, 9) == []
+    assert store.catalog.count_pending_names(notes.id, space_id) == 0
+    assert store.catalog.counts(notes.id, space_id).pending_chunks == 1
+    assert [each.text for each in store.catalog.pending_names(other.id, space_id, 9)] == ["x.md"]
+    with store.transaction():
+        put(store, notes.id, *make_document("b.md", ["one"]))
+    assert [each.text for each in store.catalog.pending_names(notes.id, space_id, 9)] == ["b.md"]
+    next_space = store.vectors.open_space(replace(SPACE, revision="2"))
+    assert store.catalog.count_pending_names(notes.id, next_space) == 5
+
+
+def test_dropped_names_are_pending_again(store: Store, notes: Collection) -> None:
+    """A name whose unused vector was dropped is pending when a document is called so again."""
+    space_id = store.vectors.open_space(SPACE)
+    with store.transaction():
+        put(store, notes.id, *make_document("a.md", []))
+        store.vectors.add(space_id, [text_hash("a.md")], unit_vectors(1))
+    assert store.catalog.pending_names(notes.id, space_id, 9) == []
+    with store.transaction():
+        store.catalog.delete_document(notes.id, "a.md")
+        assert store.vectors.drop_unused() == 1
+        put(store, notes.id, *make_document("a.md", []))
+    assert [each.text for each in store.catalog.pending_names(notes.id, space_id, 9)] == ["a.md"]
+
+
+def test_names_have_an_end(store: Store, notes: Collection) -> None:
+    """Of a long name the start is embedded and compared, of a long list of names the first ones."""
+    space_id = store.vectors.open_space(SPACE)
+    aliases = (*(f"alias {number}" for number in range(40)),)
+    title = "あ" * 500
+    document, chunks = make_document("a.md", ["text"], aliases=aliases)
+    with store.transaction():
+        ids = put(store, notes.id, replace(document, title=title), chunks)
+    pending = [each.text for each in store.catalog.pending_names(notes.id, space_id, 99)]
+    assert pending == [title[:MAX_NAME_CHARS], *aliases[: MAX_NAMES - 1]]
+    scope = Scope((notes.id,))
+    assert store.catalog.chunks_named(title[:MAX_NAME_CHARS], scope, 9) == ids
+    assert store.catalog.chunks_named("alias 39", scope, 9) == []
+
+
+def test_chunks_are_found_by_the_name_of_their_document(store: Store, notes: Collection) -> None:
+    """Every chunk of all documents that are called so, by path and ordinal, however the name is written."""
+    with store.transaction():
+        other = store.catalog.add_collection("other", "", FOLDER, ChunkingSpec())
+        second = put(
+            store, notes.id, *make_document("b.md", ["1", "2"], aliases=("Daily-Note", "daily note"))
+        )
+        first = put(store, notes.id, *make_document("a.md", ["1", "2"], aliases=("ＤＡＩＬＹ　note",)))
+        theirs = put(store, other.id, *make_document("a.md", ["3"], aliases=("daily note",)))
+        put(store, notes.id, *make_document("c.md", ["daily note"], aliases=("daily", "notes")))
+        put(store, notes.id, *make_document("d.md", [], aliases=("daily note",)))
+    scope = Scope((notes.id,))
+    assert store.catalog.chunks_named(fold_name("daily note"), scope, 9) == first + second
+    assert store.catalog.chunks_named("daily note", Scope((notes.id, other.id)), 9) == [
+        *first,
+        *theirs,
+        *second,
+    ]
+    assert store.catalog.chunks_named("daily note", scope, 3) == (first + second)[:3]
+    assert store.catalog.chunks_named("b md", scope, 9) == second
+    for nothing in ("", "note", "x\udcff"):
+        assert store.catalog.chunks_named(nothing, scope, 9) == []
+    assert store.catalog.chunks_named("daily note", Scope(()), 9) == []
+    with store.transaction():
+        store.catalog.delete_document(notes.id, "a.md")
+        put(store, notes.id, *make_document("b.md", ["1"]))
+    assert store.catalog.chunks_named("daily note", scope, 9) == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(tags=("x",)), ["b/one.md", "b/one.md"]),
+        (Filters(path="a/**"), ["a/one.md", "a/one.md"]),
+        (Filters(depths=(2,)), ["a/one.md", "b/one.md"]),
+        (Filters(tags=("x",), depths=(1,)), ["b/one.md"]),
+        (Filters(alias_prefix="same"), ["a/one.md", "a/one.md", "b/one.md", "b/one.md"]),
+        (Filters(updated_since_ns=2), []),
+    ],
+)
+def test_chunks_found_by_name_are_inside_the_scope(
+    store: Store, notes: Collection, filters: Filters, expected: list[str]
+) -> None:
+    """Every filter is honoured."""
+    with store.transaction():
+        for path, tags in (("a/one.md", ()), ("b/one.md", ("x/y",))):
+            put(
+                store, notes.id, *make_document(path, ["1", "2"], tags=tags, aliases=("same",), depths=(1, 2))
+            )
+    found = store.catalog.chunks_named("same", Scope((notes.id,), filters), 9)
+    chunks = store.catalog.load_chunks(found)
+    assert [chunks[each].path for each in found] == expected
+
+
 def test_dropped_vectors_are_pending_again(store: Store, notes: Collection) -> None:
     """A text whose unused vector was dropped is pending when it comes back."""
     space_id = store.vectors.open_space(SPACE)
@@ -378,3 +498,59 @@ def test_known_hash_is_the_files(store: Store, notes: Collection) -> None:
         store.catalog.touch_document(notes.id, make_entry("a.md", 5, 6))
     known = store.catalog.known_documents(notes.id)["a.md"]
     assert (known.content_hash, known.mtime_ns, known.size) == (content_hash(b"text"), 5, 6)
+
+
+def test_documents_are_listed_by_path_a_page_at_a_time(store: Store, notes: Collection) -> None:
+    """Pages of any size together are all documents, in the order of their characters."""
+    paths = ["B.md", "a.md", "a/b.md", "メモ/猫.md", "メモ.md", "\U0001f408.md"]
+    with store.transaction():
+        other = store.catalog.add_collection("other", "", FOLDER, ChunkingSpec())
+        put(store, other.id, *make_document("other.md", ["text"]))
+        for path in paths:
+            put(store, notes.id, *make_document(path, ["text"]))
+        store.catalog.touch_document(notes.id, make_entry("a.md", 5, 6))
+    everything = store.catalog.documents(notes.id, after="", prefix="", limit=100)
+    assert [each.path for each in everything] == sorted(paths)
+    title = everything[1].title
+    assert everything[1] == ListedDocument("notes", "a.md", title, size=6, modified_ns=5)
+    for size in (1, 2, 4):
+        after, listed = "", []
+        while page := store.catalog.documents(notes.id, after=after, prefix="", limit=size):
+            assert len(page) <= size
+            listed += page
+            after = page[-1].path
+        assert listed == everything
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("a", ["a.md", "a/b.md"]),
+        ("a/", ["a/b.md"]),
+        ("メモ", ["メモ.md", "メモ/猫.md"]),
+        ("%", []),
+        ("A", []),
+    ],
+)
+def test_documents_are_listed_by_the_start_of_their_path(
+    store: Store, notes: Collection, prefix: str, expected: list[str]
+) -> None:
+    """It is compared as it is: case counts, and no character is a wildcard."""
+    with store.transaction():
+        for path in ("a.md", "a/b.md", "メモ/猫.md", "メモ.md"):
+            put(store, notes.id, *make_document(path, ["text"]))
+    listed = store.catalog.documents(notes.id, after="", prefix=prefix, limit=10)
+    assert [each.path for each in listed] == expected
+
+
+def test_every_change_is_a_new_generation(store: Store, notes: Collection) -> None:
+    """Reading, and writing what is there already, makes none."""
+    before = store.generation
+    with store.transaction():
+        put(store, notes.id, *make_document("a.md", ["text"]))
+    after = store.generation
+    assert after > before
+    with store.transaction():
+        store.catalog.change_collection(notes.id, lambda now: now)
+    store.catalog.collections()
+    assert store.generation == after

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
 
 from mdvec.model.ids import ChunkId, SpaceId
@@ -33,6 +34,21 @@ def embed(world: World, space_id: SpaceId, ids: list[ChunkId], *, seed: int = 0)
     world.vectors.add(space_id, hashes, unit_vectors(len(ids), seed=seed))
 
 
+def toward(query: NDArray[np.float32], *cosines: float) -> NDArray[np.float32]:
+    """Make a unit vector for each cosine similarity to the query."""
+    noise = unit_vectors(len(cosines), seed=77)
+    noise -= np.outer(noise @ query, query)
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    near = np.array(cosines, np.float32)[:, np.newaxis]
+    return np.asarray(near * query + np.sqrt(1 - near**2) * noise, np.float32)
+
+
+def give(world: World, space_id: SpaceId, query: NDArray[np.float32], cosines: dict[str, float]) -> None:
+    """Give texts and names vectors of some cosine similarities to the query."""
+    vectors = toward(query, *cosines.values())
+    world.vectors.add(space_id, [text_hash(text) for text in cosines], vectors)
+
+
 def test_nearest_first(world: World) -> None:
     """Chunks come by falling cosine similarity, which is that of the float32 vectors to 3 digits."""
     ids = world.add("a.md", [f"text {number}" for number in range(40)])
@@ -45,6 +61,64 @@ def test_nearest_first(world: World) -> None:
     assert found.similarities == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-3)
     assert found.mean == pytest.approx(cosines.mean(), abs=1e-3)
     assert found.spread == pytest.approx(cosines.std(), abs=1e-3)
+
+
+def test_what_a_document_is_called_brings_its_chunks_nearer(world: World) -> None:
+    """Half way up to the nearest of its names, where that is nearer than the text; never farther."""
+    called = world.add("called.md", ["far", "middle", "near"], aliases=("best name", "other name"))
+    plain = world.add("plain.md", ["half"])
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    give(world, space_id, query, {"far": 0.0, "middle": 0.3, "near": 0.9, "half": 0.5})
+    give(world, space_id, query, {"best name": 0.8, "other name": 0.2, "called.md": -0.1, "plain.md": 0.4})
+    expected = {
+        called[2]: pytest.approx(0.9, abs=1e-3),
+        called[1]: pytest.approx(0.55, abs=1e-3),
+        plain[0]: pytest.approx(0.5, abs=1e-3),
+        called[0]: pytest.approx(0.4, abs=1e-3),
+    }
+    found = world.vectors.search(space_id, query, 9, world.scope())
+    assert dict(zip(found.ids, found.similarities, strict=True)) == expected
+    assert list(found.ids) == list(expected)
+    assert world.vectors.search(space_id, query, 2, world.scope()).ids == found.ids[:2]
+    assert world.vectors.similarities(space_id, query, called + plain) == expected
+
+
+def test_names_do_not_say_what_is_usual(world: World) -> None:
+    """Mean and spread are those of texts: a query like any name is no more like any text."""
+    world.add("a.md", ["one", "two", "three"])
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    give(world, space_id, query, {"one": 0.1, "two": 0.2, "three": 0.6, "a.md": 1.0})
+    found = world.vectors.search(space_id, query, 9, world.scope())
+    assert found.mean == pytest.approx(0.3, abs=1e-3)
+    assert found.spread == pytest.approx(np.std([0.1, 0.2, 0.6]), abs=1e-3)
+
+
+def test_a_name_counts_from_when_it_has_a_vector(world: World) -> None:
+    """Before, its document is found by its texts; another document of that name has the vector at once."""
+    first = world.add("a/note.md", ["one"])
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    give(world, space_id, query, {"one": 0.2, "two": 0.1})
+    assert world.vectors.similarities(space_id, query, first)[first[0]] == pytest.approx(0.2, abs=1e-3)
+    give(world, space_id, query, {"note.md": 0.6})
+    assert world.vectors.similarities(space_id, query, first)[first[0]] == pytest.approx(0.4, abs=1e-3)
+    second = world.add("b/note.md", ["two"], collection=1)
+    assert world.vectors.similarities(space_id, query, second)[second[0]] == pytest.approx(0.35, abs=1e-3)
+    world.remove("a/note.md")
+    found = world.vectors.search(space_id, query, 9, world.scope())
+    assert found.ids == (second[0],)
+    assert found.similarities == pytest.approx([0.35], abs=1e-3)
+
+
+def test_a_name_alone_finds_nothing(world: World) -> None:
+    """A chunk whose text has no vector yet is not found by what its document is called."""
+    ids = world.add("a.md", ["one", "two"])
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    give(world, space_id, query, {"a.md": 1.0, "two": 0.0})
+    assert world.vectors.search(space_id, query, 9, world.scope()).ids == (ids[1],)
 
 
 def test_equal_texts_share_a_vector(world: World) -> None:
@@ -130,6 +204,19 @@ def test_filters_come_before_the_nearest_are_taken(world: World) -> None:
     found = world.vectors.search(space_id, query, 5, world.scope(Filters(tags=("RARE",))))
     assert [world.chunks[chunk_id].path for chunk_id in found.ids] == ["d297.md", "d298.md", "d299.md"]
     assert world.vectors.search(space_id, query, 5, Scope(())).ids == ()
+
+
+def test_the_vectors_of_names_are_used(world: World) -> None:
+    """They are kept as long as a document is called so."""
+    world.add("a.md", ["one"], aliases=("first", "both"))
+    world.add("b.md", ["one"], aliases=("both",))
+    space_id = world.vectors.open_space(SPACE)
+    names = [text_hash(name) for name in ("first", "both", "nobody")]
+    world.vectors.add(space_id, names, unit_vectors(3))
+    assert world.vectors.drop_unused() == 1
+    world.remove("a.md")
+    assert world.vectors.drop_unused() == 1
+    assert world.vectors.cached(space_id, names) == {names[1]}
 
 
 def test_drop_unused(world: World) -> None:

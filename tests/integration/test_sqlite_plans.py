@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
 from mdvec.stores.sqlite.scope import SMALL_SCOPE
+from mdvec.stores.sqlite.space import _PLACES_OF_OLD
 from mdvec.stores.sqlite.vectors import SqliteVectorIndex
 from mdvec.text.hashing import text_hash
 
@@ -190,20 +192,78 @@ def test_plan_of_large_scopes(filled: Filled) -> None:
 
 
 def test_plan_of_vectors(filled: Filled) -> None:
-    """Vectors load in order of id without sorting; texts and vectors find each other by index."""
-    matrix = SqliteVectorIndex(filled.database)
-    plans = filled.plans(lambda: matrix.search(filled.space_id, QUERY, 5, filled.scope()))
+    """Vectors and what they belong to load in order of id without sorting; candidates are found by id."""
+    plans = filled.plans(lambda: filled.vectors.search(filled.space_id, QUERY, 5, filled.scope()))
     assert "SEARCH vectors USING INTEGER PRIMARY KEY (rowid>?)" in plans
-    nearest = only(plans, "SCAN j")
-    assert "SEARCH v USING INTEGER PRIMARY KEY" in nearest
-    assert "SEARCH c USING COVERING INDEX chunks_hash" in nearest
-    plans = filled.plans(lambda: matrix.search(filled.space_id, QUERY, 5, filled.scope(RARE)))
-    pairs = only(plans, "SEARCH v USING COVERING INDEX")
-    assert "(space_id=? AND text_hash=?)" in pairs
+    places = [each for each in plans if each.startswith("SEARCH o USING INTEGER PRIMARY KEY (rowid>?)")]
+    assert len(places) == 2  # of chunks and of names
+    for each in places:
+        assert "SEARCH v USING COVERING INDEX" in each
+        assert "(space_id=? AND text_hash=?)" in each
+        assert "B-TREE" not in each
+    assert "SEARCH c USING INTEGER PRIMARY KEY" in only(plans, "SCAN j")
+
+
+@pytest.mark.parametrize("owners", ["chunks", "names"])
+def test_plan_of_what_was_there_before_its_vector(filled: Filled, owners: str) -> None:
+    """New vectors find the chunks and names that waited for them by index, and nothing is sorted."""
+    with filled.database.reading() as connection:
+        found = plan(connection, _PLACES_OF_OLD.format(owners=owners), (filled.space_id, 5, 10))
+    assert found.startswith("SEARCH v USING INTEGER PRIMARY KEY (rowid>?) | SEARCH o USING INDEX")
+    assert f"{owners}_hash (text_hash=?" in found
+    assert "B-TREE" not in found
+
+
+def test_plan_of_dropping_vectors(filled: Filled) -> None:
+    """Whether a chunk or a name uses a vector is looked up by index."""
+    dropping = only(filled.plans(filled.vectors.drop_unused), "CORRELATED")
+    assert "SEARCH c USING COVERING INDEX chunks_hash (text_hash=?" in dropping
+    assert "SEARCH n USING COVERING INDEX names_hash (text_hash=?" in dropping
+
+
+def test_plan_of_pending_names(filled: Filled) -> None:
+    """Whether any is missing is seen by merging two indexes; which ones, in order of id without sorting."""
+    plans = filled.plans(lambda: filled.catalog.pending_names(filled.notes, filled.space_id, 10))
+    merging = only(plans, "EXCEPT")
+    assert "MERGE (EXCEPT)" in merging
+    assert "SCAN names USING COVERING INDEX names_hash" in merging
+    assert "SEARCH vectors USING COVERING INDEX" in merging
+    assert "B-TREE" not in merging
+    pending = only(plans, "CORRELATED")
+    assert pending.startswith("SEARCH n USING INTEGER PRIMARY KEY (rowid>?)")
+    assert "(space_id=? AND text_hash=?)" in pending
+    assert "B-TREE" not in pending
+
+
+def test_names_that_have_vectors_are_not_looked_at_one_by_one(filled: Filled) -> None:
+    """When none is missing, merging two indexes tells, and asking again starts behind the last name."""
+    space_id = filled.vectors.open_space(replace(SPACE, revision="names"))
+    while names := filled.catalog.pending_names(filled.notes, space_id, 1000):
+        filled.vectors.add(space_id, [each.text_hash for each in names], unit_vectors(len(names)))
+    for each in filled.catalog.pending_names(filled.other, space_id, 1000):
+        filled.vectors.add(space_id, [each.text_hash], unit_vectors(1))
+    fresh = SqliteCatalog(filled.database)
+    queries = filled.queries(lambda: fresh.pending_names(filled.notes, space_id, 10))
+    assert not [sql for sql, _ in queries if "NOT EXISTS" in sql]
+    assert fresh.pending_names(filled.notes, space_id, 10) == []
+    queries = filled.queries(lambda: fresh.pending_names(filled.notes, space_id, 10))
+    assert [bindings for sql, bindings in queries if "NOT EXISTS" in sql] == [
+        (2 * DOCUMENTS, filled.notes, space_id)
+    ]
+
+
+@pytest.mark.parametrize("filters", [Filters(), COMMON, Filters(path="folder7/*"), Filters(depths=(1,))])
+def test_plan_of_names(filled: Filled, filters: Filters) -> None:
+    """A name is looked up by index, then its documents and their chunks."""
+    plans = filled.plans(lambda: filled.catalog.chunks_named("alias 7", filled.scope(filters), 10))
+    called = only(plans, "names_folded")
+    assert "names_folded (folded=?)" in called
+    assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in called
+    assert "SEARCH c USING INDEX sqlite_autoindex_chunks_1 (document_id=?)" in called
 
 
 # Lists that were bound or made by the query itself, the word index, and the handful of collections.
-SCANNED = {"j", "json_each", "l", "chunks_fts", "k", "collections"}
+SCANNED = {"j", "json_each", "l", "called", "chunks_fts", "k", "collections", "CONSTANT"}
 
 
 @pytest.mark.parametrize("name", [*MATCHING, "none"])
@@ -215,6 +275,7 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
         filled.catalog.collections()
         space_id = filled.vectors.find_space(SPACE)
         assert space_id is not None
+        filled.catalog.chunks_named("alias 7", scope, 200)
         nearest = filled.vectors.search(space_id, QUERY, 200, scope)
         found = [chunk_id for chunk_id, _ in filled.lexical.search(["word", "w1"], 200, scope)]
         filled.vectors.similarities(space_id, QUERY, found)
@@ -250,3 +311,13 @@ def test_plan_of_counting(filled: Filled) -> None:
     counting = only(plans, "EXCEPT")
     assert "SCAN" not in counting.replace("SCAN CONSTANT ROW", "").replace("SCAN missing", "")
     assert "B-TREE" not in counting
+
+
+def test_plan_of_a_page_of_documents(filled: Filled) -> None:
+    """A page costs what is on it: the index gives its documents in order, and nothing is sorted."""
+    plans = filled.plans(
+        lambda: filled.catalog.documents(filled.notes, after="f", prefix="folder7/", limit=5)
+    )
+    listing = only(plans, "sqlite_autoindex_documents_1")
+    assert "(collection_id=? AND path>" in listing
+    assert "TEMP B-TREE" not in listing

@@ -74,7 +74,7 @@ def test_views_do_not_change() -> None:
     assert view.ids.tolist() == [3, 5]
     assert view.rows == pytest.approx(vectors[:2], abs=1e-3)
     assert rows.view().rows == pytest.approx(vectors, abs=1e-3)
-    assert rows.view().subset([13, 4, 5, 99, 13]).ids.tolist() == [5, 13]
+    assert rows.view().take(np.array([1, 9])).ids.tolist() == [5, 13]
 
 
 def test_a_number_takes_two_bytes() -> None:

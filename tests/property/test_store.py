@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
 
+from mdvec.model.ids import ChunkId, TextHash
 from mdvec.model.query import Filters, Scope, TagMatch
+from mdvec.stores.interface import DenseMatches
 from mdvec.stores.sqlite.labels import fold, prefix_end
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.indexes import inside
@@ -47,15 +51,27 @@ def real_tags(document: dict[str, object]) -> tuple[str, ...]:
     return document["tags"]  # type: ignore[return-value]
 
 
+def _hashes(world: World) -> list[TextHash]:
+    """Return the hashes of all texts and names, in an order that has nothing to do with the documents."""
+    return sorted({each for chunk in world.chunks.values() for each in (chunk.text_hash, *chunk.name_hashes)})
+
+
 def _fill(world: World, files: dict[str, dict[str, object]]) -> None:
     space_id = world.vectors.open_space(SPACE)
     for path, document in files.items():
         depths = [ordinal % 4 for ordinal in range(len(document["texts"]))]  # type: ignore[arg-type]
         world.add(path, **document, depths=depths)  # type: ignore[arg-type]
-    hashes = sorted({chunk.text_hash for chunk in world.chunks.values()})
+    hashes = _hashes(world)
     embedded = hashes[: len(hashes) * 2 // 3]
     if embedded:
         world.vectors.add(space_id, embedded, unit_vectors(len(embedded), alike=0.5))
+
+
+def _agree(found: DenseMatches, wanted: DenseMatches, real: dict[ChunkId, float]) -> None:
+    """Assert equal rankings; chunks as near as each other to 3 digits may change places."""
+    assert found.similarities == pytest.approx(wanted.similarities, abs=1e-3)
+    assert len(set(found.ids)) == len(wanted.ids)
+    assert [real[each] for each in found.ids] == pytest.approx(found.similarities, abs=1e-3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -73,7 +89,7 @@ def test_filtered_search_equals_the_reference(
     terms: list[str],
     limit: int,
 ) -> None:
-    """For all documents and filters: the same chunks, BM25 to 4 digits, cosine to 3; counts agree."""
+    """For all documents and filters: the same chunks, BM25 to 4 digits, nearness to 3; counts agree."""
     reference = MemoryWorld()
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "index.sqlite")
@@ -90,12 +106,64 @@ def test_filtered_search_equals_the_reference(
         query = unit_vectors(1, seed=3, alike=0.5)[0]
         nearest = real.vectors.search(space_id, query, limit, scope)
         wanted = reference.vectors.search(space_id, query, limit, scope)
-        assert nearest.similarities == pytest.approx(wanted.similarities, abs=1e-3)
-        assert nearest.ids == wanted.ids
+        _agree(nearest, wanted, reference.vectors.similarities(space_id, query, nearest.ids))
 
         allowed = {chunk.path for chunk in real.chunks.values() if inside(chunk, scope)}
         carried = Counter(tag.casefold() for path in allowed for tag in real_tags(files[path]))
         assert {each.tag.casefold(): each.documents for each in store.catalog.tags(scope)} == carried
+        store.close()
+
+
+steps = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from(PATHS), documents),
+    st.tuples(st.just("remove"), st.sampled_from(PATHS), st.integers(0, 1)),
+    st.tuples(st.just("embed"), st.integers(0, 99), st.integers(1, 6)),
+    st.tuples(st.just("drop"), st.integers(0, 3), st.none()),
+)
+
+
+def _step(world: World, kind: str, one: Any, two: Any) -> None:
+    """Change a world; the same step changes equal worlds equally."""
+    space_id = world.vectors.open_space(SPACE)
+    match kind:
+        case "put":
+            world.remove(one, collection=two["collection"])
+            world.add(one, **two)
+        case "remove":
+            world.remove(one, collection=two)
+        case "embed":
+            missing = [each for each in _hashes(world) if not world.vectors.cached(space_id, [each])]
+            chosen = random.Random(one).sample(missing, min(two, len(missing)))
+            # A text has the same vector whenever it is embedded.
+            vectors = [unit_vectors(1, seed=int.from_bytes(each[:4]), alike=0.5) for each in chosen]
+            if chosen:
+                world.vectors.add(space_id, chosen, np.concatenate(vectors))
+        case _:
+            world.vectors.drop_unused(keep=one)
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes=st.lists(steps, min_size=1, max_size=12), few=st.sampled_from([0, 4096]))
+def test_what_is_kept_in_memory_follows_every_change(changes: list[tuple[str, Any, Any]], few: int) -> None:
+    """After any sequence of changes a store that was searched all along finds what the reference finds."""
+    reference = MemoryWorld()
+    query = unit_vectors(1, seed=3, alike=0.5)[0]
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr("mdvec.stores.sqlite.space._FEW_CHUNKS", few)
+        store = SqliteStore(Path(folder) / "index.sqlite")
+        real = StoreWorld(store)
+        space_id = real.vectors.open_space(SPACE)
+        assert reference.vectors.open_space(SPACE) == space_id
+        # The numbers of chunks are the same in both: AUTOINCREMENT counts every chunk ever added.
+        for change in changes:
+            _step(reference, *change)
+            _step(real, *change)
+            found = real.vectors.search(space_id, query, 9, real.scope())
+            wanted = reference.vectors.search(space_id, query, 9, real.scope())
+            _agree(found, wanted, reference.vectors.similarities(space_id, query, found.ids))
+            if few:
+                assert found.mean == pytest.approx(wanted.mean, abs=1e-3)
+                assert found.spread == pytest.approx(wanted.spread, abs=1e-3)
         store.close()
 
 

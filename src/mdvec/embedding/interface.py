@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import EmbedderUnavailableError
-from mdvec.model.space import EmbeddingSpace
+from mdvec.model.space import EmbeddingSpace, Unrelated
 
 if TYPE_CHECKING:  # numpy stays unloaded until a vector is made
     import numpy as np
@@ -24,6 +24,11 @@ class Embedder(Protocol):
     @property
     def space(self) -> EmbeddingSpace:
         """The space of its vectors; known without loading the model."""
+        ...
+
+    @property
+    def unrelated(self) -> Unrelated:
+        """The similarity of unrelated texts in this model: what a similarity has to be seen against."""
         ...
 
     @property
@@ -67,5 +72,16 @@ class Embedder(Protocol):
 
         Raises:
             EmbedderUnavailableError: If the model cannot be loaded here.
+        """
+        ...
+
+    def unload(self, *, idle_s: float) -> bool:
+        """Free the memory of a model that was not used for so long; the next use loads it again.
+
+        Args:
+            idle_s: Seconds since its last use.
+
+        Returns:
+            Whether there was anything to free.
         """
         ...

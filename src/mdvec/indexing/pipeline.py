@@ -9,10 +9,10 @@ from typing import Protocol
 from mdvec.errors import CollectionNotEmptyError
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import DocumentSource, TextOutcome, bring_texts_up_to_date
-from mdvec.indexing.vectors import PassageEmbedder, embed_pending
+from mdvec.indexing.vectors import Embedded, PassageEmbedder, embed_pending
 from mdvec.model.collection import Collection
 from mdvec.model.ids import SpaceId
-from mdvec.model.report import ImportMode, ImportReport, ImportStage, Progress
+from mdvec.model.report import ImportMode, ImportReport, Progress
 from mdvec.model.space import EmbeddingSpace
 from mdvec.stores.interface import Store
 
@@ -86,21 +86,15 @@ def run_import(
     with store.transaction():
         now_ms = time.time_ns() // 1_000_000
         store.catalog.change_collection(collection.id, lambda now: replace(now, last_indexed_ms=now_ms))
-    embedded = 0
-    pending = store.catalog.counts(collection.id, space_id).pending_chunks
-    if embed and embedder is not None and space_id is not None and pending:
-        progress(ImportStage.EMBED, 0, pending)
+    embedded = Embedded()
+    if embed and embedder is not None and space_id is not None:
         embedded = embed_pending(
-            collection.id,
-            store=store,
-            embedder=embedder,
-            space_id=space_id,
-            total=pending,
-            progress=progress,
+            collection.id, store=store, embedder=embedder, space_id=space_id, progress=progress
         )
-        with store.transaction():
-            store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
-    return _report(collection, store, space_id, outcome, embedded, started)
+        if embedded != Embedded():
+            with store.transaction():
+                store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+    return _report(collection, store, space_id, outcome, embedded.texts, started)
 
 
 def _report(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Protocol
 
 from mdvec.model.change import Exclusion, SourceEntry
 from mdvec.model.chunk import Chunk
-from mdvec.model.document import Document, TitleSource
+from mdvec.model.document import Document
 from mdvec.stores.interface import LexicalFields
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash
-from mdvec.text.terms import TERMS_VERSION, index_terms
+from mdvec.text.terms import TERMS_VERSION, Terms, index_terms
 
 BINARY_RULE = "binary"
 """The rule under which files without text are excluded."""
@@ -94,18 +93,18 @@ def prepare(
     chunks = tuple(recipe.chunker.chunk(document))
     if contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(replace(chunk, context=kept) for chunk, kept in zip(chunks, contexts, strict=True))
-    title_terms = index_terms("\n".join(_names(document)))
-    fields = tuple(
-        LexicalFields(title_terms, index_terms("\n".join(chunk.heading_path)), index_terms(chunk.text))
-        for chunk in chunks
-    )
+    title = index_terms("\n".join(document.names))
+    fields = tuple(_fields(title, chunk) for chunk in chunks)
     warnings = (*((decoded.warning,) if decoded.warning else ()), *document.warnings)
     return Prepared(entry, content_hash(raw), document, chunks, fields, warnings)
 
 
-def _names(document: Document) -> tuple[str, ...]:
-    """Everything a reader may call the document by."""
-    stem = PurePosixPath(document.path).stem
-    if document.title_source is TitleSource.FILE_NAME:
-        return (document.title, *document.aliases)
-    return (document.title, stem, *document.aliases)
+def _fields(title: Terms, chunk: Chunk) -> LexicalFields:
+    heading, body = index_terms("\n".join(chunk.heading_path)), index_terms(chunk.text)
+    every = (title, heading, body)
+    # How often a particle follows a noun says nothing of what a text is about: once is enough.
+    pairs = dict.fromkeys(pair for terms in every for pair in terms.pairs)
+    singles = dict.fromkeys(single for terms in every for single in terms.singles)
+    # The words of the title twice, since its main terms weigh twice.
+    words = (word for terms in (title, *every) for word in terms.words)
+    return LexicalFields(title.main, heading.main, body.main, (*words, *pairs, *singles))

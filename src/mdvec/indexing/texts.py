@@ -194,7 +194,7 @@ def _kept_contexts(
     """Look up the contexts under which moved documents were embedded, by new path.
 
     A file's name may be its title, and so part of what is embedded. A renamed document keeps the
-    old one there until its content changes: a rename alone embeds nothing.
+    old one there until its content changes: a rename alone embeds its new name, and no text.
     """
     return {
         move.entry.path: store.catalog.contexts(collection.id, move.old_path)

@@ -1,21 +1,23 @@
-"""The second half of an import: gives every chunk without a vector one."""
+"""The second half of an import: gives every name and every chunk without a vector one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec import trace
 from mdvec.model.ids import CollectionId, SpaceId
 from mdvec.model.report import ImportStage, Progress
-from mdvec.stores.interface import Store
+from mdvec.stores.interface import Catalog, PendingText, Store
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Texts embedded between two commits: a few seconds of work on a laptop, which is what a kill can cost.
+# Embedded between two commits: a few seconds of work on a laptop, which is what a kill can cost.
 _TEXTS_PER_COMMIT = 96
+_NAMES_PER_COMMIT = 960  # of some ten tokens each
 
 
 class PassageEmbedder(Protocol):
@@ -26,34 +28,61 @@ class PassageEmbedder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What went through the model.
+
+    Attributes:
+        names: Names of documents.
+        texts: Texts of chunks.
+    """
+
+    names: int = 0
+    texts: int = 0
+
+
 def embed_pending(
     collection_id: CollectionId,
     *,
     store: Store,
     embedder: PassageEmbedder,
     space_id: SpaceId,
-    total: int,
     progress: Progress,
-) -> int:
-    """Embed until nothing is pending. Stopping it at any instant loses at most the current batch.
+) -> Embedded:
+    """Embed until nothing is pending: names first, so that they are never what is missing.
+
+    Stopping it at any instant loses at most the current batch.
 
     Args:
         collection_id: The collection.
         store: Where the texts come from and the vectors go; its writer lease is held by the caller.
         embedder: Makes the vectors, outside of any transaction.
         space_id: Space of the embedder.
-        total: Chunks that are pending at the start, to show progress against.
-        progress: Is told of texts done.
+        progress: Is told of names and texts done.
 
     Returns:
-        How many texts went through the model.
+        What went through the model.
     """
-    embedded = 0
-    while pending := store.catalog.pending(collection_id, space_id, _TEXTS_PER_COMMIT):
-        with trace.step("embed", texts=len(pending)):
-            vectors = embedder.embed_passages([item.text for item in pending])
-        with trace.step("write_vectors", texts=len(pending)), store.transaction():
-            store.vectors.add(space_id, [item.text_hash for item in pending], vectors)
-        embedded += len(pending)
-        progress(ImportStage.EMBED, embedded, max(total, embedded))
-    return embedded
+    chunks = store.catalog.counts(collection_id, space_id).pending_chunks
+    names = 0
+    if store.catalog.pending_names(collection_id, space_id, 1):
+        names = store.catalog.count_pending_names(collection_id, space_id)
+    total, done = names + chunks, 0
+    if total:
+        progress(ImportStage.EMBED, 0, total)
+    for batch in _batches(store.catalog, collection_id, space_id):
+        with trace.step("embed", texts=len(batch)):
+            vectors = embedder.embed_passages([item.text for item in batch])
+        with trace.step("write_vectors", texts=len(batch)), store.transaction():
+            store.vectors.add(space_id, [item.text_hash for item in batch], vectors)
+        done += len(batch)
+        progress(ImportStage.EMBED, done, max(total, done))
+    return Embedded(names, done - names)
+
+
+def _batches(catalog: Catalog, collection_id: CollectionId, space_id: SpaceId) -> Iterator[list[PendingText]]:
+    """Return what is pending, a batch at a time; the vectors of one are written before the next is taken."""
+    while names := catalog.pending_names(collection_id, space_id, _NAMES_PER_COMMIT):
+        yield names
+    while texts := catalog.pending(collection_id, space_id, _TEXTS_PER_COMMIT):
+        yield texts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_never
 
 from mdvec.model.collection import Collection
-from mdvec.model.hit import SearchHit, SearchResult
+from mdvec.model.hit import Confidence, SearchHit, SearchResult
 from mdvec.model.report import CollectionStatus, Finding, ImportReport, TagCount, WorkspaceStatus
 
 JsonObject = dict[str, object]
@@ -31,6 +31,7 @@ def search_json(result: SearchResult) -> JsonObject:
         "elapsed_ms": round(result.elapsed_ms, 1),
         "warnings": list(result.warnings),
         "hint": result.hint,
+        "confidence": result.confidence.value,
     }
 
 
@@ -110,6 +111,19 @@ def trail(hit: SearchHit) -> str:
 def hits_markdown(result: SearchResult) -> str:
     """Return hits as a Markdown list of links, relative to the collection's folder; empty without hits."""
     return "".join(f"{line}\n" for hit in result.hits for line in _hit_markdown(hit))
+
+
+def confidence_line(confidence: Confidence) -> str:
+    """Say for people how sure an answer is."""
+    match confidence:
+        case Confidence.HIGH | Confidence.MEDIUM:
+            return f"confidence: {confidence.value}"
+        case Confidence.LOW:
+            return "confidence: low; these passages may not answer the question"
+        case Confidence.NONE:
+            return "confidence: none; these passages probably do not answer the question"
+        case _:
+            assert_never(confidence)
 
 
 def hit_paths(result: SearchResult) -> list[str]:

@@ -136,3 +136,10 @@ class Document:
     sections: tuple[Section, ...]
     blocks: tuple[Block, ...]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What readers may call it: its title, its file's name without extension, its aliases; each once."""
+        stem = self.path.rpartition("/")[2].rpartition(".")[0] or self.path.rpartition("/")[2]
+        names = (self.title, *(() if self.title_source is TitleSource.FILE_NAME else (stem,)), *self.aliases)
+        return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mdvec.model.query import SearchMode
+
+
+class Confidence(StrEnum):
+    """How sure it is that the searched documents answer the query at all."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +34,9 @@ class SearchHit:
         start: First character of the text in the document.
         end: One past the last.
         score: 0..1, higher is better; comparable inside one answer.
-        similarity: Cosine similarity of query and chunk; None when the chunk has no vector yet
-            or the search did not use vectors.
+        similarity: Cosine similarity of query and chunk, lifted by the document's names (see
+            :meth:`mdvec.stores.interface.VectorIndex.search`); None when the chunk has no vector yet or
+            the search did not use vectors.
         dense_rank: Rank by similarity alone; None when it was not among the nearest.
         lexical_rank: Rank by words alone; None when no word was found.
         text: The passage.
@@ -59,6 +70,7 @@ class SearchResult:
         query: As it was asked.
         mode: How it was searched (``lexical`` when no vector could be used).
         hits: Best first.
+        confidence: How sure it is that the documents answer the query; ``none`` without hits.
         total_chunks: Chunks in the searched collections.
         pending_chunks: Those that have no vector yet.
         last_indexed_ms: Since when the oldest of the searched collections is as it is, in milliseconds
@@ -71,6 +83,7 @@ class SearchResult:
     query: str
     mode: SearchMode
     hits: tuple[SearchHit, ...]
+    confidence: Confidence
     total_chunks: int
     pending_chunks: int
     last_indexed_ms: int | None

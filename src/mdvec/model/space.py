@@ -27,3 +27,16 @@ class EmbeddingSpace:
     def key(self) -> str:
         """One string that names the space; equal keys mean comparable vectors."""
         return f"{self.provider}:{self.model}@{self.revision}:{self.dimension}:t{self.text_format}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unrelated:
+    """How similar a model finds a question and a passage that have nothing to do with each other.
+
+    Attributes:
+        mean: Mean cosine similarity; far above 0 in many models.
+        spread: Its standard deviation; positive.
+    """
+
+    mean: float
+    spread: float

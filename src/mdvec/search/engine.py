@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from mdvec import trace
-from mdvec.model.hit import SearchHit
+from mdvec.model.hit import Confidence, SearchHit
 from mdvec.model.ids import DocumentId, SpaceId
 from mdvec.model.query import Expansion, Scope, SearchMode, SearchQuery
+from mdvec.model.space import Unrelated
 from mdvec.search import dense as dense_side
+from mdvec.search.confidence import judge
 from mdvec.search.expand import Extract, extract, fit
-from mdvec.search.fusion import Candidate, DenseEvidence, fuse, rank_by_similarity, rank_by_words
+from mdvec.search.fusion import (
+    Candidate,
+    DenseEvidence,
+    LexicalEvidence,
+    fuse,
+    rank_by_similarity,
+    rank_by_words,
+)
 from mdvec.search.lexical import find_by_words
 from mdvec.stores.interface import Store, StoredChunk
 
@@ -32,9 +42,27 @@ _NO_VECTORS = DenseEvidence((), {}, 0.0, 0.0)
 class QueryEmbedder(Protocol):
     """The part of an embedder that searching needs."""
 
+    @property
+    def unrelated(self) -> Unrelated:
+        """The similarity of unrelated texts."""
+        ...
+
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return a unit vector, shape (dim,)."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found.
+
+    Attributes:
+        hits: Best first, each with the chunk it was made from.
+        confidence: How sure it is that the query is answered by them.
+    """
+
+    hits: list[tuple[SearchHit, StoredChunk]]
+    confidence: Confidence
 
 
 def find(
@@ -44,7 +72,7 @@ def find(
     store: Store,
     embedder: QueryEmbedder | None,
     space_id: SpaceId | None,
-) -> list[tuple[SearchHit, StoredChunk]]:
+) -> Found:
     """Answer a query that was checked already.
 
     Args:
@@ -53,9 +81,6 @@ def find(
         store: What is searched.
         embedder: Makes the query's vector; may be None for a lexical search.
         space_id: Space of the embedder; None when no vector was ever written.
-
-    Returns:
-        Hits, best first, each with the chunk it was made from.
     """
     vector: NDArray[np.float32] | None = None
     if query.mode is not SearchMode.LEXICAL and embedder is not None and space_id is not None:
@@ -68,8 +93,11 @@ def find(
         if complete or len(chosen) >= query.limit:
             break
         depth *= _DEPTH_GROWTH
+    best = chosen[0][0] if chosen else None
+    unrelated = None if embedder is None else embedder.unrelated
+    confidence = Confidence.NONE if best is None else judge(best.similarity, best.coverage, unrelated)
     with trace.step("show", hits=len(chosen)):
-        return _show(query, chosen, store)
+        return Found(_show(query, chosen, store), confidence)
 
 
 def _candidates(
@@ -90,14 +118,14 @@ def _candidates(
         case SearchMode.DENSE:
             return rank_by_similarity(evidence), len(evidence.ranking) < depth
         case SearchMode.LEXICAL:
-            found = find_by_words(query.text, index=store.lexical, limit=depth, scope=scope)
+            found = _by_words(query, scope, store, depth)
             return rank_by_words(found), len(found.ranking) < depth
         case SearchMode.HYBRID:
-            found = find_by_words(query.text, index=store.lexical, limit=depth, scope=scope)
+            found = _by_words(query, scope, store, depth)
             if vector is not None and space_id is not None:
                 evidence = dense_side.complete(
                     evidence,
-                    (chunk for chunk, _ in found.ranking),
+                    [*(chunk for chunk, _ in found.ranking), *found.named],
                     vector,
                     index=store.vectors,
                     space_id=space_id,
@@ -106,6 +134,10 @@ def _candidates(
                 return fuse(found, evidence), len(found.ranking) < depth and len(evidence.ranking) < depth
         case _:
             assert_never(query.mode)
+
+
+def _by_words(query: SearchQuery, scope: Scope, store: Store, depth: int) -> LexicalEvidence:
+    return find_by_words(query.text, index=store.lexical, names=store.catalog, limit=depth, scope=scope)
 
 
 def _choose(

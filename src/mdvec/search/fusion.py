@@ -25,11 +25,15 @@ class LexicalEvidence:
 
     Attributes:
         ranking: Chunks that hold any of the query's terms with their BM25 scores, best first.
-        perfect: What no chunk's score can exceed; positive when there are any.
+        perfect: The score of a chunk that holds all of them, many times; positive when there are any.
+        known: What share of the query's weight lies in terms that any chunk holds, 0..1.
+        named: Chunks of documents that are called what the query says.
     """
 
     ranking: Sequence[tuple[ChunkId, float]]
     perfect: float
+    known: float
+    named: frozenset[ChunkId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Candidate:
         similarity: Cosine similarity; None without a vector.
         dense_rank: From 1; None when not among the nearest.
         lexical_rank: From 1; None when no term was found.
+        coverage: Share of a perfect word match, unknown words counted as missing, 0..1; None when words
+            were not looked for.
     """
 
     id: ChunkId
@@ -66,6 +72,7 @@ class Candidate:
     similarity: float | None
     dense_rank: int | None
     lexical_rank: int | None
+    coverage: float | None
 
 
 def fuse(lexical: LexicalEvidence, dense: DenseEvidence) -> list[Candidate]:
@@ -90,7 +97,7 @@ def fuse(lexical: LexicalEvidence, dense: DenseEvidence) -> list[Candidate]:
     }
     peers = [deviations[chunk] for chunk in shares if chunk in deviations]
     unknown = sum(peers) / len(peers) if peers else 0.0
-    lexical_ranks = _ranks([chunk for chunk, _ in lexical.ranking])
+    lexical_ranks = _ranks(_order_of_words(lexical, shares))
     dense_ranks = _ranks(dense.ranking)
     fused = {
         chunk: deviations.get(chunk, unknown) + _LEXICAL_WEIGHT * shares.get(chunk, 0.0)
@@ -103,6 +110,7 @@ def fuse(lexical: LexicalEvidence, dense: DenseEvidence) -> list[Candidate]:
             dense.similarities.get(chunk),
             dense_ranks.get(chunk),
             lexical_ranks.get(chunk),
+            _coverage(lexical, shares, chunk),
         )
         for chunk in sorted(fused, key=lambda chunk: (-fused[chunk], chunk))
     ]
@@ -111,23 +119,34 @@ def fuse(lexical: LexicalEvidence, dense: DenseEvidence) -> list[Candidate]:
 def rank_by_similarity(dense: DenseEvidence) -> list[Candidate]:
     """Rank by cosine similarity alone; the score is the similarity itself (0 when negative)."""
     return [
-        Candidate(chunk, max(0.0, dense.similarities[chunk]), dense.similarities[chunk], rank, None)
+        Candidate(chunk, max(0.0, dense.similarities[chunk]), dense.similarities[chunk], rank, None, None)
         for rank, chunk in enumerate(dense.ranking, 1)
     ]
 
 
 def rank_by_words(lexical: LexicalEvidence) -> list[Candidate]:
-    """Rank by BM25 alone; the score is the share of the largest one the query could reach."""
+    """Rank by words alone: names first, then BM25; the score is the share of a perfect match."""
     shares = _shares(lexical)
     return [
-        Candidate(chunk, shares[chunk], None, None, rank)
-        for rank, (chunk, _) in enumerate(lexical.ranking, 1)
+        Candidate(chunk, shares[chunk], None, None, rank, _coverage(lexical, shares, chunk))
+        for rank, chunk in enumerate(_order_of_words(lexical, shares), 1)
     ]
 
 
 def _shares(lexical: LexicalEvidence) -> dict[ChunkId, float]:
-    """Return each score as a share of the perfect one; rounding must not lift one above 1."""
-    return {chunk: min(1.0, score / lexical.perfect) for chunk, score in lexical.ranking}
+    """Return each score as a share of the perfect one, 1 for what is called so."""
+    found = {chunk: min(1.0, score / lexical.perfect) for chunk, score in lexical.ranking}
+    return {**found, **dict.fromkeys(lexical.named, 1.0)}
+
+
+def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float:
+    return 1.0 if chunk in lexical.named else lexical.known * shares.get(chunk, 0.0)
+
+
+def _order_of_words(lexical: LexicalEvidence, shares: Mapping[ChunkId, float]) -> list[ChunkId]:
+    """Rank by share; what is called so comes in the order of its terms' scores, then of its id."""
+    scores = dict(lexical.ranking)
+    return sorted(shares, key=lambda chunk: (-shares[chunk], -scores.get(chunk, 0.0), chunk))
 
 
 def _ranks(ranking: Sequence[ChunkId]) -> dict[ChunkId, int]:

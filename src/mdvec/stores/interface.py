@@ -14,7 +14,7 @@ from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.document import Document
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.model.query import Scope
-from mdvec.model.report import CollectionCounts, FileStatus, TagCount
+from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.model.space import EmbeddingSpace
 
 if TYPE_CHECKING:
@@ -103,14 +103,16 @@ class LexicalFields:
     """The terms of one chunk, by field, in order, repeated as often as they occur.
 
     Attributes:
-        title: Terms of the document's title, aliases and file name.
-        heading: Terms of the heading path.
-        body: Terms of the chunk's text.
+        title: Main terms of the document's title, aliases and file name.
+        heading: Main terms of the heading path.
+        body: Main terms of the chunk's text.
+        minor: Minor terms of all three (see :class:`mdvec.text.terms.Terms`).
     """
 
     title: Sequence[str]
     heading: Sequence[str]
     body: Sequence[str]
+    minor: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +127,16 @@ class Holding:
     chunks: int
     of_term: Mapping[str, int]
 
+    @property
+    def largest_idf(self) -> float:
+        """What the idf of a term is that no chunk holds."""
+        return self._idf(0)
+
     def idf(self, term: str) -> float:
         """Return how telling a term is in BM25: larger for rarer ones, never below a trifle."""
-        held = self.of_term[term]
+        return self._idf(self.of_term[term])
+
+    def _idf(self, held: int) -> float:
         return max(_SMALLEST_IDF, math.log((self.chunks - held + 0.5) / (held + 0.5)))
 
 
@@ -137,9 +146,10 @@ class DenseMatches:
 
     Attributes:
         ids: Best first.
-        similarities: Cosine similarity of each.
-        mean: Mean cosine similarity over the whole space (a sample will do).
-        spread: Its standard deviation; 0 when there are fewer than two vectors.
+        similarities: How near each is, see :meth:`VectorIndex.search`.
+        mean: Mean cosine similarity of the texts of all chunks in the space, whatever their documents
+            are called (a sample will do).
+        spread: Its standard deviation; 0 when there are fewer than two.
     """
 
     ids: tuple[ChunkId, ...]
@@ -188,6 +198,19 @@ class Catalog(Protocol):
         """Remove the collection and all it holds; vectors stay as a cache."""
         ...
 
+    def documents(
+        self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
+    ) -> list[ListedDocument]:
+        """List documents in order of path (by code point), without reading any text.
+
+        Args:
+            collection_id: The collection.
+            after: Only paths that come after this one; empty for all.
+            prefix: Only paths that start so; empty for all.
+            limit: Most documents to return.
+        """
+        ...
+
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return what is known of every document, by path."""
         ...
@@ -202,7 +225,9 @@ class Catalog(Protocol):
         content_hash: bytes,
         fingerprint: str,
     ) -> list[ChunkId]:
-        """Write a document with its chunks, tags, aliases and links, replacing the one at its path.
+        """Write a document with its chunks, names, tags, aliases and links.
+
+        It replaces the one at its path, whose names and chunks are gone; ids are never used again.
 
         Returns:
             The new chunks' ids, in order. The old chunks' words are gone from the lexical index.
@@ -263,7 +288,29 @@ class Catalog(Protocol):
         ...
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return texts without a vector in the space, oldest chunk first, each hash once."""
+        """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
+        ...
+
+    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return names without a vector in the space, oldest first, each hash once.
+
+        They are those of :func:`mdvec.stores.names.embedded_names`.
+        """
+        ...
+
+    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
+        """Return how many names :meth:`pending_names` would return without a limit."""
+        ...
+
+    def chunks_named(self, folded: str, scope: Scope, limit: int) -> list[ChunkId]:
+        """Return the chunks of documents that are called so, ordered by path and then by ordinal.
+
+        Args:
+            folded: A name as :func:`mdvec.text.folding.fold_name` returns it; each of
+                :func:`mdvec.stores.names.embedded_names` is compared with it in that form.
+            scope: What is allowed.
+            limit: Most chunks to return.
+        """
         ...
 
 
@@ -277,8 +324,9 @@ class LexicalIndex(Protocol):
     def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
         """Rank the chunks that hold any of the terms by BM25 (k1 1.2, b .75).
 
-        The weight of a field multiplies its term frequencies (``FIELD_WEIGHTS``); a chunk's length is
-        the number of its terms in all fields; idf is ``ln((N - df + .5) / (df + .5))``, at least 1e-6.
+        A term that is given twice counts twice. The weight of a field multiplies its term frequencies
+        (``FIELD_WEIGHTS``); a chunk's length is the number of its terms in all fields; idf is
+        ``ln((N - df + .5) / (df + .5))``, at least 1e-6.
 
         Returns:
             Chunks and positive scores, best first; ties in order of id.
@@ -310,17 +358,23 @@ class VectorIndex(Protocol):
         ...
 
     def search(self, space_id: SpaceId, query: NDArray[np.float32], limit: int, scope: Scope) -> DenseMatches:
-        """Return the exact nearest chunks inside the scope: min(limit, chunks with a vector) of them."""
+        """Return the exact nearest chunks inside the scope: min(limit, chunks with a vector) of them.
+
+        A chunk is as near as its text, and nearer when its document is called what is looked for: with
+        ``s`` the cosine similarity of query and text, and ``t`` the largest one of query and any of the
+        document's names that has a vector, it is ``max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)``.
+        Ties are in order of id.
+        """
         ...
 
     def similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> dict[ChunkId, float]:
-        """Return the cosine similarity of those of the chunks that have a vector."""
+        """Return how near those of the chunks are that have a vector, see :meth:`search`."""
         ...
 
     def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors of any space that no chunk uses, except the newest ``keep``.
+        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``.
 
         Returns:
             How many were removed.
@@ -349,6 +403,11 @@ class Store(Protocol):
     @property
     def size_bytes(self) -> int:
         """Bytes it takes on disk."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every commit that changed something, of any process."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -383,5 +442,8 @@ class Store(Protocol):
 BM25_K1 = 1.2
 """How fast a repeated term stops counting: its part of a score stays below ``(k1 + 1) * idf``."""
 
-FIELD_WEIGHTS: tuple[float, float, float] = (2.0, 1.0, 1.0)
-"""Weights of title, heading and body in BM25, the same in every lexical index."""
+FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
+"""Weights of title, heading, body and minor terms in BM25, the same in every lexical index."""
+
+NAME_SHARE = 0.5
+"""How much what a document is called says of a chunk, where it says more than the chunk's text."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdvec.errors import EmbedderUnavailableError
-from mdvec.model.space import EmbeddingSpace
+from mdvec.model.space import EmbeddingSpace, Unrelated
 from mdvec.text.hashing import text_hash
 from mdvec.text.terms import index_terms
 from mdvec.text.tokens import estimate_token_ends
@@ -43,6 +43,11 @@ class HashingEmbedder:
         return self._space
 
     @property
+    def unrelated(self) -> Unrelated:
+        """Texts without a common term are nearly orthogonal."""
+        return Unrelated(mean=0.0, spread=0.1)
+
+    @property
     def max_tokens(self) -> int:
         """As many as the builtin model takes."""
         return 500
@@ -72,11 +77,16 @@ class HashingEmbedder:
         rows = [self._vector(text) for text in texts]
         return np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
 
+    def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002 - the port's signature
+        """Nothing to free."""
+        return False
+
     def _vector(self, text: str) -> Vector:
         # The constant keeps texts without terms finite, and gives all texts something in common,
         # as real models do.
         vector = np.full(self._space.dimension, 0.02, np.float32)
-        for term in index_terms(text):
+        terms = index_terms(text)
+        for term in (*terms.main, *terms.minor):
             digest = int.from_bytes(text_hash(term)[:4], "little")
             vector[digest % self._space.dimension] += 1.0 if digest & 0x80000000 else -1.0
         return np.asarray(vector / np.linalg.norm(vector), np.float32)

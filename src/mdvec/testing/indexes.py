@@ -12,7 +12,7 @@ import numpy as np
 from mdvec.model.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.model.query import Filters, Scope, TagMatch
 from mdvec.model.space import EmbeddingSpace
-from mdvec.stores.interface import BM25_K1, FIELD_WEIGHTS, DenseMatches, Holding, LexicalFields
+from mdvec.stores.interface import BM25_K1, FIELD_WEIGHTS, NAME_SHARE, DenseMatches, Holding, LexicalFields
 from mdvec.text.globs import compile_glob
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _B = 0.75
 
 @dataclass(frozen=True, slots=True)
 class ChunkFacts:
-    """What a filter may ask of a chunk.
+    """What a filter may ask of a chunk, and what its vectors are those of.
 
     Attributes:
         collection_id: Its collection.
@@ -33,6 +33,7 @@ class ChunkFacts:
         mtime_ns: Time of its document's last change.
         tags: Tags of its document.
         aliases: Aliases of its document.
+        name_hashes: Identities of its document's names.
     """
 
     collection_id: CollectionId
@@ -42,6 +43,7 @@ class ChunkFacts:
     mtime_ns: int = 0
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    name_hashes: tuple[TextHash, ...] = ()
 
 
 def inside(chunk: ChunkFacts, scope: Scope) -> bool:
@@ -98,7 +100,7 @@ class MemoryLexicalIndex:
         lengths = {chunk_id: sum(field.total() for field in row) for chunk_id, row in rows.items()}
         mean_length = sum(lengths.values()) / max(len(lengths), 1)
         scores: defaultdict[ChunkId, float] = defaultdict(float)
-        for term in set(terms):
+        for term, times in Counter(terms).items():
             holders = [chunk_id for chunk_id, row in rows.items() if any(term in field for field in row)]
             idf = Holding(len(rows), {term: len(holders)}).idf(term)
             for chunk_id in holders:
@@ -106,7 +108,7 @@ class MemoryLexicalIndex:
                     weight * field[term] for weight, field in zip(FIELD_WEIGHTS, rows[chunk_id], strict=True)
                 )
                 norm = BM25_K1 * (1 - _B + _B * lengths[chunk_id] / mean_length)
-                scores[chunk_id] += idf * frequency * (BM25_K1 + 1) / (frequency + norm)
+                scores[chunk_id] += times * idf * frequency * (BM25_K1 + 1) / (frequency + norm)
         found = [(key, score) for key, score in scores.items() if inside(self._chunks[key], scope)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
@@ -119,7 +121,7 @@ class MemoryLexicalIndex:
     def _rows(self) -> dict[ChunkId, list[Counter[str]]]:
         """Count the terms of each chunk that still exists, field by field."""
         return {
-            chunk_id: [Counter(field) for field in (each.title, each.heading, each.body)]
+            chunk_id: [Counter(field) for field in (each.title, each.heading, each.body, each.minor)]
             for chunk_id, each in self._fields.items()
             if chunk_id in self._chunks
         }
@@ -161,10 +163,12 @@ class MemoryVectorIndex:
         allowed = [key for key, chunk in self._chunks.items() if inside(chunk, scope)]
         found = self.similarities(space_id, query, allowed)
         best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-        everything = [float(vector @ query) for vector in self._vectors[space_id].values()]
+        vectors = self._vectors[space_id]
+        texts = [chunk.text_hash for chunk in self._chunks.values() if chunk.text_hash in vectors]
+        everything = [float(vectors[each] @ query) for each in texts]
         return DenseMatches(
             tuple(key for key, _ in best),
-            tuple(cosine for _, cosine in best),
+            tuple(near for _, near in best),
             float(np.mean(everything)) if everything else 0.0,
             float(np.std(everything)) if everything else 0.0,
         )
@@ -172,14 +176,21 @@ class MemoryVectorIndex:
     def similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], ids: Iterable[ChunkId]
     ) -> dict[ChunkId, float]:
-        """Return the cosine similarity of those of the chunks that have a vector."""
+        """Return how near those of the chunks are that have a vector."""
         vectors = self._vectors[space_id]
         known = [key for key in ids if key in self._chunks and self._chunks[key].text_hash in vectors]
-        return {key: float(vectors[self._chunks[key].text_hash] @ query) for key in known}
+        return {key: self._near(self._chunks[key], vectors, query) for key in known}
+
+    def _near(
+        self, chunk: ChunkFacts, vectors: Mapping[TextHash, NDArray[np.float32]], query: NDArray[np.float32]
+    ) -> float:
+        of_text = float(vectors[chunk.text_hash] @ query)
+        of_names = [float(vectors[each] @ query) for each in chunk.name_hashes if each in vectors]
+        return max([of_text, *((1 - NAME_SHARE) * of_text + NAME_SHARE * each for each in of_names)])
 
     def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors of any space that no chunk uses, except the newest ``keep``."""
-        used = {chunk.text_hash for chunk in self._chunks.values()}
+        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
+        used = {each for chunk in self._chunks.values() for each in (chunk.text_hash, *chunk.name_hashes)}
         unused = [
             (space, each) for space, vectors in self._vectors.items() for each in vectors if each not in used
         ]

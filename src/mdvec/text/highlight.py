@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 
-from mdvec.text.scripts import UNSPACED
-from mdvec.text.terms import normalise, query_terms
+from mdvec.text.terms import RUN, query_terms, word_terms
 
 # A character with what combines with it: normalising such a unit alone equals normalising it in place.
 _COMBINING = "\u0300-\u036f\u3099\u309a\uff9e\uff9f"
 _UNIT = re.compile(rf"[^{_COMBINING}][{_COMBINING}]*|.", re.DOTALL)
-_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
 _MAX_TERMS = 64
 
 
@@ -23,11 +22,15 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
         text: Where to look; positions count its characters.
 
     Returns:
-        Spans (start, end), ascending, not touching each other. Latin words match whole words,
-        other scripts match anywhere.
+        Spans (start, end), ascending, not touching each other. Latin words match whole words in any
+        of their forms, other scripts match anywhere.
     """
+    terms = query_terms(query, limit=_MAX_TERMS)
+    words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
+    if not (words or anywhere):
+        words, anywhere = terms.stop_words, terms.particles
     folded, units = _fold(text)
-    spans = [span for term in query_terms(query, limit=_MAX_TERMS) for span in _occurrences(term, folded)]
+    spans = [*_words(folded, frozenset(words)), *_anywhere(folded, anywhere)]
     merged: list[tuple[int, int]] = []
     for start, end in sorted((units[start][0], units[end - 1][1]) for start, end in spans):
         if merged and start <= merged[-1][1]:
@@ -55,9 +58,12 @@ def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(folded), units
 
 
-def _occurrences(term: str, folded: str) -> list[tuple[int, int]]:
-    whole_words = _WORD.fullmatch(term) is not None
-    pattern = re.escape(normalise(term))
-    if whole_words:
-        pattern = rf"(?<![^\W_{UNSPACED}]){pattern}(?![^\W_{UNSPACED}])"
-    return [match.span() for match in re.finditer(pattern, folded)]
+def _words(folded: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    for match in RUN.finditer(folded) if wanted else ():
+        if match.group(1) is None and not wanted.isdisjoint(word_terms(match.group())):
+            yield match.span()
+
+
+def _anywhere(folded: str, terms: Iterable[str]) -> Iterator[tuple[int, int]]:
+    for term in terms:
+        yield from (match.span() for match in re.finditer(re.escape(term), folded))

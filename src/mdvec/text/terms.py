@@ -1,81 +1,162 @@
-"""From text to the terms that lexical search matches: words, and bigrams where no spaces are written."""
+"""From text to the terms that lexical search matches: stems, and bigrams where no spaces are written."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import pairwise
 
-from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, UNSPACED
+from mdvec.text.folding import normalise
+from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
+from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
-TERMS_VERSION = 1
-"""Raised whenever the same text gives other terms, so that indexes know that they are outdated."""
+TERMS_VERSION = f"2-{STEMMER_VERSION}"
+"""Changes whenever the same text gives other terms, so that indexes know that they are outdated."""
 
 # Vowel signs and accents that regular expressions do not count as letters, yet stand inside words.
 _MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
 _LETTER = rf"[^\W_{UNSPACED}]"
-_RUN = re.compile(rf"([{UNSPACED}]+)|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*")
+RUN = re.compile(rf"([{UNSPACED}]+)|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*")
+"""A run of an unspaced script (group 1), or a word."""
+
 _HAN = re.compile(rf"[{HAN}]")
 _HIRAGANA = re.compile(rf"[{HIRAGANA}]")
 _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
-# The prolonged sound mark is typed in many ways; between kana they all mean ー.
-_KANA = HIRAGANA + KATAKANA
-_DASHES = "-\u2010-\u2015\u2212\u2500\uff0d\uff70~\u301c\uff5e"
-_DASH_AFTER_KANA = re.compile(rf"(?<=[{_KANA}])[{_DASHES}](?=[{_KANA}])")
-# サーバー and サーバ are one word: a final ー is dropped when at least three characters stand before it.
-_FINAL_LONG_VOWEL = re.compile(rf"(?<=[{KATAKANA}]{{3}})ー(?![{KATAKANA}])")
+
+# Marks a word as it is written, beside its stem. No text gives a term with this sign in it.
+_AS_WRITTEN = "="
 
 
-def normalise(text: str) -> str:
-    """Fold what readers take for the same: width, case, compatibility forms, long vowels.
+class _Kind(Enum):
+    WORD = auto()
+    WRITTEN = auto()
+    STOP_WORD = auto()
+    BIGRAM = auto()
+    PAIR = auto()
+    PARTICLE = auto()
+    SINGLE = auto()
 
-    Returns:
-        NFKC, case folded; dashes between kana become ``ー``, a final ``ー`` of a katakana word is dropped.
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a text, in order.
+
+    Attributes:
+        main: What the text is about: stems of English words, other words, and bigrams of unspaced
+            scripts without hiragana; repeated as often as they occur.
+        words: English words as they are written, ``the`` and ``of`` included; repeated as often.
+        pairs: Bigrams with hiragana, which mostly cross from one word into a particle; each once.
+        singles: Chinese characters out of longer runs; each once.
     """
-    if text.isascii():
-        return text.lower()
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", folded))
+
+    main: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    singles: tuple[str, ...] = ()
+
+    @property
+    def minor(self) -> tuple[str, ...]:
+        """All that is not ``main``."""
+        return (*self.words, *self.pairs, *self.singles)
 
 
-def index_terms(text: str) -> list[str]:
-    """Return the terms of a text to be indexed, repeated as often as they occur.
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """What to look for, each once.
 
-    Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams, and each
-    Chinese character by itself (a run of one character gives that character); other scripts give words.
+    Attributes:
+        words: Stems of English words, and other words.
+        bigrams: Bigrams without hiragana, and characters that stand alone.
+        written: The English words among ``words``, as they are written.
+        pairs: Bigrams of hiragana and something else.
+        singles: Chinese characters out of longer runs.
+        particles: Bigrams of hiragana alone, which say nothing by themselves.
+        stop_words: English words that say nothing by themselves, as they are written.
     """
-    terms: list[str] = []
-    for match in _RUN.finditer(normalise(text)):
-        run = match.group(1)
-        if run is None or len(run) == 1:
-            terms.append(match.group())
-        else:
-            terms.extend(map("".join, pairwise(run)))
-            terms.extend(_HAN.findall(run))
-    return terms
+
+    words: tuple[str, ...] = ()
+    bigrams: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    singles: tuple[str, ...] = ()
+    particles: tuple[str, ...] = ()
+    stop_words: tuple[str, ...] = ()
 
 
-def query_terms(text: str, *, limit: int) -> list[str]:
-    """Return the distinct terms to look for, in order of appearance.
+def index_terms(text: str) -> Terms:
+    """Return the terms of a text to be indexed.
 
-    Bigrams of hiragana alone are particles and endings: they are dropped unless nothing else is left.
-    Single Chinese characters out of a longer run find too much on long pages, so they are looked for
-    only when no bigram or word without hiragana says more: the one of ``宿はどこ``, none of ``宿泊予約``.
+    Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams (a run of
+    one character that character); other scripts give words.
+    """
+    kinds = _by_kind(text)
+    return Terms(
+        main=(*kinds[_Kind.WORD], *kinds[_Kind.BIGRAM]),
+        words=(*kinds[_Kind.WRITTEN], *kinds[_Kind.STOP_WORD]),
+        pairs=_once([*kinds[_Kind.PAIR], *kinds[_Kind.PARTICLE]]),
+        singles=_once(kinds[_Kind.SINGLE]),
+    )
+
+
+def query_terms(text: str, *, limit: int) -> QueryTerms:
+    """Return what to look for.
 
     Args:
         text: A question or keywords.
-        limit: Most terms to return.
+        limit: Most terms of each kind.
     """
-    terms: list[str] = []
-    singles: list[str] = []
-    for match in _RUN.finditer(normalise(text)):
-        run = match.group(1)
-        if run is None or len(run) == 1:
-            terms.append(match.group())
+    kinds = {kind: _once(terms)[:limit] for kind, terms in _by_kind(text).items()}
+    return QueryTerms(
+        words=kinds[_Kind.WORD],
+        bigrams=kinds[_Kind.BIGRAM],
+        written=kinds[_Kind.WRITTEN],
+        pairs=kinds[_Kind.PAIR],
+        singles=kinds[_Kind.SINGLE],
+        particles=kinds[_Kind.PARTICLE],
+        stop_words=kinds[_Kind.STOP_WORD],
+    )
+
+
+def word_terms(word: str) -> tuple[str, ...]:
+    """Return every term that a folded word of a spaced script is found by."""
+    kinds: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
+    _add_word(word, kinds)
+    return tuple(term for terms in kinds.values() for term in terms)
+
+
+def _by_kind(text: str) -> dict[_Kind, list[str]]:
+    """Sort the terms of a text, repeated as often as they occur."""
+    kinds: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
+    for match in RUN.finditer(normalise(text)):
+        run = match.group()
+        if match.group(1) is None:
+            _add_word(run, kinds)
+        elif len(run) == 1:
+            kinds[_Kind.BIGRAM].append(run)
         else:
-            terms.extend(map("".join, pairwise(run)))
-            singles.extend(_HAN.findall(run))
-    telling = [term for term in terms if not _HIRAGANA_ONLY.fullmatch(term)]
-    if all(_HIRAGANA.search(term) for term in telling):
-        telling += singles
-    return list(dict.fromkeys(telling or terms))[:limit]
+            for bigram in map("".join, pairwise(run)):
+                kinds[_kind_of(bigram)].append(bigram)
+            kinds[_Kind.SINGLE] += _HAN.findall(run)
+    return kinds
+
+
+def _add_word(word: str, kinds: dict[_Kind, list[str]]) -> None:
+    if not is_english(word):
+        kinds[_Kind.WORD].append(word)
+    elif word in STOP_WORDS:
+        kinds[_Kind.STOP_WORD].append(_AS_WRITTEN + word)
+    else:
+        kinds[_Kind.WORD].append(stem(word))
+        kinds[_Kind.WRITTEN].append(_AS_WRITTEN + word)
+
+
+def _kind_of(bigram: str) -> _Kind:
+    if _HIRAGANA.search(bigram) is None:
+        return _Kind.BIGRAM
+    return _Kind.PARTICLE if _HIRAGANA_ONLY.fullmatch(bigram) else _Kind.PAIR
+
+
+def _once(terms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(terms))

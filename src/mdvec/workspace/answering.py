@@ -10,7 +10,7 @@ from pathlib import Path
 from mdvec.errors import UnreadableFileError
 from mdvec.model.change import SourceEntry
 from mdvec.model.collection import Collection
-from mdvec.model.hit import SearchHit, SearchResult
+from mdvec.model.hit import Confidence, SearchHit, SearchResult
 from mdvec.model.ids import SpaceId
 from mdvec.model.query import Scope, SearchMode, SearchQuery
 from mdvec.model.report import ImportMode
@@ -30,6 +30,7 @@ def answer(
     store: Store,
     parts: Parts,
     docs_dir: Path | None = None,
+    going_on: bool = False,
 ) -> SearchResult:
     """Answer a query.
 
@@ -39,6 +40,7 @@ def answer(
         store: What holds them.
         parts: Makes the embedder and the sources.
         docs_dir: The folder of a workspace that has no other, for what the asker is told to run.
+        going_on: Whether what is pending is being worked on.
 
     Returns:
         The hits and the state of the index behind them.
@@ -52,24 +54,31 @@ def answer(
     cleaned, warnings = clean(query)
     mode, mode_warnings = _usable_mode(cleaned.mode, parts)
     space_id = space_in_use(store, parts)
-    hits = _hits(replace(cleaned, mode=mode), collections, store, parts, space_id)
+    hits, confidence = _hits(replace(cleaned, mode=mode), collections, store, parts, space_id)
     counts = [store.catalog.counts(collection.id, space_id) for collection in collections]
     total = sum(count.chunks for count in counts)
     pending = sum(count.pending_chunks for count in counts)
     incomplete = [
         collection.name for collection, count in zip(collections, counts, strict=True) if count.pending_chunks
     ]
-    go_on = import_command(incomplete, ImportMode.UPDATE, docs_dir=docs_dir)
+    command = import_command(incomplete, ImportMode.UPDATE, docs_dir=docs_dir)
+    go_on = "they are being made" if going_on else f"'{command}' goes on with them"
     return SearchResult(
         query=query.text,
         mode=mode,
         hits=hits,
+        confidence=confidence,
         total_chunks=total,
         pending_chunks=pending,
         last_indexed_ms=_last_indexed_ms(collections),
         elapsed_ms=(time.perf_counter() - started) * 1000,
-        warnings=(*warnings, *mode_warnings, *_pending_warning(mode, pending, total, go_on)),
-        hint=None if hits else _hint(collections, total, docs_dir),
+        warnings=(
+            *warnings,
+            *mode_warnings,
+            *(() if going_on or not total else _unfinished_warning(collections, docs_dir)),
+            *_pending_warning(mode, pending, total, go_on),
+        ),
+        hint=None if hits else _hint(collections, total, docs_dir, mode=mode, pending_chunks=pending),
     )
 
 
@@ -98,14 +107,15 @@ def _hits(
     store: Store,
     parts: Parts,
     space_id: SpaceId | None,
-) -> tuple[SearchHit, ...]:
+) -> tuple[tuple[SearchHit, ...], Confidence]:
     if not collections:
-        return ()
+        return (), Confidence.NONE
     scope = Scope(tuple(collection.id for collection in collections), query.filters)
     embedder = None if query.mode is SearchMode.LEXICAL else parts.embedder
     found = find(query, scope, store=store, embedder=embedder, space_id=space_id)
     sources = {collection.id: parts.source(collection.source) for collection in collections}
-    return tuple(replace(hit, stale=is_stale(chunk, sources[chunk.collection_id])) for hit, chunk in found)
+    hits = (replace(hit, stale=is_stale(chunk, sources[chunk.collection_id])) for hit, chunk in found.hits)
+    return tuple(hits), found.confidence
 
 
 def _usable_mode(mode: SearchMode, parts: Parts) -> tuple[SearchMode, tuple[str, ...]]:
@@ -124,21 +134,39 @@ def _last_indexed_ms(collections: Sequence[Collection]) -> int | None:
     return min(known) if known and len(known) == len(times) else None
 
 
+def _unfinished_warning(collections: Sequence[Collection], docs_dir: Path | None) -> tuple[str, ...]:
+    """Say which collections are there in part: an import was stopped, or an older mdvec wrote them."""
+    names = [collection.name for collection in collections if collection.last_indexed_ms is None]
+    if not names:
+        return ()
+    command = import_command(names, ImportMode.UPDATE, docs_dir=docs_dir)
+    return (f"not imported to the end, so documents may be missing: {', '.join(names)}; '{command}' goes on",)
+
+
 def _pending_warning(mode: SearchMode, pending: int, total: int, go_on: str) -> tuple[str, ...]:
     if not pending or mode is SearchMode.LEXICAL:
         return ()
-    return (
-        f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; "
-        f"'{go_on}' goes on with them",
-    )
+    return (f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; {go_on}",)
 
 
-def _hint(collections: Sequence[Collection], total_chunks: int, docs_dir: Path | None) -> str:
+def _hint(
+    collections: Sequence[Collection],
+    total_chunks: int,
+    docs_dir: Path | None,
+    *,
+    mode: SearchMode,
+    pending_chunks: int,
+) -> str:
     if not collections:
-        return "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
+        return (
+            "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
+            "'mdvec tool ls --all' shows those that are disabled."
+        )
     new = [collection.name for collection in collections if collection.last_indexed_ms is None]
     if not total_chunks and new:
         return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."
     if not total_chunks:
         return "There is no text to search: the folders hold no document that is taken."
+    if mode is SearchMode.DENSE and pending_chunks == total_chunks:
+        return "There is no vector yet. Search in mode hybrid or lexical."
     return "Nothing matches. Try other words, or fewer filters."

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from tests.integration.test_sqlite_opening import can_be_searched, fill
 
+from mdvec import SearchQuery, open_workspace
 from mdvec.errors import ReadOnlyDatabaseError
+from mdvec.model.query import SearchMode
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.testing.embedder import HashingEmbedder
 
 # A next version as it might come, to try the mechanism with.
 NEXT = Schema(
@@ -20,6 +23,26 @@ NEXT = Schema(
     (*SCHEMA.migrations, "CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT) STRICT;"),
 )
 BROKEN = Schema(NEXT.tables, (*NEXT.migrations[:-1], "CREATE TABLE notes(id); SELECT * FROM not_there;"))
+
+
+VERSION_1 = Schema((Path(__file__).parent / "version_1.sql").read_text(encoding="utf-8"))
+SAME_IN_VERSION_1 = ("collections", "documents", "contents", "labels", "links", "chunks", "spaces", "vectors")
+
+
+def make_version_1(path: Path, current: Path) -> None:
+    """Make a database of version 1 that holds what a current one holds; names were not known to it."""
+    database = Database(path, schema=VERSION_1)
+    with database.reading() as connection:
+        connection.execute("COMMIT")  # inside of a transaction no file can be attached
+        connection.execute("ATTACH ? AS current", (str(current),))
+        connection.execute("BEGIN")
+        for table in SAME_IN_VERSION_1:
+            connection.execute(f"INSERT INTO {table} SELECT * FROM current.{table}")
+        connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM chunks)")
+        connection.execute("INSERT INTO chunks_fts(rowid, body) SELECT id, 'words' FROM chunks")
+        connection.execute("COMMIT")
+        connection.execute("DETACH current")
+    database.close()
 
 
 def schema_of(connection: Connection) -> list[str]:
@@ -42,6 +65,45 @@ def test_a_migrated_database_equals_a_fresh_one(tmp_path: Path) -> None:
         assert migrated.pragma("integrity_check") == "ok"
     old.close()
     fresh.close()
+
+
+def test_version_1_becomes_a_current_database(tmp_path: Path) -> None:
+    """The tables are those of a fresh one, and nothing in the file is damaged."""
+    fill(tmp_path / "fresh")
+    make_version_1(tmp_path / "old", tmp_path / "fresh")
+    old, fresh = Database(tmp_path / "old"), Database(tmp_path / "fresh")
+    with old.reading() as migrated, fresh.reading() as made:
+        assert schema_of(migrated) == schema_of(made)
+        assert migrated.pragma("user_version") == made.pragma("user_version") == SCHEMA.version
+    old.close()
+    fresh.close()
+    store = SqliteStore(tmp_path / "old")
+    assert store.check() == []
+    assert not can_be_searched(store)  # by words: they are made anew by the next import
+    store.close()
+
+
+def test_documents_of_version_1_are_read_again_without_embedding_them_again(tmp_path: Path) -> None:
+    """They are found by meaning at once; an import brings back words, and embeds names alone."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "garden.md").write_text("---\naliases: [Yard]\n---\n# Plants\n\nTomatoes need sun.\n")
+    (docs / "empty.md").write_text("")
+    with open_workspace(database=tmp_path / "new.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("notes", "", str(docs))
+        workspace.import_collection("notes")
+    make_version_1(tmp_path / "old.sqlite", tmp_path / "new.sqlite")
+    embedder = HashingEmbedder()
+    with open_workspace(database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
+        assert workspace.collections()[0].last_indexed_ms is None
+        meaning = SearchQuery("tomatoes", mode=SearchMode.DENSE)
+        assert workspace.search(meaning).hits[0].path == "garden.md"
+        words = SearchQuery("tomatoes", mode=SearchMode.LEXICAL)
+        assert workspace.search(words).hits == ()
+        report = workspace.import_collection("notes")
+        assert (report.updated, report.embedded_chunks, report.pending_chunks) == (2, 0, 0)
+        assert sorted(embedder.embedded) == ["Plants", "Yard", "empty", "garden"]
+        assert workspace.search(words).hits[0].path == "garden.md"
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
 from mdvec.errors import InvalidQueryError
+from mdvec.model.hit import Confidence
 from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
 HIT_KEYS = [
@@ -77,7 +78,7 @@ def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
     assert outcome.out.count("\n") == 1
     assert "京都の旅" in outcome.out
     answer = json.loads(outcome.out)
-    assert list(answer) == [*ANSWER_KEYS, "warnings", "hint"]
+    assert list(answer) == [*ANSWER_KEYS, "warnings", "hint", "confidence"]
     assert list(answer["hits"][0]) == HIT_KEYS
     assert answer["hits"][0]["score"] == 0.876543
     assert answer["hits"][0]["heading_path"] == ["京都の旅", "宿"]
@@ -201,7 +202,24 @@ def test_nothing_found_as_json_carries_the_hint(mdvec: Mdvec, workspace: FakeWor
 def test_warnings_go_to_stderr(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """What the asker should know, such as pending vectors, is told beside the result."""
     workspace.result = replace(RESULT, warnings=("4 of 9 chunks have no vector yet",))
-    assert mdvec("search", "宿").err == "warning: 4 of 9 chunks have no vector yet\n"
+    lines = mdvec("search", "宿").err.splitlines()
+    assert lines[0] == "warning: 4 of 9 chunks have no vector yet"
+
+
+def test_people_are_told_how_sure_an_answer_is(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Beside the hits, so that what a program reads stays as it is."""
+    assert mdvec("search", "宿").err == "confidence: high\n"
+    workspace.result = replace(RESULT, confidence=Confidence.NONE)
+    doubt = "confidence: none; these passages probably do not answer the question\n"
+    assert mdvec("search", "宿").err == doubt
+    assert mdvec("search", "宿", "--format", "paths").err == doubt
+
+
+def test_programs_are_not_told_that_all_is_well(mdvec: Mdvec) -> None:
+    """A format for programs is only accompanied by doubts; JSON says it itself."""
+    assert mdvec("search", "宿", "--format", "paths").err == ""
+    outcome = mdvec("search", "宿", "--format", "json")
+    assert (outcome.err, json.loads(outcome.out)["confidence"]) == ("", "high")
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,12 @@ def evidence(similarities: dict[int, float], *, mean: float = 0.8, spread: float
     )
 
 
-def words(scores: dict[int, float], *, perfect: float = PERFECT) -> LexicalEvidence:
+def words(
+    scores: dict[int, float], *, perfect: float = PERFECT, known: float = 1.0, named: tuple[int, ...] = ()
+) -> LexicalEvidence:
     best_first = sorted(scores.items(), key=lambda item: -item[1])
-    return LexicalEvidence([(ChunkId(chunk), score) for chunk, score in best_first], perfect)
+    ranking = [(ChunkId(chunk), score) for chunk, score in best_first]
+    return LexicalEvidence(ranking, perfect, known, frozenset(ChunkId(chunk) for chunk in named))
 
 
 def test_a_perfect_word_match_is_worth_seven_deviations() -> None:
@@ -64,6 +67,26 @@ def test_single_sides_keep_their_own_order() -> None:
     """Dense scores are similarities, lexical ones shares of the perfect score."""
     assert [(c.id, c.score) for c in rank_by_similarity(evidence({1: 0.5, 2: -0.1}))] == [(1, 0.5), (2, 0.0)]
     assert [(c.id, c.score) for c in rank_by_words(words({1: 2.0, 2: 4.0}))] == [(2, 0.4), (1, 0.2)]
+
+
+def test_what_is_called_so_is_a_perfect_word_match() -> None:
+    """A name of stop words alone is found, and first, in the order of what else it holds."""
+    evidence_of_words = words({1: 9.0, 2: 3.0}, named=(2, 3))
+    assert [(c.id, c.lexical_rank, c.score) for c in rank_by_words(evidence_of_words)] == [
+        (2, 1, 1.0),
+        (3, 2, 1.0),
+        (1, 3, 0.9),
+    ]
+    ranked = fuse(evidence_of_words, evidence({1: 0.80, 2: 0.80, 3: 0.80}))
+    assert [candidate.id for candidate in ranked] == [2, 3, 1]
+
+
+def test_coverage_counts_unknown_words_as_missing() -> None:
+    """Half of the query is in no document: no chunk covers more than half of it."""
+    (hybrid,) = fuse(words({1: PERFECT}, known=0.5), evidence({1: 0.9}))
+    (lexical,) = rank_by_words(words({1: PERFECT}, known=0.5))
+    (dense,) = rank_by_similarity(evidence({1: 0.9}))
+    assert (hybrid.coverage, lexical.coverage, dense.coverage) == (0.5, 0.5, None)
 
 
 @given(

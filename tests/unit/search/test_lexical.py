@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from mdvec.model.ids import ChunkId
 from mdvec.model.query import Scope
+from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.lexical import find_by_words
 from mdvec.stores.interface import Holding, LexicalFields
 
@@ -15,11 +16,12 @@ COMMON, RARE = 9_000, 5
 
 
 class Recorder:
-    """An index that remembers what it was asked for; "the" and "of" are common, "retry" is rare."""
+    """An index that knows some terms and remembers what it was asked for."""
 
-    def __init__(self, chunks: int) -> None:
+    def __init__(self, known: Mapping[str, int], chunks: int = 10_000) -> None:
         self.asked: list[str] = []
-        self._known = {"the": COMMON, "of": COMMON, "retry": RARE}
+        self.names: list[str] = []
+        self._known = known
         self._chunks = chunks
 
     def put(self, ids: Sequence[ChunkId], fields: Sequence[LexicalFields]) -> None:
@@ -32,32 +34,84 @@ class Recorder:
         self.asked = list(terms)
         return [(ChunkId(1), 1.0)]
 
+    def chunks_named(self, folded: str, scope: Scope, limit: int) -> list[ChunkId]:
+        self.names.append(folded)
+        return [ChunkId(2)]
+
+
+def asked(text: str, known: Mapping[str, int], chunks: int = 10_000) -> list[str]:
+    index = Recorder(known, chunks)
+    find(text, index)
+    return index.asked
+
+
+def find(text: str, index: Recorder) -> LexicalEvidence:
+    return find_by_words(text, index=index, names=index, limit=5, scope=Scope(()))
+
+
+RETRY = {"retri": RARE, "=retry": RARE}
+
 
 @pytest.mark.parametrize(
-    ("query", "chunks", "asked"),
+    ("known", "chunks", "terms"),
     [
-        ("the retry of things", 10_000, ["retry"]),
-        ("the of", 10_000, ["the", "of"]),
-        ("the retry", 100_000, ["the", "retry"]),
-        ("unknown", 10_000, []),
+        ({"news": COMMON, "=news": COMMON, **RETRY}, 10_000, ["retri", "=retry"]),
+        ({"news": COMMON, "=news": COMMON}, 10_000, ["news", "=news"]),
+        ({"news": COMMON, **RETRY}, 100_000, ["news", "retri", "=retry"]),
+        ({"news": 9, "retri": 1}, 10, ["news", "retri"]),
+        ({}, 10_000, []),
     ],
 )
-def test_common_terms_are_left_out_while_others_are_left(query: str, chunks: int, asked: list[str]) -> None:
-    """A term in more than a quarter of the chunks decides little and costs most."""
-    index = Recorder(chunks)
-    find_by_words(query, index=index, limit=5, scope=Scope(()))
-    assert index.asked == asked
+def test_common_terms_are_left_out_while_others_are_left(
+    known: dict[str, int], chunks: int, terms: list[str]
+) -> None:
+    """A term in more than a quarter of a large index decides little and costs most."""
+    assert asked("news retry", known, chunks) == terms
 
 
-def test_nothing_is_too_common_in_a_small_index() -> None:
-    """In a folder of ten notes every word counts."""
-    index = Recorder(10)
-    index._known = {"the": 9, "retry": 1}
-    find_by_words("the retry", index=index, limit=5, scope=Scope(()))
-    assert index.asked == ["the", "retry"]
+def test_words_among_japanese_count_three_times() -> None:
+    """API in a Japanese question says as much as a word of four kanji."""
+    known = {"api": RARE, "=api": RARE, "設定": RARE}
+    assert asked("APIの設定", known) == ["api"] * 3 + ["=api"] * 3 + ["設定"]
+    assert asked("API", known) == ["api", "=api"]
+
+
+def test_a_character_counts_where_its_bigram_occurs() -> None:
+    """In a text of another language a lone character is a chance meeting."""
+    assert asked("設定の値段", {"設定": RARE, "設": RARE, "値": RARE}) == ["設定", "設"]
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "terms"),
+    [
+        ("宿はどこ", {"宿": RARE, "どこ": RARE}, ["宿"]),
+        ("宿はどこ", {"どこ": RARE}, ["どこ"]),
+        ("to be or not to be", {"=to": RARE, "=be": RARE}, ["=to", "=be"]),
+        ("the retry", {"=the": RARE, **RETRY}, ["retri", "=retry"]),
+    ],
+)
+def test_what_says_little_is_a_last_resort(text: str, known: dict[str, int], terms: list[str]) -> None:
+    """Lone characters first, then particles and words like "the", when nothing else is known."""
+    assert asked(text, known) == terms
 
 
 def test_the_perfect_score_is_that_of_the_terms_looked_for() -> None:
-    """Otherwise a common word would make every match look weak."""
-    evidence = find_by_words("the retry", index=Recorder(10_000), limit=5, scope=Scope(()))
-    assert evidence.perfect == pytest.approx(2.2 * Holding(10_000, {"retry": RARE}).idf("retry"))
+    """Minor terms reach half of their share, words among Japanese count three times."""
+    index = Recorder({"api": RARE, "=api": RARE, "設定": RARE, "の設": RARE})
+    idf = Holding(10_000, {"api": RARE}).idf("api")
+    assert find("APIの設定", index).perfect == pytest.approx(2.2 * idf * (3 + 1.5 + 1 + 0.5))
+
+
+def test_what_is_known_of_a_query_is_weighed() -> None:
+    """A word that no chunk holds weighs as the rarest one would."""
+    evidence = find("alpha beta", Recorder({"alpha": 1, "=alpha": 1}, chunks=3))
+    known, missing = Holding(3, {"x": 1}).idf("x"), Holding(3, {}).largest_idf
+    assert evidence.known == pytest.approx(known / (known + missing))
+    assert find("alpha beta", Recorder({})).known == 0.0
+
+
+def test_names_are_asked_for_in_their_folded_form() -> None:
+    """Documents called so are found whatever terms they hold."""
+    index = Recorder({})
+    assert find("Daily-Notes", index).named == {ChunkId(2)}
+    assert index.names == ["daily notes"]

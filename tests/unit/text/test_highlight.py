@@ -17,6 +17,19 @@ def test_latin_words_match_whole_words_in_any_case() -> None:
     assert matched("art Start", "Art to start, smart") == ["Art", "start"]
 
 
+def test_all_forms_of_a_word_match() -> None:
+    """What was found by its stem is shown."""
+    assert matched("retries", "Retry, and retrying; the retriever") == ["Retry", "retrying"]
+
+
+def test_particles_match_only_when_nothing_else_is_asked() -> None:
+    """A reader does not want every です marked, nor every "the"."""
+    assert matched("設定です", "設定です。そうです") == ["設定で"]
+    assert matched("です", "そうです") == ["です"]
+    assert matched("to the lighthouse", "The way to the lighthouse") == ["lighthouse"]
+    assert matched("How to", "x=to: how to do it") == ["to", "how", "to"]
+
+
 def test_neighbouring_bigrams_become_one_span() -> None:
     """A reader sees the word, not the pairs it was found by."""
     assert matched("リトライ回数は？", "既定のリトライ回数です") == ["リトライ回数"]

@@ -13,6 +13,7 @@ from mdvec.interfaces.cli.interruption import saying_what_is_pending
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, use_color, warn, write, write_documents, write_json
+from mdvec.model.hit import Confidence
 from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ def search(
     if output != "json":
         _tell(result)
     _print(result, output, config, session, color=color, explain=explain)
+    if result.hits and output != "json":
+        _tell_confidence(result, always=output == "text")
 
 
 def _tell(result: SearchResult) -> None:
@@ -115,6 +118,14 @@ def _tell(result: SearchResult) -> None:
         note("no hits")
         if result.hint:
             note(f"hint: {result.hint}")
+
+
+def _tell_confidence(result: SearchResult, *, always: bool) -> None:
+    """Say how sure the answer is; formats for programs are only warned of a bad one."""
+    from mdvec.interfaces import present
+
+    if always or result.confidence in (Confidence.LOW, Confidence.NONE):
+        note(present.confidence_line(result.confidence))
 
 
 def _print(

@@ -10,9 +10,9 @@ from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.document import Document
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId
 from mdvec.model.query import Scope
-from mdvec.model.report import CollectionCounts, FileStatus, TagCount
+from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.stores.interface import PendingText, StoredChunk, StoredDocument
-from mdvec.stores.sqlite import chunk_rows, collection_rows, document_rows, file_states
+from mdvec.stores.sqlite import chunk_rows, collection_rows, document_rows, file_states, name_rows
 from mdvec.stores.sqlite.database import Database, generation, vector_epoch
 
 
@@ -23,6 +23,7 @@ class SqliteCatalog:
         self._database = database
         self._counts: dict[tuple[CollectionId, SpaceId | None], tuple[int, CollectionCounts]] = {}
         self._embedded_up_to: dict[tuple[CollectionId, SpaceId, int], int] = {}
+        self._named_up_to: dict[tuple[CollectionId, SpaceId, int], int] = {}
 
     def collections(self) -> list[Collection]:
         """Return all collections, by name."""
@@ -47,6 +48,13 @@ class SqliteCatalog:
         """Remove a collection and all it holds."""
         with self._database.writing() as connection:
             collection_rows.delete_collection(connection, collection_id)
+
+    def documents(
+        self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
+    ) -> list[ListedDocument]:
+        """List documents in order of path, without reading any text."""
+        with self._database.reading() as connection:
+            return document_rows.documents(connection, collection_id, after=after, prefix=prefix, limit=limit)
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return what is known of every document, by path."""
@@ -154,3 +162,23 @@ class SqliteCatalog:
             if not self._database.in_transaction:
                 self._embedded_up_to[key] = after
             return texts
+
+    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return names without a vector; starts where the last call found the first one."""
+        with self._database.reading() as connection:
+            key = collection_id, space_id, vector_epoch(connection)
+            after = self._named_up_to.get(key, 0)
+            names, after = name_rows.pending_names(connection, collection_id, space_id, limit, after=after)
+            if not self._database.in_transaction:
+                self._named_up_to[key] = after
+            return names
+
+    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
+        """Count the names without a vector, each hash once."""
+        with self._database.reading() as connection:
+            return name_rows.count_pending_names(connection, collection_id, space_id)
+
+    def chunks_named(self, folded: str, scope: Scope, limit: int) -> list[ChunkId]:
+        """Return the chunks of the documents inside the scope that are called so."""
+        with self._database.reading() as connection:
+            return name_rows.chunks_named(connection, folded, scope, limit)

@@ -20,12 +20,10 @@ class Database:
 
     Attributes:
         path: Absolute path of the file.
-        rollbacks: How many transactions of this object were undone: what was learnt in one is void.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, schema: Schema = SCHEMA) -> None:
         self.path = path.absolute()
-        self.rollbacks = 0
         with translated(self.path):
             first, self._access = open_first(self.path, schema, read_only=read_only)
         self._idle = [first]
@@ -116,7 +114,6 @@ class Database:
                     connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
                 connection.execute("COMMIT")
             except BaseException:
-                self.rollbacks += 1
                 if connection.in_transaction:  # SQLite itself has undone it when the disk is full
                     connection.execute("ROLLBACK")
                 raise

@@ -10,10 +10,27 @@ from mdvec.model.change import KnownDocument, SourceEntry
 from mdvec.model.chunk import Chunk
 from mdvec.model.document import Document
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId
+from mdvec.model.report import ListedDocument
 from mdvec.stores.interface import StoredDocument
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.labels import LabelKind, fold, storable
+from mdvec.stores.sqlite.name_rows import put_names
 from mdvec.text.hashing import text_hash
+
+_LAST_CHARACTER = "\U0010ffff"
+
+
+def documents(
+    connection: Connection, collection_id: CollectionId, *, after: str, prefix: str, limit: int
+) -> list[ListedDocument]:
+    """List documents in order of path; SQLite compares text by its UTF-8, so by code point."""
+    rows = connection.execute(
+        """SELECT k.name, d.path, d.title, d.size, d.mtime_ns
+        FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+        WHERE d.collection_id = ? AND d.path > ? AND d.path >= ? AND d.path < ? ORDER BY d.path LIMIT ?""",
+        (collection_id, after, prefix, prefix + _LAST_CHARACTER, limit),
+    )
+    return [ListedDocument(*row) for row in rows]
 
 
 def known_documents(connection: Connection, collection_id: CollectionId) -> dict[str, KnownDocument]:
@@ -61,6 +78,7 @@ def put_document(
     _put_labels(connection, document_id, LabelKind.TAG, document.tags)
     _put_labels(connection, document_id, LabelKind.ALIAS, document.aliases)
     _put_links(connection, document_id, document)
+    put_names(connection, document_id, document)
     return _put_chunks(connection, collection_id, document_id, chunks)
 
 

@@ -10,7 +10,8 @@ _MOST_PROBLEMS = 20
 def problems(connection: Connection) -> list[str]:
     """Return what is wrong; empty when all is well.
 
-    Looks at the file's structure, at references between rows, and whether every chunk has its words.
+    Looks at the file's structure, at references between rows, and whether every chunk has its words;
+    documents without a fingerprint were brought over from an older version, and get theirs when imported.
     """
     found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
     found = [message for message in found if message != "ok"]
@@ -19,7 +20,8 @@ def problems(connection: Connection) -> list[str]:
         for row in connection.execute("PRAGMA foreign_key_check")
     ][:_MOST_PROBLEMS]
     wordless, ownerless = connection.execute(
-        """SELECT (SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM chunks_fts_docsize)),
+        """SELECT (SELECT count(*) FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
+            WHERE c.id NOT IN (SELECT id FROM chunks_fts_docsize) AND d.fingerprint != ''),
         (SELECT count(*) FROM chunks_fts_docsize WHERE id NOT IN (SELECT id FROM chunks))"""
     ).get
     if wordless:

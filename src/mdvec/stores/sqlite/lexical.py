@@ -16,7 +16,7 @@ from mdvec.stores.sqlite.database import Database, generation
 from mdvec.stores.sqlite.scope import SMALL_SCOPE, chunks_inside, covers_everything, keep_inside
 
 # FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
-_SEARCH = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?) AS score
+_SEARCH = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?, ?) AS score
     FROM chunks_fts WHERE chunks_fts MATCH ? {condition} ORDER BY score DESC, rowid {limit}"""
 
 # The plus keeps FTS5 from running the whole MATCH once for every id of the list.
@@ -52,9 +52,12 @@ class SqliteLexicalIndex:
         """Add the terms of new chunks."""
         with self._database.writing() as connection:
             connection.executemany(
-                "INSERT INTO chunks_fts(rowid, title, heading, body) VALUES (?, ?, ?, ?)",
+                "INSERT INTO chunks_fts(rowid, title, heading, body, minor) VALUES (?, ?, ?, ?, ?)",
                 [
-                    (chunk_id, " ".join(each.title), " ".join(each.heading), " ".join(each.body))
+                    (
+                        chunk_id,
+                        *(" ".join(field) for field in (each.title, each.heading, each.body, each.minor)),
+                    )
                     for chunk_id, each in zip(ids, fields, strict=True)
                 ],
             )
@@ -63,8 +66,7 @@ class SqliteLexicalIndex:
         """Rank the chunks that hold any of the terms by BM25."""
         if not terms or limit <= 0 or not scope.collections:
             return []
-        # A term given twice would count twice.
-        match = " OR ".join('"' + term.replace('"', '""') + '"' for term in dict.fromkeys(terms))
+        match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
         with self._database.reading() as connection:
             if covers_everything(connection, scope):
                 sql = _SEARCH.format(condition="", limit="LIMIT ?")

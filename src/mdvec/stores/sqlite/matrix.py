@@ -20,7 +20,6 @@ STORED = np.dtype("<f2")
 
 _BLOCK_ROWS = 4096  # rows that are widened to float32 at a time, 6 MB at 384 dimensions
 _DIGITS = 6  # of a similarity; float16 holds less
-_SAMPLE_ROWS = 512
 _GROWTH = 1.25
 
 
@@ -48,21 +47,17 @@ class MatrixView:
             query: float32, shape (dim,).
 
         Returns:
-            float32, shape (n,): good for choosing rows, see :meth:`similarities`.
+            float32, shape (n,): good for choosing, see :meth:`similarities`.
         """
         multiply = products_by_numkong if _HAS_NUMKONG else products_by_numpy
         return multiply(self.rows, query)
 
-    def subset(self, ids: Sequence[int]) -> MatrixView:
-        """Copy the rows of some vectors; those that are not here are left out.
+    def take(self, at: NDArray[np.intp]) -> MatrixView:
+        """Copy some rows.
 
         Args:
-            ids: Ids of vectors, in any order; one given twice is taken once.
+            at: Where they stand.
         """
-        wanted = np.unique(np.asarray(ids, np.int64))
-        at = np.searchsorted(self.ids, wanted)
-        at = at[at < len(self.ids)]
-        at = at[self.ids[at] == wanted[: len(at)]]  # both ascend, so what was cut off is at the end
         return MatrixView(self.ids[at], self.rows[at])
 
     def similarities(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -76,14 +71,6 @@ class MatrixView:
         """
         # The last digit of a float32 product depends on where a row stands.
         return np.clip(np.round(products_by_numpy(self.rows, query), _DIGITS), -1.0, 1.0)
-
-    def mean_and_spread(self, query: NDArray[np.float32]) -> tuple[float, float]:
-        """Describe how similar the query is to anything, from rows spread evenly over all of them."""
-        if not len(self.ids):
-            return 0.0, 0.0
-        sample = np.linspace(0, len(self.ids) - 1, min(len(self.ids), _SAMPLE_ROWS)).astype(np.intp)
-        similarities = products_by_numpy(self.rows[sample], query)
-        return float(similarities.mean()), float(similarities.std())
 
 
 def nearest(products: NDArray[np.float32], count: int) -> NDArray[np.intp]:

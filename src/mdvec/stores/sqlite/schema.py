@@ -13,6 +13,30 @@ APPLICATION_ID = 0x6D647663
 _TERM_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _TOKENCHARS = _TERM_PUNCTUATION.replace('"', '""').replace("'", "''")
 
+_WORDS = f"""
+-- detail must stay 'full': with less, a contentless table ranks wrongly without saying so.
+CREATE VIRTUAL TABLE chunks_fts USING fts5(
+  title, heading, body, minor,
+  content='', contentless_delete=1, detail=full,
+  tokenize="ascii tokenchars '{_TOKENCHARS}'"
+);
+"""
+
+_NAMES = """
+-- What a document is called: its title, its file, its aliases. folded is what a query is compared
+-- with; text is what is embedded. Ids are never used again, as those of chunks.
+CREATE TABLE names(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  folded TEXT NOT NULL,
+  text TEXT NOT NULL,
+  text_hash BLOB NOT NULL,
+  UNIQUE(document_id, text)
+) STRICT;
+CREATE INDEX names_folded ON names(folded);
+CREATE INDEX names_hash ON names(text_hash);
+"""
+
 _TABLES = f"""
 CREATE TABLE meta(
   key TEXT PRIMARY KEY,
@@ -99,18 +123,12 @@ CREATE TABLE chunks(
 CREATE INDEX chunks_collection ON chunks(collection_id, text_hash);
 CREATE INDEX chunks_hash ON chunks(text_hash);
 
--- detail must stay 'full': with less, a contentless table ranks wrongly without saying so.
-CREATE VIRTUAL TABLE chunks_fts USING fts5(
-  title, heading, body,
-  content='', contentless_delete=1, detail=full,
-  tokenize="ascii tokenchars '{_TOKENCHARS}'"
-);
--- No data of its own: how many chunks hold a term.
+{_WORDS}-- No data of its own: how many chunks hold a term.
 CREATE VIRTUAL TABLE chunks_terms USING fts5vocab('chunks_fts', 'row');
 CREATE TRIGGER chunks_deleted AFTER DELETE ON chunks BEGIN
   DELETE FROM chunks_fts WHERE rowid = old.id;
 END;
-
+{_NAMES}
 CREATE TABLE spaces(
   id INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,
@@ -173,5 +191,21 @@ class Schema:
         return 1 + len(self.migrations)
 
 
-SCHEMA = Schema(_TABLES)
+# The terms and their fields are others, and names are new: every document has to be read again, which
+# embeds nothing but names. Until then a collection counts as never imported, and says so.
+_TO_2 = f"""
+DROP TRIGGER chunks_deleted;
+DROP TABLE chunks_terms;
+DROP TABLE chunks_fts;
+{_WORDS}
+CREATE VIRTUAL TABLE chunks_terms USING fts5vocab('chunks_fts', 'row');
+CREATE TRIGGER chunks_deleted AFTER DELETE ON chunks BEGIN
+  DELETE FROM chunks_fts WHERE rowid = old.id;
+END;
+{_NAMES}
+UPDATE documents SET fingerprint = '';
+UPDATE collections SET last_indexed_ms = NULL;
+"""  # noqa: S608 - only constants are put in
+
+SCHEMA = Schema(_TABLES, (_TO_2,))
 """What this version of mdvec reads and writes."""

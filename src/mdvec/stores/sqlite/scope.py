@@ -56,7 +56,7 @@ def chunks_inside(connection: Connection, scope: Scope, most: int) -> list[Chunk
     Returns:
         Their ids, in no order; None when there are more.
     """
-    source, condition = _source(scope), _condition(scope)
+    source, condition = _source(scope), chunk_condition(scope)
     sql = f"SELECT c.id FROM {source.text} AND {condition.text} LIMIT ?"
     rows = connection.execute(sql, (*source.arguments, *condition.arguments, most + 1))
     ids = [ChunkId(chunk_id) for (chunk_id,) in rows]
@@ -71,7 +71,7 @@ def keep_inside(connection: Connection, scope: Scope, ids: Iterable[ChunkId]) ->
         scope: What is allowed.
         ids: The chunks to test.
     """
-    condition = _condition(scope)
+    condition = chunk_condition(scope)
     sql = f"""SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
         {_document_join(scope.filters)} WHERE {condition.text}"""
     rows = connection.execute(sql, (json.dumps(list(ids)), *condition.arguments))
@@ -88,8 +88,8 @@ def document_condition(scope: Scope) -> Sql:
     return _all(parts)
 
 
-def _condition(scope: Scope) -> Sql:
-    """The whole truth about a chunk ``c`` of a document ``d``."""
+def chunk_condition(scope: Scope) -> Sql:
+    """Return what the scope asks of a chunk ``c`` and of its document ``d``."""
     parts = [_one_of("+c.collection_id", scope.collections), *_document_conditions(scope.filters)]
     if scope.filters.depths:
         parts.append(_one_of("+c.depth", scope.filters.depths))

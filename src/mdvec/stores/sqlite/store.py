@@ -9,7 +9,7 @@ from pathlib import Path
 from mdvec.errors import StoreError, WriterBusyError
 from mdvec.stores.sqlite import integrity
 from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import Database, generation
 from mdvec.stores.sqlite.lease import WriterLease
 from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
 from mdvec.stores.sqlite.vectors import SqliteVectorIndex
@@ -57,6 +57,12 @@ class SqliteStore:
         """Bytes of the file and its log."""
         path = self._database.path
         return sum(_size_bytes(each) for each in (path, path.with_name(f"{path.name}-wal")))
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every commit that changed something, of any process."""
+        with self._database.reading() as connection:
+            return generation(connection)
 
     @property
     def read_only(self) -> bool:

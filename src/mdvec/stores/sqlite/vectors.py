@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mdvec.model.ids import ChunkId, SpaceId, TextHash
@@ -14,33 +14,26 @@ from mdvec.model.query import Scope
 from mdvec.model.space import EmbeddingSpace
 from mdvec.stores.interface import DenseMatches
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.database import Database, vector_epoch
+from mdvec.stores.sqlite.database import Database, generation, vector_epoch
 from mdvec.stores.sqlite.scope import SMALL_SCOPE, chunks_inside, covers_everything, keep_inside
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.sqlite.matrix import MatrixView, VectorMatrix
+    from mdvec.stores.sqlite.placement import SpaceView
+    from mdvec.stores.sqlite.space import LoadedSpace
 
-_LOAD_ROWS = 4096
 _FIRST_CANDIDATES_FACTOR = 8
 _CANDIDATES_GROWTH = 8
 
-# The first products are of half precision: the last of the nearest may come out just behind.
+# Estimates are of half precision: the last of the nearest may come out just behind.
 _SPARE_CANDIDATES = 32
 
-_Pair = tuple[ChunkId, int]  # a chunk, and the id of its text's vector
+# A newer snapshot is what another thread has read already, except when the file was replaced.
+_MOST_TRIES = 4
+
 _Ranking = list[tuple[ChunkId, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A matrix, and what must still be so for it to be right."""
-
-    matrix: VectorMatrix
-    epoch: int
-    rollbacks: int
 
 
 class SqliteVectorIndex:
@@ -49,7 +42,7 @@ class SqliteVectorIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._guard = threading.Lock()
-        self._loaded: dict[SpaceId, _Loaded] = {}
+        self._loaded: dict[SpaceId, LoadedSpace] = {}
 
     def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space that is known already."""
@@ -97,40 +90,28 @@ class SqliteVectorIndex:
 
     def search(self, space_id: SpaceId, query: NDArray[np.float32], limit: int, scope: Scope) -> DenseMatches:
         """Return the exact nearest chunks inside the scope."""
-        with self._database.reading() as connection:
-            view = self._view(connection, space_id)
+        with self._snapshot(space_id) as (connection, view):
             mean, spread = view.mean_and_spread(query)
-            if limit <= 0 or not scope.collections or not len(view.ids):
-                ranking: _Ranking = []
-            elif covers_everything(connection, scope):
-                ranking = _search_large_scope(connection, view, query, limit, None)
-            else:
-                few = chunks_inside(connection, scope, SMALL_SCOPE)
-                if few is not None:
-                    pairs = _vectors_of(connection, space_id, few)
-                    ranking = _search_small_scope(view, query, limit, pairs)
-                else:
-                    ranking = _search_large_scope(connection, view, query, limit, scope)
-        best = ranking[:limit]
+            ranking = _search(connection, view, query, limit, scope)
         return DenseMatches(
-            tuple(chunk_id for chunk_id, _ in best), tuple(cosine for _, cosine in best), mean, spread
+            tuple(chunk_id for chunk_id, _ in ranking), tuple(near for _, near in ranking), mean, spread
         )
 
     def similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> dict[ChunkId, float]:
-        """Return the cosine similarity of those of the chunks that have a vector."""
-        with self._database.reading() as connection:
-            view = self._view(connection, space_id)
-            return _similarities(view, query, _vectors_of(connection, space_id, ids))
+        """Return how near those of the chunks are that have a vector."""
+        with self._snapshot(space_id) as (connection, view):
+            return view.of(_that_exist(connection, ids)).similarities(query)
 
     def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors of any space that no chunk uses, except the newest ``keep``."""
+        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
         with self._database.writing() as connection:
             connection.execute(
                 """DELETE FROM vectors WHERE id IN (
                 SELECT v.id FROM vectors v
                 WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
+                AND NOT EXISTS(SELECT 1 FROM names n WHERE n.text_hash = v.text_hash)
                 ORDER BY v.id DESC LIMIT -1 OFFSET ?)""",
                 (keep,),
             )
@@ -139,25 +120,42 @@ class SqliteVectorIndex:
                 connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
             return removed
 
-    def _view(self, connection: Connection, space_id: SpaceId) -> MatrixView:
-        """Return the matrix of a space with at least the vectors of this connection's snapshot.
+    @contextmanager
+    def _snapshot(self, space_id: SpaceId) -> Iterator[tuple[Connection, SpaceView]]:
+        """Read from one snapshot of the database.
 
-        It may hold newer ones, read by another thread; no row of this snapshot refers to them.
+        Yields:
+            A connection to look at it, and the vectors of a space. Those may belong to chunks that are
+            not there, never the other way round.
         """
-        from mdvec.stores.sqlite.matrix import VectorMatrix
+        for _ in range(_MOST_TRIES):
+            with self._database.reading() as connection:
+                view = self._view(connection, space_id)
+                if view is not None:
+                    yield connection, view
+                    return
+        with self._database.reading() as connection:
+            yield connection, _read(connection, space_id)
 
-        epoch = vector_epoch(connection)
+    def _view(self, connection: Connection, space_id: SpaceId) -> SpaceView | None:
+        """Return what is in memory of a space, brought up to date; None when it is newer than the snapshot.
+
+        What another thread read of a newer snapshot may lack chunks that were replaced meanwhile.
+        """
+        from mdvec.stores.sqlite.space import LoadedSpace
+
+        if self._database.in_transaction:  # what may yet be undone is nothing for others
+            return _read(connection, space_id)
+        now = generation(connection)
         with self._guard:
-            loaded = self._loaded.get(space_id)
-            rollbacks = self._database.rollbacks
-            # Ids are only used again for what a rolled back transaction had added.
-            if loaded is None or loaded.epoch < epoch or loaded.rollbacks != rollbacks:
-                count = connection.execute("SELECT count(*) FROM vectors WHERE space_id = ?", (space_id,)).get
-                matrix = VectorMatrix(_dimension(connection, space_id), count)
-                loaded = _Loaded(matrix, epoch, rollbacks)
-                self._loaded[space_id] = loaded
-            _append_new(connection, space_id, loaded.matrix)
-            return loaded.matrix.view()
+            # What breaks off in the middle, because of Ctrl-C for one, is not put back.
+            loaded = self._loaded.pop(space_id, None)
+            if loaded is None or loaded.epoch < vector_epoch(connection):
+                loaded = LoadedSpace(connection, space_id)
+            elif loaded.generation < now:
+                loaded.catch_up(connection)
+            self._loaded[space_id] = loaded
+            return loaded.view() if loaded.generation == now else None
 
 
 def _find_space(connection: Connection, space: EmbeddingSpace) -> SpaceId | None:
@@ -170,92 +168,69 @@ def _dimension(connection: Connection, space_id: SpaceId) -> int:
     return dimension
 
 
-def _append_new(connection: Connection, space_id: SpaceId, matrix: VectorMatrix) -> None:
-    newest = connection.execute("SELECT max(id) FROM vectors").get or 0
-    if newest <= matrix.seen:
-        return
-    # The plus makes SQLite read the table in order of id instead of sorting what an index gives.
-    rows = connection.execute(
-        "SELECT id, vector FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id", (space_id, matrix.seen)
-    )
-    while batch := list(itertools.islice(rows, _LOAD_ROWS)):
-        matrix.append([row[0] for row in batch], [row[1] for row in batch])
-    matrix.seen = newest
+def _read(connection: Connection, space_id: SpaceId) -> SpaceView:
+    """Read a space for one search alone."""
+    from mdvec.stores.sqlite.space import LoadedSpace
+
+    return LoadedSpace(connection, space_id).view()
+
+
+def _search(
+    connection: Connection, view: SpaceView, query: NDArray[np.float32], limit: int, scope: Scope
+) -> _Ranking:
+    if limit <= 0 or not scope.collections or not len(view.chunks):
+        return []
+    if covers_everything(connection, scope):
+        # Nearly every chunk in memory is there; inside a narrower scope most may not be.
+        return _search_large_scope(connection, view, query, limit, scope, limit + _SPARE_CANDIDATES)
+    few = chunks_inside(connection, scope, SMALL_SCOPE)
+    if few is not None:
+        return _ranking(view.of(few), query, limit)
+    return _search_large_scope(connection, view, query, limit, scope, _FIRST_CANDIDATES_FACTOR * limit)
 
 
 def _search_large_scope(
     connection: Connection,
-    view: MatrixView,
+    view: SpaceView,
     query: NDArray[np.float32],
     limit: int,
-    scope: Scope | None,
+    scope: Scope,
+    size: int,
 ) -> _Ranking:
-    """Take the nearest vectors, more of them until enough of their chunks are inside the scope.
+    """Take the nearest chunks, more of them until enough are inside the scope.
 
     Args:
-        connection: Where to look up chunks.
-        view: The vectors.
+        connection: Where to test them.
+        view: Vectors and chunks.
         query: What to be near to.
         limit: How many chunks are enough.
-        scope: What is allowed; None for everything.
+        scope: What is allowed.
+        size: How many to begin with.
     """
     from mdvec.stores.sqlite.matrix import nearest
 
-    products = view.products(query)
-    # Nearly every vector has a chunk; inside a scope most may have none.
-    size = limit + _SPARE_CANDIDATES if scope is None else _FIRST_CANDIDATES_FACTOR * limit
+    estimates = view.estimates(query)
     while True:
-        size = min(size, len(products))
-        pairs = _chunks_of(connection, view.ids[nearest(products, size)].tolist())
-        if scope is not None:
-            inside = keep_inside(connection, scope, {chunk_id for chunk_id, _ in pairs})
-            pairs = [pair for pair in pairs if pair[0] in inside]
-        if len(pairs) >= limit or size == len(products):
-            return _rank(_similarities(view, query, pairs))
+        size = min(size, len(estimates))
+        inside = keep_inside(connection, scope, view.chunks[nearest(estimates, size)].tolist())
+        if len(inside) >= limit or size == len(estimates):
+            return _ranking(view.of(inside), query, limit)
         size *= _CANDIDATES_GROWTH
 
 
-def _search_small_scope(
-    view: MatrixView, query: NDArray[np.float32], limit: int, pairs: Sequence[_Pair]
-) -> _Ranking:
-    """Compare with the vectors of some chunks alone."""
+def _ranking(view: SpaceView, query: NDArray[np.float32], limit: int) -> _Ranking:
+    """Rank the chunks of a small view: the nearest of them exactly, ties in order of id."""
     from mdvec.stores.sqlite.matrix import nearest
 
-    subset = view.subset([vector_id for _, vector_id in pairs])
-    size = _FIRST_CANDIDATES_FACTOR * limit
-    if len(subset.ids) > size:
-        near = set(subset.ids[nearest(subset.products(query), size)].tolist())
-        pairs = [pair for pair in pairs if pair[1] in near]
-    return _rank(_similarities(subset, query, pairs))
+    size = limit + _SPARE_CANDIDATES
+    if len(view.chunks) > size:
+        view = view.at(nearest(view.estimates(query), size))
+    similarities = view.similarities(query)
+    return sorted(similarities.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
-def _chunks_of(connection: Connection, vector_ids: Sequence[int]) -> list[_Pair]:
-    """Return the chunks whose texts have these vectors, each with its vector."""
+def _that_exist(connection: Connection, ids: Iterable[ChunkId]) -> list[ChunkId]:
     rows = connection.execute(
-        """SELECT c.id, v.id FROM json_each(?) j CROSS JOIN vectors v ON v.id = j.value
-        CROSS JOIN chunks c ON c.text_hash = v.text_hash""",
-        (json.dumps(vector_ids),),
+        "SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value", (json.dumps(list(ids)),)
     )
-    return [(ChunkId(chunk_id), vector_id) for chunk_id, vector_id in rows]
-
-
-def _vectors_of(connection: Connection, space_id: SpaceId, ids: Iterable[ChunkId]) -> list[_Pair]:
-    """Return those of the chunks that have a vector, each with it."""
-    rows = connection.execute(
-        """SELECT c.id, v.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-        CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash""",
-        (json.dumps(list(ids)), space_id),
-    )
-    return [(ChunkId(chunk_id), vector_id) for chunk_id, vector_id in rows]
-
-
-def _similarities(
-    view: MatrixView, query: NDArray[np.float32], pairs: Sequence[_Pair]
-) -> dict[ChunkId, float]:
-    subset = view.subset([vector_id for _, vector_id in pairs])
-    by_vector = dict(zip(subset.ids.tolist(), subset.similarities(query).tolist(), strict=True))
-    return {chunk_id: by_vector[vector_id] for chunk_id, vector_id in pairs if vector_id in by_vector}
-
-
-def _rank(similarities: dict[ChunkId, float]) -> _Ranking:
-    return sorted(similarities.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [ChunkId(row[0]) for row in rows]

@@ -1,0 +1,135 @@
+"""Measures whether the confidence of an answer tells answerable questions from others.
+
+    python -m benchmarks.confidence SETS_DIR --embed-cache DIR
+
+Answerable are questions put to the documents they were written for; unanswerable are questions of another
+set of the same language. Every set of the table below that lies in the folder takes part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import write_result
+from mdvec import SearchQuery, open_workspace
+from mdvec.config import Config
+from mdvec.evaluation.datasets import read_judged_set
+from mdvec.evaluation.model import Question
+from mdvec.evaluation.subject import Indexing, indexed_set
+from mdvec.model.hit import Confidence
+from mdvec.model.query import SearchMode
+from mdvec.text.hashing import text_hash
+
+# Sets by the language of their questions. Two sets of one subject are never put to each other.
+LANGUAGES = {
+    "ja": ("ja_jsquad", "ja_localgovfaq", "ja_niilc", "ja_wikiqa", "docs_astro", "vault_obsidian_help"),
+    "en": ("en_cisi", "en_cranfield", "en_stackfaq", "til_titles", "docs_astro", "vault_obsidian_help"),
+}
+SAME_SUBJECT = [{"ja_jsquad", "ja_niilc", "ja_wikiqa"}]
+
+OWN_QUESTIONS = 150
+FOREIGN_QUESTIONS = 60  # of each other set
+
+RANKS = {level: rank for rank, level in enumerate(reversed(Confidence))}
+
+
+def sampled(questions: Sequence[Question], language: str, count: int) -> list[Question]:
+    """Return the same questions in every run: those whose hashes come first."""
+    fitting = [each for each in questions if each.labels.get("lang", language) == language]
+    return sorted(fitting, key=lambda each: text_hash(each.text))[:count]
+
+
+def are_foreign(one: str, other: str) -> bool:
+    """Return whether two sets treat other subjects."""
+    return one != other and not any({one, other} <= subject for subject in SAME_SUBJECT)
+
+
+def auroc(answerable: Sequence[Confidence], unanswerable: Sequence[Confidence]) -> float:
+    """Return how often an answerable question gets the higher level; half of the ties count."""
+    above = Counter(RANKS[level] for level in answerable)
+    below = Counter(RANKS[level] for level in unanswerable)
+    won = sum(
+        above[one] * below[other] * (1.0 if one > other else 0.5)
+        for one, other in product(above, below)
+        if one >= other
+    )
+    return won / (len(answerable) * len(unanswerable))
+
+
+def asked(
+    home: str, language: str, questions: dict[str, Sequence[Question]], folder: Path, cache: Path | None
+) -> Iterator[tuple[bool, SearchMode, Confidence]]:
+    """Put a set's own questions and those of the others to its documents, in every mode."""
+    judged = read_judged_set(folder / home)
+    with indexed_set(judged, Indexing(opener=open_workspace, config=Config(), cache=cache)) as subject:
+        for name, those in questions.items():
+            if name != home and not are_foreign(name, home):
+                continue
+            count = OWN_QUESTIONS if name == home else FOREIGN_QUESTIONS
+            for question, mode in product(sampled(those, language, count), SearchMode):
+                result = subject.workspace.search(SearchQuery(question.text, mode=mode, limit=1))
+                yield name == home, mode, result.confidence
+
+
+def measure(language: str, folder: Path, cache: Path | None) -> dict[str, Any]:
+    """Measure one language.
+
+    Args:
+        language: ``ja`` or ``en``.
+        folder: Where the sets are.
+        cache: Where indexes are kept; None to make and delete them.
+
+    Returns:
+        AUROC of each mode, and how the levels of hybrid answers are spread.
+    """
+    names = [name for name in LANGUAGES[language] if (folder / name / "queries.jsonl").exists()]
+    questions: dict[str, Sequence[Question]] = {
+        name: read_judged_set(folder / name).set.questions for name in names
+    }
+    levels: dict[tuple[bool, SearchMode], list[Confidence]] = {
+        key: [] for key in product((True, False), SearchMode)
+    }
+    for home in names:
+        print(f"{language}: {home}", file=sys.stderr, flush=True)
+        for is_own, mode, level in asked(home, language, questions, folder, cache):
+            levels[is_own, mode].append(level)
+    spread = {
+        level.value: {
+            "answerable": levels[True, SearchMode.HYBRID].count(level),
+            "unanswerable": levels[False, SearchMode.HYBRID].count(level),
+        }
+        for level in Confidence
+    }
+    return {
+        "auroc": {
+            mode.value: round(auroc(levels[True, mode], levels[False, mode]), 3) for mode in SearchMode
+        },
+        "levels": spread,
+    }
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, metavar="SETS_DIR")
+    parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
+    parser.add_argument("--output", type=Path, metavar="F")
+    arguments = parser.parse_args()
+    result = {name: measure(name, arguments.folder, arguments.embed_cache) for name in LANGUAGES}
+    for name, figures in result.items():
+        print(name, " ".join(f"{mode} {value:.3f}" for mode, value in figures["auroc"].items()))
+        for level, counts in figures["levels"].items():
+            print(f"  {level:8} answerable {counts['answerable']:5} unanswerable {counts['unanswerable']:5}")
+    print(write_result("confidence", result, arguments.output))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""How sure it is that an answer is one, from what meaning and words say about its best passage."""
+
+from __future__ import annotations
+
+import math
+
+from mdvec.model.hit import Confidence
+from mdvec.model.space import Unrelated
+
+# Logistic regressions over 4,600 questions, a third of them asked to the documents they were written for,
+# the others to documents of another subject (docs/decisions/0010-confidence.md).
+_BOTH = (2.34, 8.63, -8.66)  # nearness, coverage, constant
+_NEARNESS_ALONE = (2.90, -8.29)
+_COVERAGE_ALONE = (14.62, -3.27)
+
+# What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 10 % in 1 of 100.
+_LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.1, Confidence.LOW))
+
+
+def judge(similarity: float | None, coverage: float | None, unrelated: Unrelated | None) -> Confidence:
+    """Say how sure it is that the searched documents answer a query.
+
+    Args:
+        similarity: Cosine similarity of the best hit; None when it has no vector or none was used.
+        coverage: What share of a perfect word match the best hit has, words that no document knows
+            counted as missing, 0..1; None when words were not used.
+        unrelated: What the similarity of unrelated texts is in the model used; None without one.
+    """
+    probability = _probability(similarity, coverage, unrelated)
+    return next((level for least, level in _LEVELS if probability >= least), Confidence.NONE)
+
+
+def _probability(similarity: float | None, coverage: float | None, unrelated: Unrelated | None) -> float:
+    if similarity is None or unrelated is None:
+        weight, constant = _COVERAGE_ALONE
+        return _logistic(weight * (coverage or 0.0) + constant)
+    nearness = (similarity - unrelated.mean) / unrelated.spread
+    if coverage is None:
+        weight, constant = _NEARNESS_ALONE
+        return _logistic(weight * nearness + constant)
+    of_nearness, of_coverage, constant = _BOTH
+    return _logistic(of_nearness * nearness + of_coverage * coverage + constant)
+
+
+def _logistic(evidence: float) -> float:
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, evidence))))

@@ -1,0 +1,47 @@
+"""English words: which of them say nothing, and what the others have in common."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import Stemmer
+
+STEMMER_VERSION: str = Stemmer.version()
+"""Another version may give other stems."""
+
+_FUNCTION_WORDS = (
+    "a an and are as at be been but by can could did do does for from had has have he her his how i if in "
+    "into is it its me my no not of on or our she should so than that the their them then there these they "
+    "this those to was we were what when where which who why will with would you your"
+)
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""Words that stand in any text: articles, pronouns, prepositions, auxiliaries, question words."""
+
+# English alone: a word of another language in these letters is cut as well, in documents and queries alike.
+_ENGLISH = re.compile(r"[a-z]+")
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread: it keeps state while it works."""
+
+    def __init__(self) -> None:
+        self.english = Stemmer.Stemmer("english")
+
+
+_stemmers = _Stemmers()
+
+
+def is_english(word: str) -> bool:
+    """Return whether a lower-case word is written in the letters of English alone."""
+    return _ENGLISH.fullmatch(word) is not None
+
+
+def stem(word: str) -> str:
+    """Return what the forms of a word have in common: ``connect`` of ``connecting`` and ``connections``.
+
+    References:
+        Porter, "Snowball: A language for stemming algorithms", 2001; the English stemmer.
+    """
+    stemmed: str = _stemmers.english.stemWord(word)
+    return stemmed

@@ -1,0 +1,46 @@
+"""How sure an answer is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec.model.hit import Confidence
+from mdvec.model.space import Unrelated
+from mdvec.search.confidence import judge
+
+UNRELATED = Unrelated(mean=0.774, spread=0.030)
+LEVELS = list(reversed(Confidence))
+
+
+@pytest.mark.parametrize(
+    ("similarity", "coverage", "level"),
+    [
+        (0.89, 0.4, Confidence.HIGH),
+        (0.86, 0.3, Confidence.MEDIUM),
+        (0.84, 0.2, Confidence.LOW),
+        (0.80, 0.05, Confidence.NONE),
+        (None, 0.6, Confidence.HIGH),
+        (None, 0.05, Confidence.NONE),
+        (0.92, None, Confidence.HIGH),
+        (0.82, None, Confidence.NONE),
+    ],
+)
+def test_levels(similarity: float | None, coverage: float | None, level: Confidence) -> None:
+    """Near and covered is high, far and uncovered none; one side alone is enough to tell."""
+    assert judge(similarity, coverage, UNRELATED) is level
+
+
+def test_similarity_is_seen_against_the_model() -> None:
+    """.6 is near where unrelated texts are orthogonal, and far where they are all alike."""
+    assert judge(0.6, None, Unrelated(mean=0.05, spread=0.1)) is Confidence.HIGH
+    assert judge(0.6, None, UNRELATED) is Confidence.NONE
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
+def test_more_evidence_never_lowers_it(one: float, other: float, some: float, more: float) -> None:
+    """Nearer, or better covered, is at least as sure."""
+    near, far = max(one, other), min(one, other)
+    full, poor = max(some, more), min(some, more)
+    assert LEVELS.index(judge(near, full, UNRELATED)) >= LEVELS.index(judge(far, poor, UNRELATED))
