@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import punctuation
 
 from mdvec.model.document import Document
 
@@ -16,8 +17,8 @@ _SEPARATOR = " › "
 def context_line(document: Document, heading_path: Sequence[str]) -> str:
     """Return ``title › h1 › h2 #tag #tag``.
 
-    A first heading that repeats the title is said once. When the line gets too long, headings in the
-    middle go first, then tags.
+    A first heading that repeats the title is said once, and a title of punctuation alone (of a file named
+    ``-.md``, say) is not said. When the line gets too long, headings in the middle go first, then tags.
 
     Args:
         document: The document; its title and tags are used.
@@ -28,7 +29,7 @@ def context_line(document: Document, heading_path: Sequence[str]) -> str:
     """
     names = [_short(heading) for heading in heading_path]
     title = _short(document.title)
-    if not names or names[0].casefold() != title.casefold():
+    if title.strip(punctuation) and (not names or names[0].casefold() != title.casefold()):
         names.insert(0, title)
     while len(_SEPARATOR.join(names)) > MAX_CONTEXT_CHARS:
         # Of two names each fits, so there are three or more here.

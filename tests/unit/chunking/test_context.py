@@ -42,3 +42,11 @@ def test_the_line_is_bounded(name: str) -> None:
     assert "\n" not in line
     assert "› Nearest" in line
     assert line.startswith(name[:40])
+
+
+def test_a_name_of_punctuation_says_nothing() -> None:
+    """A document called ``-.md`` has its headings for context, and none without headings."""
+    text = "## Sun\n\nText.\n"
+    document = parse_document("=-/-.md", text)
+    assert context_line(document, ()) == ""
+    assert context_line(document, ("Sun",)) == "Sun"

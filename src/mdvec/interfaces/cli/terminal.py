@@ -34,10 +34,15 @@ def write(text: str) -> None:
 
 
 def write_json(value: object) -> None:
-    """Write a value as one line of JSON, in UTF-8, with escapes for control characters alone."""
+    """Write a value as :func:`json_text` gives it."""
+    write(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """Return a value as one line of JSON, with escapes for control characters alone."""
     import msgspec
 
-    write(msgspec.json.encode(_encodable(value)).decode().translate(_CONTROL_ESCAPES) + "\n")
+    return msgspec.json.encode(_encodable(value)).decode().translate(_CONTROL_ESCAPES) + "\n"
 
 
 def _encodable(value: object) -> object:
@@ -59,17 +64,23 @@ def write_documents(text: str) -> None:
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Write rows for people: a table on a terminal, aligned columns elsewhere."""
-    cells = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from mdvec.interfaces.cli.rich_output import table_text
 
-        write(table_text(columns, cells))
-        return
-    lines = [[column.upper() for column in columns], *cells]
+        write(table_text(columns, [[printable(cell) for cell in row] for row in rows]))
+    else:
+        write(aligned_text(columns, rows))
+
+
+def aligned_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out rows in aligned columns."""
+    lines = [[column.upper() for column in columns], *([printable(cell) for cell in row] for row in rows)]
     widths = [max(cell_width(line[index]) for line in lines) for index in range(len(columns))]
-    for line in lines:
-        padded = (cell + " " * (width - cell_width(cell)) for cell, width in zip(line, widths, strict=True))
-        write("  ".join(padded).rstrip() + "\n")
+    padded = (
+        "  ".join(cell + " " * (width - cell_width(cell)) for cell, width in zip(line, widths, strict=True))
+        for line in lines
+    )
+    return "".join(f"{line.rstrip()}\n" for line in padded)
 
 
 def note(text: str) -> None:

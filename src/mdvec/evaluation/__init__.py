@@ -1,0 +1,1 @@
+"""Measuring: how good the answers of a workspace are, on judged questions."""

@@ -1,0 +1,275 @@
+"""Reads judged sets: a folder with documents, questions about them, and which documents answer these."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdvec.errors import NotFoundError, UsageError
+from mdvec.evaluation.model import Question, QuestionSet
+
+_QUERIES = "queries{}.jsonl"
+_QRELS = "qrels{}.tsv"
+_CORPUS = "corpus.jsonl"
+_TREE = "tree"
+_ARCHIVE = "tree.tar.gz"
+_SET_HINT = "A set is a folder with queries.jsonl, qrels.tsv, and either corpus.jsonl or tree/."
+_RESERVED = frozenset({"_id", "text", "scope", "exclude"})
+_QRELS_COLUMNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSet:
+    """A set as it lies on disk, its questions read and its documents not yet.
+
+    Attributes:
+        set: The questions that have a relevant document.
+        documents: ``corpus.jsonl``, the folder ``tree`` or the archive ``tree.tar.gz``.
+        notes: What was left out on purpose.
+        warnings: What is odd about the files.
+    """
+
+    set: QuestionSet
+    documents: Path
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusDocument:
+    """A line of ``corpus.jsonl``.
+
+    Attributes:
+        id: Its ``_id``.
+        title: Empty without one.
+        text: Markdown.
+    """
+
+    id: str
+    title: str
+    text: str
+
+
+def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> JudgedSet:
+    """Read the questions of a set and the judgements about them.
+
+    Args:
+        folder: The set.
+        suffix: What stands before the extension of its two files, such as ``_xl``.
+        min_grade: Documents with a lower grade are not relevant.
+
+    Returns:
+        The set.
+
+    Raises:
+        NotFoundError: If one of its files is not there.
+        UsageError: If one of them cannot be understood, or no question is left.
+    """
+    queries, qrels = folder / _QUERIES.format(suffix), folder / _QRELS.format(suffix)
+    _check_files(folder, suffix)
+    grades, grade_warnings = _read_qrels(qrels)
+    asked = list(_read_queries(queries, grades, min_grade))
+    if not asked:
+        msg = f"{queries}: there is no question in it"
+        raise UsageError(msg, hint='Write one JSON object a line: {"_id": "q1", "text": "…"}.')
+    questions = tuple(question for question in asked if question.relevant)
+    if not questions:
+        msg = f"{qrels}: no question has a document of grade {min_grade} or more"
+        raise UsageError(msg, hint="Lower --min-grade, or check that both files use the same ids.")
+    known = {question.id for question in asked}
+    strangers = [name for name in grades if name not in known]
+    left_out = len(asked) - len(questions)
+    notes = (f"{left_out:,} of {len(asked):,} questions have no relevant document and are left out",)
+    return JudgedSet(
+        QuestionSet(folder.resolve().name + suffix, str(folder), questions),
+        _documents_of(folder),
+        notes if left_out else (),
+        (*grade_warnings, *telling_some(f"questions in {qrels.name} that are not asked", strangers)),
+    )
+
+
+def read_corpus(path: Path) -> list[CorpusDocument]:
+    """Read ``corpus.jsonl``.
+
+    Raises:
+        UsageError: If a line is no document, or an ``_id`` is there twice; the message names the line.
+    """
+    documents: dict[str, CorpusDocument] = {}
+    for place, line in json_lines(path):
+        name = text_of(line, "_id", place)
+        if name in documents:
+            raise _twice(name, place)
+        documents[name] = CorpusDocument(
+            name, text_of(line, "title", place, default=""), text_of(line, "text", place, default="")
+        )
+    if not documents:
+        msg = f"{path}: there is no document in it"
+        raise UsageError(msg, hint='Write one JSON object a line: {"_id": "d1", "title": "…", "text": "…"}.')
+    return list(documents.values())
+
+
+def telling_some(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning that counts names and shows the first; none without names.
+
+    Args:
+        what: What is wrong with them.
+        names: All of them.
+    """
+    return (f"{what}: {len(names):,}, such as {names[0]!r}",) if names else ()
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Read a file with one JSON object a line; blank lines are passed over.
+
+    Yields:
+        ``path:line`` and the object.
+
+    Raises:
+        UsageError: If a line is something else; the message names it.
+    """
+    for number, line in enumerate(_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        place = f"{path}:{number}"
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            msg = f"{place}: not JSON: {error}"
+            raise UsageError(msg, hint="Each line holds one JSON object.") from error
+        if not isinstance(value, dict):
+            msg = f"{place}: not a JSON object"
+            raise UsageError(msg, hint="Each line holds one JSON object.")
+        yield place, value
+
+
+def text_of(value: Mapping[str, object], key: str, place: str, *, default: str | None = None) -> str:
+    """Return a text, or a whole number as text.
+
+    Args:
+        value: The object.
+        key: Its key.
+        place: Where the object is written, for the message.
+        default: What stands for a missing key or null; None when it must be there, and not be blank.
+
+    Raises:
+        UsageError: If it is missing or something else.
+    """
+    found = value.get(key)
+    if found is None and default is not None:
+        return default
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    if not isinstance(found, str) or (default is None and not found.strip()):
+        msg = f'{place}: "{key}" is {"missing" if found is None else "not a text that says something"}'
+        raise UsageError(msg, hint=f'Give it a text: {{"{key}": "…"}}.')
+    return found
+
+
+def names_of(value: Mapping[str, object], key: str, place: str) -> tuple[str, ...]:
+    """Return a list of texts, empty when the key is missing; a single text is a list of one.
+
+    Raises:
+        UsageError: If it is something else.
+    """
+    found = value.get(key)
+    items = [] if found is None else [found] if isinstance(found, str) else found
+    if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
+        msg = f'{place}: "{key}" is not a list of texts'
+        raise UsageError(msg, hint=f'Write {{"{key}": ["…", "…"]}}.')
+    return tuple(items)
+
+
+def labels_of(value: Mapping[str, object], reserved: Iterable[str]) -> dict[str, str]:
+    """Return every other single value as a label."""
+    reserved = frozenset(reserved)
+    return {
+        key: str(item)
+        for key, item in value.items()
+        if key not in reserved and isinstance(item, (str, int, float))
+    }
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{path}: not UTF-8 (byte {error.start:,})"
+        raise UsageError(msg, hint="Save the file as UTF-8.") from error
+
+
+def _check_files(folder: Path, suffix: str) -> None:
+    if not folder.is_dir():
+        msg = f"{folder} is not a folder"
+        raise NotFoundError(msg, hint=_SET_HINT)
+    for pattern in (_QUERIES, _QRELS):
+        if (folder / pattern.format(suffix)).is_file():
+            continue
+        stem, extension = pattern.split("{}")
+        others = sorted(
+            each.name.removeprefix(stem).removesuffix(extension) for each in folder.glob(pattern.format("*"))
+        )
+        msg = f"{folder} has no {pattern.format(suffix)}"
+        if others:
+            shown = ", ".join(f"--suffix {other}" if other else "no --suffix" for other in others)
+            raise NotFoundError(msg, hint=f"There are others: {shown}.")
+        raise NotFoundError(msg, hint=_SET_HINT)
+
+
+def _documents_of(folder: Path) -> Path:
+    for path in (folder / _CORPUS, folder / _TREE, folder / _ARCHIVE):
+        if path.is_dir() if path.name == _TREE else path.is_file():
+            return path
+    msg = f"{folder} has neither {_CORPUS} nor {_TREE}/"
+    raise NotFoundError(msg, hint=_SET_HINT)
+
+
+def _read_queries(path: Path, grades: Mapping[str, Mapping[str, int]], min_grade: int) -> Iterator[Question]:
+    seen: set[str] = set()
+    for place, line in json_lines(path):
+        name = text_of(line, "_id", place)
+        if name in seen:
+            raise _twice(name, place)
+        seen.add(name)
+        yield Question(
+            id=name,
+            text=text_of(line, "text", place),
+            relevant={
+                document: grade for document, grade in grades.get(name, {}).items() if grade >= min_grade
+            },
+            scope=text_of(line, "scope", place, default="").strip("/"),
+            exclude=frozenset(names_of(line, "exclude", place)),
+            labels=labels_of(line, _RESERVED),
+        )
+
+
+def _read_qrels(path: Path) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
+    grades: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    twice: list[str] = []
+    for number, line in enumerate(_text(path).split("\n"), 1):
+        columns = line.rstrip("\r").split("\t")
+        if not line.strip() or (number == 1 and not _is_whole(columns[-1])):  # the header
+            continue
+        if len(columns) != _QRELS_COLUMNS or not _is_whole(columns[2]):
+            msg = f"{path}:{number}: not a judgement"
+            raise UsageError(
+                msg, hint="Write query-id, corpus-id and a whole number, with tabs between them."
+            )
+        question, document, grade = columns
+        if grades[question].get(document, int(grade)) != int(grade):
+            twice.append(document)
+        grades[question][document] = int(grade)
+    return dict(grades), telling_some(
+        f"documents judged twice for one question in {path.name} (the last grade counts)", twice
+    )
+
+
+def _is_whole(text: str) -> bool:
+    return text.strip().removeprefix("-").isdecimal()
+
+
+def _twice(name: str, place: str) -> UsageError:
+    msg = f"{place}: the _id {name!r} is there twice"
+    return UsageError(msg, hint="Give every line an _id of its own.")

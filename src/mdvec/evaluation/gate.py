@@ -1,0 +1,141 @@
+"""Holds a report against a recorded one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mdvec.errors import UsageError
+from mdvec.evaluation.metrics import METRICS
+from mdvec.evaluation.model import EvalReport
+
+DEFAULT_TOLERANCE = 0.01
+"""How far a metric may fall when the record does not say."""
+
+# A record holds as many digits as are printed.
+_ROUNDING = 1e-6
+_HINT = "A record is what 'mdvec eval … --format json --output F' writes."
+
+
+class _Mean(msgspec.Struct, frozen=True):
+    mean: float
+
+
+class _RecordedSystem(msgspec.Struct, frozen=True):
+    system: str
+    metrics: Mapping[str, _Mean]
+
+
+class _RecordedSet(msgspec.Struct, frozen=True):
+    name: str
+    systems: tuple[_RecordedSystem, ...]
+
+
+class Record(msgspec.Struct, frozen=True):
+    """The part of a recorded report that counts. Everything else in it is passed over.
+
+    Attributes:
+        sets: What was measured.
+        min_grade: The smallest grade that counted.
+        tolerance: How far each metric may fall.
+    """
+
+    sets: tuple[_RecordedSet, ...]
+    min_grade: int = 1
+    tolerance: Mapping[str, float] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of it, in words.
+
+    Attributes:
+        failures: What fell too far or was not measured, one line each; empty when the gate is open.
+        better: What is better than recorded, one line each.
+        held: How many values are as good as recorded or inside their tolerance.
+    """
+
+    failures: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
+    held: int = 0
+
+
+@dataclass(slots=True)
+class _Tally:
+    failures: list[str] = field(default_factory=list)
+    better: list[str] = field(default_factory=list)
+    held: int = 0
+
+
+def read_record(path: Path) -> Record:
+    """Read a recorded report.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    try:
+        value: Any = json.loads(path.read_text(encoding="utf-8-sig"))
+        record = msgspec.convert(value, Record)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors too
+        msg = f"{path} is not a report of 'mdvec eval': {error}"
+        raise UsageError(msg, hint=_HINT) from error
+    if not any(system.metrics for each in record.sets for system in each.systems):
+        msg = f"{path} records no value"
+        raise UsageError(msg, hint=_HINT)
+    for metric, tolerance in record.tolerance.items():
+        if metric not in METRICS or not tolerance >= 0:
+            msg = f"{path}: the tolerance of {metric!r} cannot be {tolerance}"
+            raise UsageError(
+                msg, hint=f'Write "tolerance": {{"nDCG@10": 0.01}}; metrics are {", ".join(METRICS)}.'
+            )
+    return record
+
+
+def hold_against(report: EvalReport, record: Record) -> Verdict:
+    """Compare a report with a recorded one, value by value.
+
+    Args:
+        report: What was measured now. What the record does not have is not looked at.
+        record: What was measured then.
+
+    Returns:
+        The verdict. A set, a system or a metric that was recorded and is not measured is a failure.
+    """
+    if report.min_grade != record.min_grade:
+        return Verdict(
+            (f"recorded with --min-grade {record.min_grade}, measured with --min-grade {report.min_grade}",)
+        )
+    now = {
+        (each.set.name, system.system, metric): interval.mean
+        for each in report.sets
+        for system in each.systems
+        for metric, interval in system.metrics.items()
+    }
+    tally = _Tally()
+    for name, system, metric, recorded in _recorded(record):
+        value = now.get((name, system, metric))
+        tolerance = record.tolerance.get(metric, DEFAULT_TOLERANCE)
+        what = f"{name} {system} {metric}"
+        if value is None:
+            tally.failures.append(f"{what} is recorded ({recorded:.4f}) and was not measured")
+        elif value < recorded - tolerance - _ROUNDING:
+            tally.failures.append(
+                f"{what} is {value:.4f}, recorded {recorded:.4f}: more than {tolerance:g} below"
+            )
+        else:
+            tally.held += 1
+            if value > recorded + _ROUNDING:
+                tally.better.append(f"{what} is {value:.4f}, recorded {recorded:.4f}")
+    return Verdict(tuple(tally.failures), tuple(tally.better), tally.held)
+
+
+def _recorded(record: Record) -> Iterator[tuple[str, str, str, float]]:
+    for each in record.sets:
+        for system in each.systems:
+            for metric, value in system.metrics.items():
+                yield each.name, system.system, metric, value.mean

@@ -1,0 +1,311 @@
+"""Puts questions to workspaces and judges the answers."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdvec.errors import EmbedderUnavailableError, UsageError
+from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY, measure
+from mdvec.evaluation.model import (
+    Comparison,
+    EvalReport,
+    Interval,
+    Outcome,
+    Question,
+    QuestionSet,
+    Ranker,
+    SetReport,
+    SystemReport,
+)
+from mdvec.evaluation.statistics import intervals, paired_p_value, percentile
+from mdvec.evaluation.subject import Subject, Task
+from mdvec.model.query import Filters, SearchMode, SearchQuery
+from mdvec.text.tokens import estimate_token_count
+from mdvec.workspace import Workspace
+
+NO_LABEL = "(none)"
+"""Group of the questions that do not have a label."""
+
+_BEST_TEXT_CHARS = 800
+_MAX_LIMIT = 1_000  # of a search
+
+BaselineMaker = Callable[[Workspace, Sequence[str]], AbstractContextManager[Mapping[str, Ranker]]]
+"""Prepares other ways to search the named collections (all enabled ones without names), by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is measured.
+
+    Attributes:
+        modes: Modes of ours, in the order of the report.
+        all_modes: Whether a mode that cannot be used here is left out instead of being an error.
+        by: Labels to group by; one group for each combination of their values.
+        min_grade: Smallest grade that counts; noted in the report (sets are read with it).
+        baselines: Prepares the baselines; None to run none.
+    """
+
+    modes: tuple[SearchMode, ...] = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
+    all_modes: bool = True
+    by: tuple[str, ...] = ()
+    min_grade: int = 1
+    baselines: BaselineMaker | None = None
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether anything that is measured compares vectors."""
+        return self.baselines is not None or any(mode is not SearchMode.LEXICAL for mode in self.modes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a system says to a question.
+
+    Attributes:
+        passages: Path and text, best document first.
+        latency_ms: Time of the search alone.
+        confidence: What the answer said of itself.
+    """
+
+    passages: Sequence[tuple[str, str]]
+    latency_ms: float
+    confidence: str = ""
+
+
+_System = Callable[[Question], _Answer]
+
+
+def evaluate(
+    tasks: Sequence[Task], options: Options, *, say: Callable[[str], None] = lambda _: None
+) -> EvalReport:
+    """Measure sets, one after the other.
+
+    Args:
+        tasks: The sets.
+        options: What is measured.
+        say: Is told, in words, what is being done.
+
+    Returns:
+        The report.
+
+    Raises:
+        UsageError: If no set has any of the labels to group by, or two sets have the same name.
+        EmbedderUnavailableError: If a mode was asked for by name that needs a model, and there is none.
+    """
+    for label in _missing_labels([task.set for task in tasks], options.by):
+        say(f"no question has the label {label!r}")
+    _check_names([task.set.name for task in tasks])
+    model = ""
+    reports: list[SetReport] = []
+    for task in tasks:
+        say(f"{task.set.name}: preparing the documents")
+        with task.open() as subject:
+            model = subject.model
+            reports.append(_measure_set(task.set, subject, options, say))
+    return EvalReport(model, tuple(reports), options.by, options.min_grade)
+
+
+def scope_filters(question: Question) -> Filters:
+    """Return the filter that a question's scope is, so that it counts before anything is ranked.
+
+    The name of a folder may hold what a glob takes for a wildcard.
+    """
+    literal = re.sub(r"([*?[])", r"[\1]", question.scope)
+    return Filters(path=f"{literal}/") if literal else Filters()
+
+
+def _missing_labels(sets: Sequence[QuestionSet], by: Sequence[str]) -> list[str]:
+    """Return the labels to group by that no question has.
+
+    Raises:
+        UsageError: If these are all; the hint names those there are.
+    """
+    known = sorted({label for each in sets for question in each.questions for label in question.labels})
+    missing = [label for label in by if label not in known]
+    if missing and len(missing) == len(by):
+        msg = f"no question has the label {missing[0]!r}"
+        hint = f"There are {', '.join(known)}." if known else "The questions have no labels: leave out --by."
+        raise UsageError(msg, hint=hint)
+    return missing
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            msg = f"two sets are called {name}: their figures could not be told apart"
+            raise UsageError(msg, hint="Measure them one at a time, or rename one.")
+
+
+def _measure_set(
+    questions: QuestionSet, subject: Subject, options: Options, say: Callable[[str], None]
+) -> SetReport:
+    warnings = list(subject.warnings)
+    reports: list[SystemReport] = []
+    with ExitStack() as stack:
+        for name, system in _systems(questions, subject, options, stack):
+            say(f"{questions.name}: {len(questions.questions):,} questions to {name}")
+            try:
+                outcomes = _ask(questions, subject, system)
+            except EmbedderUnavailableError as error:
+                if not options.all_modes and name in options.modes:
+                    raise
+                warnings.append(f"{name} is left out: {error}")
+                continue
+            reports.append(_system_report(name, questions, outcomes, options.by))
+    return SetReport(
+        questions,
+        subject.documents,
+        subject.chunks,
+        tuple(reports),
+        tuple(_comparisons(reports)),
+        subject.notes,
+        tuple(warnings),
+    )
+
+
+def _systems(
+    questions: QuestionSet, subject: Subject, options: Options, stack: ExitStack
+) -> Iterator[tuple[str, _System]]:
+    for mode in options.modes:
+        yield mode.value, _our_own(subject, mode)
+    if options.baselines is None:
+        return
+    # A question that names its collection is asked of that one alone.
+    rankers = {
+        name: stack.enter_context(
+            options.baselines(subject.workspace, (name,) if name else subject.collections)
+        )
+        for name in dict.fromkeys(question.collection for question in questions.questions)
+    }
+    for name in next(iter(rankers.values())):
+        yield name, _baseline({collection: made[name] for collection, made in rankers.items()})
+
+
+def _our_own(subject: Subject, mode: SearchMode) -> _System:
+    def ask(question: Question) -> _Answer:
+        query = SearchQuery(
+            question.text,
+            mode=mode,
+            collections=(question.collection,) if question.collection else subject.collections,
+            filters=scope_filters(question),
+            # Documents that do not count take places, too.
+            limit=min(DEPTH + len(question.exclude), _MAX_LIMIT),
+        )
+        started = time.perf_counter()
+        result = subject.workspace.search(query)
+        latency_ms = (time.perf_counter() - started) * 1000
+        if result.mode is not mode:
+            msg = result.warnings[0] if result.warnings else "there is no model"
+            raise EmbedderUnavailableError(msg)
+        passages = [(hit.path, hit.text) for hit in result.hits]
+        return _Answer(passages, latency_ms, result.confidence.value)
+
+    return ask
+
+
+def _baseline(rankers: Mapping[str, Ranker]) -> _System:
+    def ask(question: Question) -> _Answer:
+        ranker = rankers[question.collection]
+        started = time.perf_counter()
+        passages = ranker(question)
+        return _Answer(passages, (time.perf_counter() - started) * 1000)
+
+    return ask
+
+
+def _ask(questions: QuestionSet, subject: Subject, system: _System) -> tuple[Outcome, ...]:
+    naming = subject.naming
+    located = [naming.located(question) for question in questions.questions]
+    system(located[0])  # loads what is loaded once, so that no question pays for it
+    return tuple(
+        _outcome(question, place, subject, system(place))
+        for question, place in zip(questions.questions, located, strict=True)
+    )
+
+
+def _outcome(question: Question, located: Question, subject: Subject, answer: _Answer) -> Outcome:
+    best = _best(located, answer.passages)
+    ranking = tuple(subject.naming.name_of(path) for path in best)
+    texts = list(best.values())
+    return Outcome(
+        question=question.id,
+        ranking=ranking,
+        metrics=measure(ranking, question.relevant),
+        latency_ms=answer.latency_ms,
+        tokens=sum(map(estimate_token_count, texts)),
+        confidence=answer.confidence,
+        best_text=texts[0][:_BEST_TEXT_CHARS] if texts else "",
+        bad=tuple(name for name in ranking if name in question.bad),
+    )
+
+
+def _best(located: Question, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the ten best documents that count, each with its best passage."""
+    folder = f"{located.scope}/" if located.scope else ""
+    best: dict[str, str] = {}
+    for path, text in passages:
+        if len(best) == DEPTH:
+            break
+        if path.startswith(folder) and path not in located.exclude:
+            best.setdefault(path, text)
+    return best
+
+
+def _system_report(
+    name: str, questions: QuestionSet, outcomes: tuple[Outcome, ...], by: Sequence[str]
+) -> SystemReport:
+    values = np.array([[outcome.metrics[metric] for metric in METRICS] for outcome in outcomes])
+    latencies = [outcome.latency_ms for outcome in outcomes]
+    return SystemReport(
+        system=name,
+        outcomes=outcomes,
+        metrics=_by_metric(values),
+        groups={
+            group: (len(rows), _by_metric(values[rows]))
+            for group, rows in _groups(questions.questions, by).items()
+        },
+        p50_ms=percentile(latencies, 50),
+        p95_ms=percentile(latencies, 95),
+        tokens=sum(outcome.tokens for outcome in outcomes) / len(outcomes),
+    )
+
+
+def _by_metric(values: NDArray[np.float64]) -> dict[str, Interval]:
+    return dict(zip(METRICS, intervals(values), strict=True))
+
+
+def _groups(questions: Sequence[Question], by: Sequence[str]) -> dict[str, list[int]]:
+    """Return the positions of the questions in each group, in the order the groups appear."""
+    groups: dict[str, list[int]] = {}
+    if any(label in question.labels for question in questions for label in by):
+        for position, question in enumerate(questions):
+            name = "/".join(question.labels.get(label, NO_LABEL) for label in by)
+            groups.setdefault(name, []).append(position)
+    return groups
+
+
+def _comparisons(reports: Sequence[SystemReport]) -> Iterator[Comparison]:
+    """Hold hybrid against every other system."""
+    tested = next((each for each in reports if each.system == SearchMode.HYBRID), None)
+    for other in reports:
+        if tested is None or other is tested:
+            continue
+        differences = [
+            mine.metrics[PRIMARY] - its.metrics[PRIMARY]
+            for mine, its in zip(tested.outcomes, other.outcomes, strict=True)
+        ]
+        yield Comparison(
+            better=tested.system,
+            other=other.system,
+            difference=intervals(np.array(differences)[:, np.newaxis])[0],
+            p_value=paired_p_value(differences),
+            wins=sum(difference > 0 for difference in differences),
+            losses=sum(difference < 0 for difference in differences),
+        )

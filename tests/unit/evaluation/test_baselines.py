@@ -1,0 +1,227 @@
+"""The other ways to search that ours is held against."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec import Workspace, open_workspace
+from mdvec.errors import CollectionNotFoundError
+from mdvec.evaluation.baselines import (
+    FTS5_CHARACTERS,
+    FTS5_WORDS,
+    GREP,
+    NAMES,
+    RRF_60,
+    all_phrases,
+    all_words,
+    baselines,
+    grep_terms,
+    missing,
+)
+from mdvec.evaluation.model import Question, Ranker
+from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.testing.embedder import HashingEmbedder
+
+DOCUMENTS = {
+    "en/password.md": "# Passwords\n\nReset your password on the account page.\n",
+    "en/invoice.md": "# Invoices\n\nAn invoice is sent to every account. The account pays the invoice.\n",
+    "en/[old] notes/reset.md": "# Resetting\n\nThe reset button resets the password of the router.\n",
+    "ja/password.md": "# パスワード\n\nパスワードの再設定はアカウント画面で行います。\n",
+    "ja/invoice.md": "# 請求書\n\n請求書は毎月一日にアカウント宛てに送ります。\n",
+}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A few documents in two languages, and one in a collection of its own."""
+    root = tmp_path_factory.mktemp("baselines")
+    write(root / "docs", DOCUMENTS)
+    write(root / "other", {"en/password.md": "# Other\n\nThe password of another project.\n"})
+    with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as made:
+        for name in ("docs", "other"):
+            made.add_collection(name, "", str(root / name))
+            made.import_collection(name)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def rankers(workspace: Workspace) -> Iterator[Mapping[str, Ranker]]:
+    """The baselines over the first collection."""
+    with baselines(workspace, ["docs"]) as made:
+        yield made
+
+
+def write(folder: Path, documents: Mapping[str, str]) -> None:
+    for path, text in documents.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+def question(text: str, **details: Any) -> Question:
+    return Question("q", text, {"x": 1}, **details)
+
+
+def paths(ranker: Ranker, text: str, **details: Any) -> list[str]:
+    return [path for path, _ in ranker(question(text, **details))]
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("How do I reset the Password?", ["how", "do", "reset", "the", "password"]),
+        ("パスワードの再設定はどこで行う？", ["パスワード", "再設定"]),
+        ("Node.js を入れる", ["node", "js"]),
+        ("宿", ["宿"]),
+        ("どこですか", ["どこですか"]),
+        ("reset, reset!", ["reset"]),
+        ("？！", []),
+    ],
+)
+def test_grep_looks_for_what_a_person_would(query: str, terms: list[str]) -> None:
+    """Words in Latin script, kanji and katakana runs; particles and single characters only at need."""
+    assert grep_terms(query) == terms
+
+
+def test_grep_counts_distinct_terms_before_occurrences(rankers: Mapping[str, Ranker]) -> None:
+    """A text with both words once is above one that repeats a single one; case does not count."""
+    assert paths(rankers[GREP], "RESET account")[0] == "en/password.md"
+    assert paths(rankers[GREP], "account invoice")[0] == "en/invoice.md"
+    assert paths(rankers[GREP], "xyzzy plugh") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expression"),
+    [
+        ("reset password", '"reset" AND "password"'),
+        ('say "hi" OR -x', '"say" AND """hi""" AND "OR" AND "-x"'),
+        ("パスワードの再設定 ？", '"パスワードの再設定"'),
+        ("... ?", ""),
+    ],
+)
+def test_words_are_all_required(query: str, expression: str) -> None:
+    """Each word is quoted and none is an operator; punctuation alone asks for nothing."""
+    assert all_words(query) == expression
+
+
+@pytest.mark.parametrize(
+    ("query", "expression"),
+    [
+        ("Reset password!", '"reset"* AND "password"*'),
+        ("再設定 password", '"再 設 定" AND "password"*'),
+        ("APIキーを使う", '"api キ ー を 使 う"'),
+        ("multi-agent memory", '"multi agent" AND "memory"*'),
+        ("v2026.4.10", '"v2026"* AND "4"* AND "10"*'),
+        ("don't", '"don\'t"*'),
+        ("... ？", ""),
+    ],
+)
+def test_characters_are_phrases(query: str, expression: str) -> None:
+    """A Japanese word is the phrase of its characters, as qmd builds it; any other word is a prefix."""
+    assert all_phrases(query) == expression
+
+
+@given(st.text(max_size=40) | st.text("\"'*-.^:()+{}ORaあ漢\x00 ", max_size=20))
+def test_no_question_is_a_wrong_expression(text: str) -> None:
+    """FTS5 takes whatever is made of a question."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE t USING fts5(text)")
+        for expression in filter(None, (all_words(text), all_phrases(text))):
+            connection.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall()
+
+
+def test_word_indexes_find_no_japanese_sentence(rankers: Mapping[str, Ranker]) -> None:
+    """Characters find a Japanese word, words do not; a whole question finds nothing in either."""
+    assert paths(rankers[FTS5_CHARACTERS], "再設定") == ["ja/password.md"]
+    assert paths(rankers[FTS5_WORDS], "再設定") == []
+    for name in (FTS5_CHARACTERS, FTS5_WORDS):
+        assert paths(rankers[name], "パスワードを再設定するにはどうしますか") == []
+    assert paths(rankers[GREP], "パスワードを再設定するにはどうしますか") == ["ja/password.md"]
+
+
+def test_english_words_are_stemmed(rankers: Mapping[str, Ranker]) -> None:
+    """Porter's rules make resets and resetting one word, and every word is needed."""
+    assert paths(rankers[FTS5_WORDS], "resetting passwords") == ["en/[old] notes/reset.md", "en/password.md"]
+    assert paths(rankers[FTS5_WORDS], "resetting passwords quickly") == []
+
+
+def test_rrf_adds_reciprocal_ranks(workspace: Workspace, rankers: Mapping[str, Ranker]) -> None:
+    """The order is that of the sums of 1 / (60 + rank) over our two rankings of chunks."""
+    text = "reset the account password"
+    sums: dict[str, float] = {}
+    for mode in (SearchMode.LEXICAL, SearchMode.DENSE):
+        query = SearchQuery(text, mode=mode, collections=("docs",), limit=100, per_document=100)
+        hits = workspace.search(query).hits
+        assert len({hit.path for hit in hits}) == len(hits)  # a chunk for each document
+        for hit in hits:
+            sums[hit.path] = sums.get(hit.path, 0) + 1 / (60 + hit.rank)
+    assert paths(rankers[RRF_60], text) == sorted(sums, key=lambda path: (-sums[path], path))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_what_counts_is_ranked(name: str, workspace: Workspace, rankers: Mapping[str, Ranker]) -> None:
+    """Every baseline stays in the scope, drops what is excluded, and gives each document its best passage."""
+    everywhere = paths(rankers[name], "password")
+    assert {"en/password.md", "en/[old] notes/reset.md"} <= set(everywhere)
+    assert len(set(everywhere)) == len(everywhere)
+    assert "en/password.md" not in paths(rankers[name], "password", exclude=frozenset({"en/password.md"}))
+    assert paths(rankers[name], "password", scope="en/[old] notes") == ["en/[old] notes/reset.md"]
+    passages = dict(rankers[name](question("password")))
+    assert passages["en/password.md"] in DOCUMENTS["en/password.md"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_may_name_its_collection(name: str, workspace: Workspace) -> None:
+    """Over several collections, a question that names one is answered from that one."""
+    with baselines(workspace) as rankers:
+        [(path, text)] = rankers[name](question("password", collection="other"))
+    assert (path, "another project" in text) == ("en/password.md", True)
+
+
+@pytest.mark.parametrize("name", [GREP, FTS5_WORDS, FTS5_CHARACTERS])
+def test_what_cannot_be_found_is_not_an_error(name: str, rankers: Mapping[str, Ranker]) -> None:
+    """Punctuation, operators, zero bytes and undecodable bytes give an empty answer."""
+    for text in ("?!", "\x00", "xyzzy\x00AND", "\udcff", '"', "NEAR("):
+        assert rankers[name](question(text)) == []
+
+
+def test_an_unknown_collection_is_an_error(workspace: Workspace) -> None:
+    """A name that is no collection is told before anything is ranked."""
+    with pytest.raises(CollectionNotFoundError), baselines(workspace, ["nothing"]):
+        pass
+
+
+def test_chunks_come_in_order(workspace: Workspace) -> None:
+    """All chunks are walked by collection, path and position, with the text that is searched."""
+    walked = [(chunk.collection, chunk.path, chunk.ordinal) for chunk in workspace.chunks()]
+    assert walked == sorted(walked)
+    assert {path for _, path, _ in walked} == DOCUMENTS.keys()
+    assert [chunk.path for chunk in workspace.chunks(["other"])] == ["en/password.md"]
+
+
+class WithoutFts5(sqlite3.Connection):
+    """SQLite as some systems build it."""
+
+    def execute(self, sql: str, /, *arguments: Any) -> sqlite3.Cursor:
+        if "fts5" in sql:
+            msg = "no such module: fts5"
+            raise sqlite3.OperationalError(msg)
+        return super().execute(sql, *arguments)
+
+
+def test_without_fts5_the_others_still_run(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its baselines are left out, and there is a sentence that says so."""
+    assert missing() is None
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=WithoutFts5))
+    with baselines(workspace) as rankers:
+        assert list(rankers) == [GREP, RRF_60]
+    assert FTS5_WORDS in (missing() or "")
