@@ -16,6 +16,11 @@ _BUILTIN = {
     "chunking": {"sections": "mdvec.chunking.sections:SectionChunker"},
     "embedding": {"builtin": "mdvec.embedding.builtin.embedder:BuiltinEmbedder"},
     "stores": {"sqlite": "mdvec.stores.sqlite.store:SqliteStore"},
+    # Doors do not know each other; the command line opens the others by name.
+    "doors": {
+        "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
+        "mcp-http": "mdvec.interfaces.mcp.http:serve_http",
+    },
 }
 
 
@@ -23,7 +28,7 @@ def names(stage: str) -> list[str]:
     """Return the adapters a stage can use, ours first.
 
     Args:
-        stage: ``sources``, ``chunking``, ``embedding`` or ``stores``.
+        stage: ``sources``, ``chunking``, ``embedding``, ``stores`` or ``doors``.
     """
     others = sorted({point.name for point in metadata.entry_points(group=f"mdvec.{stage}")})
     return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]
@@ -33,7 +38,7 @@ def load(stage: str, name: str) -> Any:
     """Import the factory of an adapter.
 
     Args:
-        stage: ``sources``, ``chunking``, ``embedding`` or ``stores``.
+        stage: ``sources``, ``chunking``, ``embedding``, ``stores`` or ``doors``.
         name: As written in the configuration.
 
     Returns:

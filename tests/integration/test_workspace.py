@@ -16,15 +16,22 @@ import pytest
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.config import Config
-from mdvec.config.schema import ChunkingSettings
-from mdvec.errors import ConfigError, DocumentNotFoundError, SourceMissingError
-from mdvec.model.collection import Collection
+from mdvec.config.schema import ChunkingSettings, EmbeddingSettings
+from mdvec.errors import (
+    CollectionNotFoundError,
+    ConfigError,
+    DocumentNotFoundError,
+    InvalidNameError,
+    SourceMissingError,
+)
+from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.ids import ChunkId, DocumentId
 from mdvec.model.query import Expansion, Filters, SearchMode
 from mdvec.model.report import ImportMode, ImportStage
 from mdvec.stores.interface import StoredChunk
 from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.workspace.wiring import make_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
@@ -90,7 +97,7 @@ def test_threads_that_ask_first_at_the_same_time(docs: Path) -> None:
 
         with ThreadPoolExecutor(6) as pool:
             assert list(pool.map(ask, range(6))) == [["a.md"]] * 6
-    assert len(embedder.embedded) == 1
+    assert len(embedder.embedded) == 3  # title, file name and text
 
 
 def test_a_model_is_made_once_and_tells_each_caller(
@@ -286,3 +293,80 @@ def test_a_part_of_a_path_is_enough_for_a_suggestion(workspace: Workspace, docs:
     with pytest.raises(DocumentNotFoundError) as caught:
         workspace.read(asked.format(docs=docs))
     assert caught.value.hint == "Did you mean sub/long.md?"
+
+
+def test_documents_are_listed_over_all_collections(workspace: Workspace, tmp_path: Path) -> None:
+    """By collection and path, a page at a time; disabled ones only when named."""
+    for name in ("alpha", "zeta"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for document in ("b.md", "a/c.md", "猫.md"):
+            (folder / document).parent.mkdir(exist_ok=True)
+            (folder / document).write_text(f"# {name}\n", encoding="utf-8")
+        workspace.add_collection(name, "", str(folder))
+        workspace.import_collection(name)
+    workspace.import_collection(NAME)
+    everything = [(each.collection, each.path) for each in workspace.documents()]
+    paths = ["a/c.md", "b.md", "猫.md"]
+    assert everything == [
+        *(("alpha", path) for path in paths),
+        (NAME, "a.md"),
+        *(("zeta", path) for path in paths),
+    ]
+    for size in (1, 2, 3):
+        after, listed = None, []
+        while page := workspace.documents(after=after, limit=size):
+            after = page[-1].collection, page[-1].path
+            listed += [(each.collection, each.path) for each in page]
+        assert listed == everything
+    workspace.update_collection("alpha", enabled=False)
+    assert workspace.documents(limit=1)[0].collection == NAME
+    assert [each.path for each in workspace.documents("alpha", prefix="a/")] == ["a/c.md"]
+    with pytest.raises(CollectionNotFoundError):
+        workspace.documents("nope")
+
+
+def test_the_generation_tells_of_other_processes(workspace: Workspace, docs: Path) -> None:
+    """It grows with what they commit, and stays while nobody does."""
+    before = workspace.generation()
+    with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
+        other.import_collection(NAME)
+    after = workspace.generation()
+    assert after > before
+    workspace.search(SearchQuery("tomatoes"))
+    assert workspace.generation() == after
+
+
+def test_an_old_collection_with_a_reserved_name_is_noted(workspace: Workspace) -> None:
+    """Doctor says that agents see no tool of it; a new one is refused."""
+    store = make_store(workspace.database)
+    with store.transaction():
+        store.catalog.add_collection("search", "", SourceSpec("folder", "/nowhere"), ChunkingSpec())
+    store.close()
+    [finding, *_] = [each for each in workspace.doctor() if each.subject == "search"]
+    assert "the collection has none of its own" in finding.message
+    with pytest.raises(InvalidNameError):
+        workspace.add_collection("status", "", str(workspace.database.parent))
+
+
+class UnloadingEmbedder(HashingEmbedder):
+    """Remembers for how long it had to be idle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.idle_s: list[float] = []
+
+    def unload(self, *, idle_s: float) -> bool:
+        """Take note."""
+        self.idle_s.append(idle_s)
+        return True
+
+
+@pytest.mark.parametrize(("minutes", "idle_s"), [(10.0, [600.0]), (0.5, [30.0]), (0.0, [])])
+def test_an_idle_model_is_freed_as_configured(tmp_path: Path, minutes: float, idle_s: list[float]) -> None:
+    """``auto_unload_minutes`` says when; 0 means never."""
+    embedder = UnloadingEmbedder()
+    config = Config(embedding=EmbeddingSettings(auto_unload_minutes=minutes))
+    with open_workspace(config, database=tmp_path / "i.sqlite", embedder=embedder) as workspace:
+        assert workspace.free_idle_model() is bool(idle_s)
+    assert embedder.idle_s == idle_s

@@ -9,6 +9,7 @@ import pytest
 
 ENGINE = [
     "mcp",
+    "starlette",
     "onnxruntime",
     "onnx",
     "numpy",
@@ -35,7 +36,9 @@ def test_the_command_line_loads_no_engine() -> None:
     assert loaded(statement).isdisjoint([*ENGINE, *TEXT_AND_SCREEN])
 
 
-@pytest.mark.parametrize("args", [["--version"], ["--help"], ["search", "--help"], ["tool", "add", "--help"]])
+@pytest.mark.parametrize(
+    "args", [["--version"], ["--help"], ["search", "--help"], ["tool", "add", "--help"], ["serve", "--help"]]
+)
 def test_version_and_help_load_no_engine(args: list[str]) -> None:
     """``--version`` and ``--help`` load neither the engine nor msgspec nor rich."""
     statement = f"from mdvec.interfaces.cli.main import run; run({args!r}, env={{}})"
@@ -52,3 +55,9 @@ def test_version_loads_no_command() -> None:
 def test_the_package_itself_loads_nothing() -> None:
     """``import mdvec`` loads the engine only when a name of it is used."""
     assert loaded("import mdvec").isdisjoint([*ENGINE, *TEXT_AND_SCREEN, "click"])
+
+
+def test_a_server_starts_without_the_engine() -> None:
+    """The model, its arrays and the Markdown reader are loaded when a question needs them."""
+    engine = {"onnxruntime", "onnx", "numpy", "numkong", "tokenizers", "markdown_it", "jsonschema"}
+    assert loaded("import mdvec.interfaces.mcp.stdio, mdvec.workspace").isdisjoint(engine)

@@ -16,6 +16,7 @@ Overlap = Annotated[int, Meta(ge=0, description="a whole number of at least 0")]
 Limit = Annotated[int, Meta(ge=1, le=1000, description="a whole number from 1 to 1000")]
 # Under 8 tokens a chunk is a few characters of Japanese: no unit of meaning.
 ChunkTokens = Annotated[int, Meta(ge=8, description="a whole number of at least 8")]
+Minutes = Annotated[float, Meta(ge=0, description="a number of at least 0")]
 Megabytes = Annotated[float, Meta(gt=0, description="a number above 0")]
 Similarity = Annotated[float, Meta(ge=-1, le=1, description="a number from -1 to 1")]
 Name = Annotated[str, Meta(min_length=1, description="a name")]
@@ -90,12 +91,15 @@ class EmbeddingSettings(Section, frozen=True, kw_only=True):
         threads: Processor threads it may use; None for all cores available.
         batch_tokens: Tokens in one batch of a thread; more takes more memory and is no faster.
         cache_dir: Where the built model is kept; None for the user's cache directory.
+        auto_unload_minutes: A server frees the memory of a model that was not used for so long, and loads it
+            again when it is needed; 0 for never.
     """
 
     provider: Name = "builtin"
     threads: Count | None = None
     batch_tokens: Count = 128
     cache_dir: Path | None = None
+    auto_unload_minutes: Minutes = 10.0
 
 
 class SearchSettings(Section, frozen=True, kw_only=True):
@@ -144,6 +148,16 @@ class DisplaySettings(Section, frozen=True, kw_only=True):
     color: Color = Color.AUTO
 
 
+class McpSettings(Section, frozen=True, kw_only=True):
+    """``[mcp]``: what agents see.
+
+    Attributes:
+        collection_tools: Whether each collection is a tool of its own.
+    """
+
+    collection_tools: bool = True
+
+
 class Config(Section, frozen=True, kw_only=True):
     """All settings. ``Config()`` is what holds when nothing is configured.
 
@@ -154,6 +168,7 @@ class Config(Section, frozen=True, kw_only=True):
         search: What a search does when it is not told.
         scanner: Which files are documents.
         display: How results are printed.
+        mcp: What agents see.
     """
 
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
@@ -162,3 +177,4 @@ class Config(Section, frozen=True, kw_only=True):
     search: SearchSettings = field(default_factory=SearchSettings)
     scanner: ScannerSettings = field(default_factory=ScannerSettings)
     display: DisplaySettings = field(default_factory=DisplaySettings)
+    mcp: McpSettings = field(default_factory=McpSettings)

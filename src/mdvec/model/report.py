@@ -25,7 +25,7 @@ class ImportReport:
         excluded: Files (or whole folders) that the rules leave out.
         total_documents: Searchable documents afterwards.
         total_chunks: Chunks afterwards.
-        embedded_chunks: Texts that went through the model in this run.
+        embedded_chunks: Texts of chunks that went through the model in this run.
         cached_chunks: Chunks written in this run whose vector was there already.
         pending_chunks: Chunks that still have no vector.
         warnings: For people.
@@ -133,6 +133,7 @@ class ImportMode(StrEnum):
 class ImportStage(StrEnum):
     """The steps of an import that take long enough to be shown."""
 
+    WAIT = "wait"
     SCAN = "scan"
     TEXT = "text"
     MODEL = "model"
@@ -140,17 +141,39 @@ class ImportStage(StrEnum):
 
 
 class Progress(Protocol):
-    """Is told how far an import is. Called often; must be quick."""
+    """Is told how far an import is. Called often; must be quick.
+
+    What it raises ends the import: what was committed stays, and the writer lease is given back.
+    """
 
     def __call__(self, stage: ImportStage, done: int, total: int, /) -> None:
         """Take note.
 
         Args:
             stage: The current step; steps come in the order of the enumeration.
-            done: Units done: documents in ``text``, chunks in ``embed``, per cent in ``model``.
+            done: Units done: documents in ``text``, names and chunks in ``embed``, per cent in ``model``.
             total: Units in all; 0 when unknown.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """A document in a list.
+
+    Attributes:
+        collection: Name of the collection.
+        path: Path of the document.
+        title: Title of the document.
+        size: Bytes of the file.
+        modified_ns: When the file was last changed, in nanoseconds since 1970.
+    """
+
+    collection: str
+    path: str
+    title: str
+    size: int
+    modified_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mdvec import __version__
 from mdvec.errors import MdvecError
+from mdvec.model.names import RESERVED_NAMES
 from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity, WorkspaceStatus
 from mdvec.stores.interface import Store
 from mdvec.workspace.advice import import_command
@@ -98,6 +99,13 @@ def _about_database(database: Path, store: Store) -> Finding:
 def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
     name = status.collection.name
     counts = status.counts
+    if name in RESERVED_NAMES:
+        yield Finding(
+            Severity.NOTE,
+            name,
+            "agents have another tool of this name, so the collection has none of its own",
+            "Agents reach it with 'search'. To give it a tool, add its folder under another name.",
+        )
     update = f"Run '{import_command([name], ImportMode.UPDATE, docs_dir=docs_dir)}'."
     if status.check_error:
         yield Finding(Severity.PROBLEM, name, status.check_error, "")

@@ -3,76 +3,44 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mdvec.config.paths import default_database
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import CollectionNotFoundError, SourceMissingError, UsageError, WriterBusyError
+from mdvec.errors import CollectionNotFoundError, UsageError
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.model.hit import SearchResult
 from mdvec.model.names import check_collection_name
 from mdvec.model.query import Scope, SearchQuery
 from mdvec.model.report import (
+    CollectionCounts,
     Finding,
     ImportMode,
     ImportReport,
     ImportStage,
+    ListedDocument,
     Passage,
     Progress,
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.stores.interface import Store
+from mdvec.stores.interface import Store, StoredChunk
 from mdvec.text.undecodable import spelled
 from mdvec.workspace import reading
-from mdvec.workspace.answering import answer, is_stale
+from mdvec.workspace.answering import answer, is_stale, space_in_use
 from mdvec.workspace.checking import describe, model_in_use
-from mdvec.workspace.folders import DOCS_COLLECTION, existing_folder, hide_from_git, index_of, named, register
+from mdvec.workspace.first_index import FirstIndex
+from mdvec.workspace.folders import DOCS_COLLECTION, existing_folder, hide_from_git, named, register
+from mdvec.workspace.importing import import_into, until
 from mdvec.workspace.wiring import Parts, given, make_store
 
-# A search that finds another process making the first index waits this long for it to be complete.
-_FIRST_INDEX_WAIT_S = 60.0
-
-
-def open_workspace(
-    config: Config | None = None,
-    *,
-    database: Path | None = None,
-    docs_dir: Path | None = None,
-    data_dir: Path | None = None,
-    embedder: Embedder | None = None,
-) -> Workspace:
-    """Open a workspace; use it as a context manager, or close it.
-
-    Args:
-        config: Settings; the defaults when None.
-        database: The index; else ``[database] path``, else the user's data directory.
-        docs_dir: A folder to use without registering it: its index lies in ``DIR/.mdvec``, and the first
-            search makes it.
-        data_dir: Where the index of ``docs_dir`` lies instead.
-        embedder: Used instead of the configured one.
-
-    Returns:
-        The workspace. Nothing is read or written before its first use.
-
-    Raises:
-        SourceMissingError: If ``docs_dir`` is not a folder.
-    """
-    config = config or Config()
-    if docs_dir is None:
-        path = database or config.database.path or default_database()
-        return Workspace(path.absolute(), config, embedder=embedder)
-    if not docs_dir.is_dir():
-        msg = f"{docs_dir} is not a folder"
-        raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
-    root = docs_dir.resolve()
-    path = database or index_of(root, data_dir)
-    return Workspace(path.absolute(), config, docs_dir=root, embedder=embedder)
+# An import ends with its batch, which takes a moment; what it has not committed then is done again.
+_END_WAIT_S = 1.0
 
 
 class Workspace:
@@ -96,6 +64,14 @@ class Workspace:
         self._parts = Parts(config, embedder)
         self._store: Store | None = None
         self._opening = threading.Lock()
+        self._closing = threading.Event()
+        self._first_index: FirstIndex | None = None
+        if docs_dir is not None:
+            self._first_index = FirstIndex(
+                partial(self.collection, DOCS_COLLECTION),
+                self._docs_counts,
+                partial(self.import_collection, DOCS_COLLECTION, mode=ImportMode.UPDATE),
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +82,10 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Release the database."""
+        """Stop what runs in the background, and release the database."""
+        self._closing.set()
+        if self._first_index is not None:
+            self._first_index.close(_END_WAIT_S)
         with self._opening:
             store, self._store = self._store, None
         if store is not None:
@@ -238,7 +217,7 @@ class Workspace:
             max_tokens: Largest chunk from now on; None leaves it as it is.
             overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
             wait_s: How long to wait for another writer, in seconds.
-            progress: Is told how far it is.
+            progress: Is told how far it is; what it raises ends the import.
 
         Returns:
             What was done.
@@ -249,47 +228,35 @@ class Workspace:
             SourceMissingError: If its folder is not there.
             SourceEmptyError: If its folder holds nothing though documents are known.
             WriterBusyError: If another process writes for longer than ``wait_s``.
+            ImportStoppedError: If the workspace is closed meanwhile.
         """
-        from mdvec.indexing.pipeline import run_import
-
-        self.collection(name)  # a wrong name is told before waiting for another writer
-        listener = self._listen(progress)
-        store = self._open()
-        with store.writer(f"import {name}", wait_s=wait_s):
-            collection = self.collection(name)
-            chunking = ChunkingSpec(
-                collection.chunking.strategy,
-                collection.chunking.max_tokens if max_tokens is None else max_tokens,
-                collection.chunking.overlap_tokens if overlap_tokens is None else overlap_tokens,
-            )
-            report = run_import(
-                replace(collection, chunking=chunking),
-                store=store,
-                source=self._parts.source(collection.source),
-                recipe=self._parts.recipe(chunking),
-                embedder=self._parts.embedder,
+        with until(self._closing, progress) as listener:
+            self._listen(listener)
+            return import_into(
+                lambda: self.collection(name),
+                store=self._open(),
+                parts=self._parts,
                 mode=mode,
                 embed=embed,
                 allow_empty=allow_empty,
+                max_tokens=max_tokens,
+                overlap_tokens=overlap_tokens,
+                wait_s=wait_s,
                 progress=listener,
             )
-        return self._with_model_warnings(report, embed=embed)
-
-    def _with_model_warnings(self, report: ImportReport, *, embed: bool) -> ImportReport:
-        if not embed:
-            return report
-        problem = self._parts.embedder_problem
-        added = (f"{problem}. {problem.hint}",) if problem is not None else self._parts.embedder_warnings()
-        return replace(report, warnings=(*report.warnings, *added)) if added else report
 
     # --- reading -------------------------------------------------------------------------------
 
-    def search(self, query: SearchQuery, *, progress: Progress | None = None) -> SearchResult:
+    def search(
+        self, query: SearchQuery, *, progress: Progress | None = None, wait_for_vectors: bool = True
+    ) -> SearchResult:
         """Answer a query.
 
         Args:
             query: What to look for.
             progress: Is told how far the first import of a ``docs_dir`` is, or the making of the model.
+            wait_for_vectors: Whether to wait for the whole of that import. Otherwise it goes on behind
+                the search, which waits for the text alone; :meth:`close` stops it.
 
         Returns:
             The hits, and how complete the index behind them is.
@@ -300,13 +267,18 @@ class Workspace:
             EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
         """
         self._listen(progress)
-        told = self._index_docs_once(progress) if self._docs_dir is not None else ()
+        told: tuple[str, ...] = ()
+        if self._first_index is not None and wait_for_vectors:
+            told = self._first_index.make(progress)
+        elif self._first_index is not None:
+            query, told = self._first_index.make_behind(query, progress or (lambda *_: None))
         result = answer(
             query,
             self._searched(query.collections),
             store=self._open(),
             parts=self._parts,
             docs_dir=self._docs_dir,
+            going_on=self._first_index is not None and self._first_index.going_on,
         )
         return replace(result, warnings=(*told, *result.warnings)) if told else result
 
@@ -351,6 +323,49 @@ class Workspace:
             stale=is_stale(document, self._parts.source(place.source)),
         )
 
+    def documents(
+        self,
+        collection: str | None = None,
+        *,
+        after: tuple[str, str] | None = None,
+        prefix: str = "",
+        limit: int = 100,
+    ) -> list[ListedDocument]:
+        """List documents in order of collection and path, a page at a time.
+
+        Args:
+            collection: Only those of this one; of all enabled ones when None.
+            after: Collection and path of the last document of the page before; it may be gone.
+            prefix: Only paths that start so.
+            limit: Most documents on the page.
+
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+        """
+        catalog = self._open().catalog
+        last_collection, last_path = after or ("", "")
+        page: list[ListedDocument] = []
+        for place in self._searched((collection,) if collection else ()):
+            if place.name >= last_collection and len(page) < limit:
+                start = last_path if place.name == last_collection else ""
+                page += catalog.documents(place.id, after=start, prefix=prefix, limit=limit - len(page))
+        return page
+
+    def generation(self) -> int:
+        """Return a number that grows whenever anything in the database changes, by any process."""
+        return self._open().generation
+
+    def free_idle_model(self) -> bool:
+        """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.
+
+        The next search that needs it loads it again.
+
+        Returns:
+            Whether there was anything to free.
+        """
+        minutes = self._config.embedding.auto_unload_minutes
+        return minutes > 0 and self._parts.free_idle_model(minutes * 60)
+
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.
 
@@ -362,6 +377,22 @@ class Workspace:
         """
         searched = self._searched(tuple(collections))
         return self._open().catalog.tags(Scope(tuple(collection.id for collection in searched)))
+
+    def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
+        """Walk all chunks as they are indexed, by collection, path and position.
+
+        Args:
+            collections: Names; all enabled ones when empty.
+
+        Raises:
+            CollectionNotFoundError: If one of them does not exist.
+        """
+        catalog = self._open().catalog
+        for collection in self._searched(tuple(collections)):
+            for path in sorted(catalog.known_documents(collection.id)):
+                document = catalog.find_document(collection.id, path)
+                if document is not None:  # it may be deleted in between
+                    yield from catalog.document_chunks(document.id)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Say what is indexed, and whether it is true.
@@ -413,21 +444,10 @@ class Workspace:
         self._parts.report_model_progress_to(lambda percent: listener(ImportStage.MODEL, percent, 100))
         return listener
 
-    def _index_docs_once(self, progress: Progress | None) -> tuple[str, ...]:
-        """Import the folder, unless that was done before.
-
-        Returns:
-            What the asker has to be told about it.
-        """
-        if self.collection(DOCS_COLLECTION).last_indexed_ms is not None:
-            return ()
-        try:
-            report = self.import_collection(
-                DOCS_COLLECTION, mode=ImportMode.UPDATE, wait_s=_FIRST_INDEX_WAIT_S, progress=progress
-            )
-        except WriterBusyError as error:  # what is written already can be searched
-            return (f"the folder is still being indexed: {error}",)
-        return report.warnings
+    def _docs_counts(self) -> CollectionCounts:
+        store = self._open()
+        docs = self.collection(DOCS_COLLECTION)
+        return store.catalog.counts(docs.id, space_in_use(store, self._parts))
 
     def _searched(self, names: Sequence[str]) -> list[Collection]:
         if not names:

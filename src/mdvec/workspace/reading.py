@@ -6,7 +6,6 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from mdvec.documents.parse import parse_document
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.model.collection import Collection
 from mdvec.model.document import Section
@@ -42,7 +41,7 @@ def find(path: str, collections: Sequence[Collection], catalog: Catalog) -> Stor
     ]
     if len(found) > 1:
         msg = f"{path!r} is in more than one collection: {', '.join(item.collection for item in found)}"
-        raise UsageError(msg, hint="Name one with -n.")
+        raise UsageError(msg, hint="Name the collection.")
     if found:
         return found[0]
     known = [item for collection in collections for item in catalog.known_documents(collection.id)]
@@ -69,6 +68,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     Raises:
         DocumentNotFoundError: If there is no such heading; the hint names those there are.
     """
+    from mdvec.documents.parse import parse_document  # Markdown is read for this alone
+
     parsed = parse_document(document.path, document.body)
     name = wanted.lstrip("#").strip().casefold()
     section = next((item for item in parsed.sections if item.level and item.heading.casefold() == name), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ _BYTES_PER_MB = 1_000_000
 # The context line above a chunk takes tokens too; this many are left for it below the model's limit.
 _CONTEXT_TOKENS = 64
 
+# Of the thread that asks: who needs the model first builds it, and is told how far it is.
+_on_model_progress: ContextVar[Callable[[int], None]] = ContextVar("mdvec_model_progress")
+
 
 class Parts:
     """Implementations for one workspace, each made when it is first needed.
@@ -38,12 +42,11 @@ class Parts:
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
         self._embedder = embedder
-        self._on_model_progress: Callable[[int], None] = lambda _: None
         self._guard = threading.Lock()
 
     def report_model_progress_to(self, listener: Callable[[int], None]) -> None:
-        """Send the per cent done of building a model to a listener."""
-        self._on_model_progress = listener
+        """Send the per cent done of building a model in this thread to a listener."""
+        _on_model_progress.set(listener)
 
     def _named_embedder(self) -> Embedder:
         with self._guard:  # a model is loaded once, however many threads ask first
@@ -53,7 +56,7 @@ class Parts:
                     cache_dir=settings.cache_dir or default_cache_dir(),
                     threads=settings.threads,
                     batch_tokens=settings.batch_tokens,
-                    progress=lambda percent: self._on_model_progress(percent),
+                    progress=lambda percent: _on_model_progress.get(_ignore)(percent),
                 )
             return self._embedder
 
@@ -70,6 +73,14 @@ class Parts:
     def embedder_warnings(self) -> tuple[str, ...]:
         """What the embedder wants the user to know."""
         return self.embedder.warnings if self.embedder is not None else ()
+
+    def free_idle_model(self, idle_s: float) -> bool:
+        """Free the memory of a model that was not used for so many seconds.
+
+        Returns:
+            Whether there was anything to free.
+        """
+        return self._embedder is not None and self._embedder.unload(idle_s=idle_s)
 
     def source(self, spec: SourceSpec) -> Source:
         """Open a collection's source."""
@@ -111,6 +122,10 @@ class Parts:
             **given(max_tokens=max_tokens, min_tokens=chunking.min_tokens, overlap_tokens=overlap),
         )
         return made
+
+
+def _ignore(_percent: int) -> None:
+    pass
 
 
 def given(**options: object) -> dict[str, Any]:

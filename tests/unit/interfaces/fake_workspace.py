@@ -9,7 +9,7 @@ from pathlib import Path
 from mdvec.config import Config
 from mdvec.errors import CollectionNotFoundError
 from mdvec.model.collection import Collection, SourceSpec
-from mdvec.model.hit import SearchHit, SearchResult
+from mdvec.model.hit import Confidence, SearchHit, SearchResult
 from mdvec.model.ids import CollectionId
 from mdvec.model.query import SearchMode, SearchQuery
 from mdvec.model.report import (
@@ -19,6 +19,7 @@ from mdvec.model.report import (
     ImportMode,
     ImportReport,
     ImportStage,
+    ListedDocument,
     Passage,
     Progress,
     TagCount,
@@ -50,6 +51,7 @@ RESULT = SearchResult(
     query="宿",
     mode=SearchMode.HYBRID,
     hits=(HIT,),
+    confidence=Confidence.HIGH,
     total_chunks=40,
     pending_chunks=0,
     last_indexed_ms=1_777_627_800_123,
@@ -81,6 +83,8 @@ class FakeWorkspace(Workspace):
         self.found_tags = [TagCount("旅行", 1200), TagCount("x", 3)]
         self.statuses = (CollectionStatus(COLLECTION, CollectionCounts(3, 1, 2, 9, 4)),)
         self.findings: list[Finding] = []
+        self.listed: list[ListedDocument] = []
+        self.changes = 0
         self.interrupted = False
         self.error: Exception | None = None
         self.opened: dict[str, object] = {}
@@ -188,10 +192,41 @@ class FakeWorkspace(Workspace):
             raise KeyboardInterrupt
         return replace(self.report, collection=name)
 
-    def search(self, query: SearchQuery, *, progress: Progress | None = None) -> SearchResult:
+    def generation(self) -> int:
+        """Return how often it was changed."""
+        self._note("generation")
+        return self.changes
+
+    def documents(
+        self,
+        collection: str | None = None,
+        *,
+        after: tuple[str, str] | None = None,
+        prefix: str = "",
+        limit: int = 100,
+    ) -> list[ListedDocument]:
+        """Return a page of the listed documents."""
+        self._note("documents", collection=collection, after=after, prefix=prefix, limit=limit)
+        if collection is not None:
+            self.collection(collection)
+        return [
+            each
+            for each in self.listed
+            if (each.collection, each.path) > (after or ("", ""))
+            and collection in (None, each.collection)
+            and each.path.startswith(prefix)
+        ][:limit]
+
+    def free_idle_model(self) -> bool:
+        """Free nothing."""
+        return False
+
+    def search(
+        self, query: SearchQuery, *, progress: Progress | None = None, wait_for_vectors: bool = True
+    ) -> SearchResult:
         """Answer what it is told to."""
         with step("dense", hits=50):
-            self._note("search", query=query)
+            self._note("search", query=query, wait_for_vectors=wait_for_vectors)
         if self.interrupted:
             raise KeyboardInterrupt
         return replace(self.result, query=query.text)

@@ -20,6 +20,7 @@ from rich.text import Text
 from mdvec.model.report import ImportStage
 
 _LABELS = {
+    ImportStage.WAIT: "Waiting for another import",
     ImportStage.SCAN: "Looking at files",
     ImportStage.TEXT: "Reading documents",
     ImportStage.MODEL: "Preparing the model",

@@ -1,0 +1,117 @@
+"""``mdvec serve``."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mdvec import registry
+from mdvec.errors import UsageError
+from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.terminal import note, warn
+
+
+@click.command(cls=Command)
+@click.option(
+    "--http",
+    "address",
+    metavar="HOST:PORT",
+    help="Serve any number of clients over HTTP.  Port 0: a free one.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --http: let in only who brings this token.  [default: MDVEC_TOKEN]",
+)
+@click.option("--insecure", is_flag=True, help="With --http: let other machines in without a token.")
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="With --http: a further name of this server; may be repeated.",
+)
+@click.option(
+    "--allowed-origin",
+    "allowed_origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="With --http: web pages that may use it; may be repeated.",
+)
+@common_options
+@click.pass_context
+def serve(
+    ctx: click.Context,
+    address: str | None,
+    token_file: Path | None,
+    insecure: bool,
+    allowed_hosts: tuple[str, ...],
+    allowed_origins: tuple[str, ...],
+) -> None:
+    """Let AI agents search, over the Model Context Protocol.
+
+    An agent's client starts this itself and speaks on standard input and output; 'mdvec install'
+    tells it how. With --http it is a server of its own.
+    """
+    session: Session = ctx.obj
+    if address is not None:
+        ctx.exit(
+            _serve_http(
+                session,
+                address,
+                token_file=token_file,
+                insecure=insecure,
+                allowed_hosts=allowed_hosts,
+                allowed_origins=allowed_origins,
+            )
+        )
+    if token_file or insecure or allowed_hosts or allowed_origins:
+        msg = "--token-file, --insecure, --allowed-host and --allowed-origin are for a server over HTTP"
+        raise UsageError(msg, hint="Give --http 127.0.0.1:8765 too.")
+    if sys.stdin.isatty():
+        note("waiting for an MCP client on standard input; press Ctrl-C to end")
+    with session.open() as (workspace, config):
+        workspace.generation()  # a database that cannot be used is told at once, and not to the client
+        code = _door("mcp-stdio")(workspace, config, verbose=session.verbose)
+    ctx.exit(code)
+
+
+def _door(name: str) -> Any:
+    # The SDK makes a million objects that all stay: looking through them again and again for
+    # garbage would be a tenth of the time to start.
+    gc.disable()
+    door = registry.load("doors", name)
+    gc.freeze()
+    gc.enable()
+    return door
+
+
+def _serve_http(
+    session: Session,
+    address: str,
+    *,
+    token_file: Path | None,
+    insecure: bool,
+    allowed_hosts: tuple[str, ...],
+    allowed_origins: tuple[str, ...],
+) -> int:
+    from mdvec.interfaces.http.options import server_options
+
+    options = server_options(
+        address,
+        env=session.env,
+        token_file=None if token_file is None else session.cwd / token_file,
+        insecure=insecure,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
+    )
+    for warning in options.warnings:
+        warn(warning)
+    with session.open() as (workspace, config):
+        code: int = _door("mcp-http")(workspace, config, options, tell=note, verbose=session.verbose)
+    return code

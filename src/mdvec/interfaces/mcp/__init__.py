@@ -1,0 +1,1 @@
+"""The door for AI agents: the Model Context Protocol, over standard streams and HTTP."""

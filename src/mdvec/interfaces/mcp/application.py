@@ -1,0 +1,107 @@
+"""The MCP server of a workspace, for any transport."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
+from pydantic import ValidationError
+
+from mdvec import __version__
+from mdvec.interfaces.mcp.announcing import AnnouncingServer
+from mdvec.interfaces.mcp.changes import announce_changes, free_idle_model
+from mdvec.interfaces.mcp.completions import Completions
+from mdvec.interfaces.mcp.definitions import INSTRUCTIONS
+from mdvec.interfaces.mcp.failures import OnBug, failure_for_client
+from mdvec.interfaces.mcp.prompts import get_prompt, list_prompts
+from mdvec.interfaces.mcp.resources import Resources
+from mdvec.interfaces.mcp.threads import Threads
+from mdvec.interfaces.mcp.tools import Tools
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.workspace import Workspace
+
+
+def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> AnnouncingServer:
+    """Put the server together; a transport runs it.
+
+    Args:
+        workspace: What it answers from; stays open while it runs.
+        config: The workspace's settings.
+        on_bug: Is told of exceptions that nobody expected. The client hears no more than their name.
+
+    Returns:
+        The server. Its lifespan, which a transport enters once, watches the workspace for changes.
+    """
+    threads = Threads()
+    tools = Tools(workspace, config, threads, on_bug)
+    resources = Resources(workspace, threads)
+
+    @asynccontextmanager
+    async def lifespan(_: Server[None]) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(announce_changes, workspace, server, threads, on_bug)
+            group.start_soon(free_idle_model, workspace, threads, on_bug)
+            yield
+            group.cancel_scope.cancel()
+
+    server = AnnouncingServer(
+        "mdvec",
+        title="mdvec",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        lifespan=lifespan,
+        on_list_tools=tools.list_tools,
+        on_call_tool=tools.call_tool,
+        on_list_resources=resources.list_resources,
+        on_list_resource_templates=resources.list_templates,
+        on_read_resource=resources.read,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_completion=Completions(workspace, threads).complete,
+    )
+    server.middleware.append(_translating(on_bug))
+    return server
+
+
+def _translating(on_bug: OnBug) -> ServerMiddleware[None]:
+    """Make every error that a handler lets through one of JSON-RPC, with our words."""
+
+    async def translated(ctx: ServerRequestContext[None, Any], call_next: CallNext) -> HandlerResult:
+        try:
+            return await call_next(ctx)
+        except (MCPError, ValidationError):  # the SDK's own words for a wrong request
+            raise
+        except Exception as error:
+            failure = failure_for_client(error, on_bug)
+            data = {"code": failure.code, "hint": failure.hint}
+            raise MCPError(INTERNAL_ERROR, failure.message, data) from error
+
+    return translated
+
+
+def watch_over(*, verbose: bool) -> OnBug:
+    """Decide what of the server's inner life is printed on standard error.
+
+    Args:
+        verbose: Whether the user asked for it.
+
+    Returns:
+        What :func:`build_server` is to tell of bugs.
+    """
+    logger = logging.getLogger("mcp")
+    logger.propagate = False
+    if verbose:
+        logger.addHandler(logging.StreamHandler())
+        return traceback.print_exception
+    logger.addHandler(logging.NullHandler())
+    return lambda _: None

@@ -1,0 +1,48 @@
+"""Opens a workspace: decides which database it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdvec.config.paths import default_database
+from mdvec.config.schema import Config
+from mdvec.embedding.interface import Embedder
+from mdvec.errors import SourceMissingError
+from mdvec.workspace.facade import Workspace
+from mdvec.workspace.folders import index_of
+
+
+def open_workspace(
+    config: Config | None = None,
+    *,
+    database: Path | None = None,
+    docs_dir: Path | None = None,
+    data_dir: Path | None = None,
+    embedder: Embedder | None = None,
+) -> Workspace:
+    """Open a workspace; use it as a context manager, or close it.
+
+    Args:
+        config: Settings; the defaults when None.
+        database: The index; else ``[database] path``, else the user's data directory.
+        docs_dir: A folder to use without registering it: its index lies in ``DIR/.mdvec``, and the first
+            search makes it.
+        data_dir: Where the index of ``docs_dir`` lies instead.
+        embedder: Used instead of the configured one.
+
+    Returns:
+        The workspace. Nothing is read or written before its first use.
+
+    Raises:
+        SourceMissingError: If ``docs_dir`` is not a folder.
+    """
+    config = config or Config()
+    if docs_dir is None:
+        path = database or config.database.path or default_database()
+        return Workspace(path.absolute(), config, embedder=embedder)
+    if not docs_dir.is_dir():
+        msg = f"{docs_dir} is not a folder"
+        raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
+    root = docs_dir.resolve()
+    path = database or index_of(root, data_dir)
+    return Workspace(path.absolute(), config, docs_dir=root, embedder=embedder)

@@ -1,0 +1,294 @@
+"""A server's first search of a folder: words at once, vectors behind it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ImportStoppedError, SourceMissingError
+from mdvec.model.hit import SearchResult
+from mdvec.model.query import SearchMode
+from mdvec.model.report import ImportMode, ImportStage, Progress
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.workspace import first_index
+from mdvec.workspace.wiring import make_store
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Matrix
+
+TOMATOES = SearchQuery("tomatoes")
+MANY = first_index._FEW_CHUNKS + 50
+EMBEDDED = 3 * MANY  # the title, the file name and the text of each document
+
+
+class GatedEmbedder(HashingEmbedder):
+    """Embeds passages only after ``gate`` was opened; ``waiting`` says that it was asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+        self.waiting = threading.Event()
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Wait, then embed."""
+        self.waiting.set()
+        assert self.gate.wait(30)
+        return super().embed_passages(texts)
+
+
+@pytest.fixture
+def embedder() -> Iterator[GatedEmbedder]:
+    """A model that is slow until it is told otherwise."""
+    made = GatedEmbedder()
+    yield made
+    made.gate.set()
+
+
+def fill(folder: Path, documents: int) -> Path:
+    """Write so many documents of one chunk each."""
+    folder.mkdir(exist_ok=True)
+    for number in range(documents):
+        (folder / f"{number:03}.md").write_text(f"# Bed {number}\n\nTomatoes {number}.\n", encoding="utf-8")
+    return folder
+
+
+def ask(
+    workspace: Workspace, query: SearchQuery = TOMATOES, progress: Progress | None = None
+) -> SearchResult:
+    """Search as a server does."""
+    return workspace.search(query, progress=progress, wait_for_vectors=False)
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 20
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+def test_words_are_searched_before_vectors_are_made(tmp_path: Path, embedder: GatedEmbedder) -> None:
+    """The first answers say how much is pending, and load no model; then hybrid search takes over."""
+    with open_workspace(docs_dir=fill(tmp_path / "d", MANY), embedder=embedder) as workspace:
+        first, second = ask(workspace), ask(workspace)
+        for result in (first, second):
+            assert len(result.hits) == 5
+            assert (result.mode, result.pending_chunks) == (SearchMode.LEXICAL, MANY)
+            assert result.warnings == ("searched by words only: the vectors are still being made",)
+        assert embedder.queries == []
+        embedder.gate.set()
+        assert eventually(lambda: ask(workspace).pending_chunks == 0)
+        last = ask(workspace)
+        assert (last.mode, last.warnings) == (SearchMode.HYBRID, ())
+    assert len(embedder.embedded) == EMBEDDED
+
+
+def test_what_is_pending_is_being_made(tmp_path: Path, embedder: GatedEmbedder) -> None:
+    """A dense search of a half-made index says so, and tells nobody to run a command."""
+    with open_workspace(docs_dir=fill(tmp_path / "d", MANY), embedder=embedder) as workspace:
+        result = ask(workspace, SearchQuery("tomatoes", mode=SearchMode.DENSE))
+    assert result.warnings == (
+        f"{MANY} of {MANY} chunks have no vector yet and are found by words only; they are being made",
+    )
+    assert result.hint == "There is no vector yet. Search in mode hybrid or lexical."
+
+
+def test_the_first_answer_from_a_small_folder_is_complete(tmp_path: Path) -> None:
+    """Its vectors take a moment, and are worth it."""
+    with open_workspace(docs_dir=fill(tmp_path / "d", 3), embedder=HashingEmbedder()) as workspace:
+        result = ask(workspace)
+    assert (result.mode, result.pending_chunks, result.warnings) == (SearchMode.HYBRID, 0, ())
+
+
+def test_a_client_hears_how_far_it_is_and_may_give_up(tmp_path: Path, embedder: GatedEmbedder) -> None:
+    """That ends the waiting and not the indexing."""
+    heard: list[ImportStage] = []
+
+    def give_up(stage: ImportStage, _done: int, _total: int) -> None:
+        heard.append(stage)
+        if stage is ImportStage.EMBED:
+            raise KeyboardInterrupt
+
+    with open_workspace(docs_dir=fill(tmp_path / "d", 3), embedder=embedder) as workspace:
+        with pytest.raises(KeyboardInterrupt):
+            ask(workspace, progress=give_up)
+        assert heard[-1] is ImportStage.EMBED
+        embedder.gate.set()
+        assert eventually(lambda: ask(workspace).pending_chunks == 0)
+
+
+def test_two_servers_make_one_index(tmp_path: Path, embedder: GatedEmbedder) -> None:
+    """Both answer while one of them works; nothing is embedded twice, by nobody."""
+    docs = fill(tmp_path / "d", MANY)
+    other_embedder = HashingEmbedder()
+    with (
+        open_workspace(docs_dir=docs, embedder=embedder) as one,
+        open_workspace(docs_dir=docs, embedder=other_embedder) as other,
+    ):
+        assert len(ask(one).hits) == len(ask(other).hits) == 5
+        embedder.gate.set()
+        assert eventually(lambda: ask(other).pending_chunks == 0)
+    assert sorted(embedder.embedded) == sorted(set(embedder.embedded))
+    assert len(embedder.embedded) == EMBEDDED
+    assert other_embedder.embedded == []
+
+
+def test_closing_ends_the_work_behind(tmp_path: Path, embedder: GatedEmbedder) -> None:
+    """Soon, even inside a batch; what was committed stays, and the next server goes on with the rest."""
+    docs = fill(tmp_path / "d", MANY)
+    with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
+        ask(workspace)
+        assert embedder.waiting.wait(10)
+        started = time.monotonic()
+    assert time.monotonic() - started < 1.9
+    embedder.gate.set()
+    fresh = HashingEmbedder()
+    with open_workspace(docs_dir=docs, embedder=fresh) as workspace:
+        assert eventually(lambda: ask(workspace).pending_chunks == 0)
+    assert 0 < len(fresh.embedded) <= EMBEDDED
+
+
+def test_a_folder_that_is_away_is_an_error_until_it_is_back(tmp_path: Path) -> None:
+    """Each search tries again as long as nothing is indexed."""
+    docs = fill(tmp_path / "d", 2)
+    with open_workspace(docs_dir=docs, data_dir=tmp_path / "i", embedder=HashingEmbedder()) as workspace:
+        docs.rename(tmp_path / "away")
+        for _ in range(2):
+            with pytest.raises(SourceMissingError):
+                ask(workspace)
+        (tmp_path / "away").rename(docs)
+        assert len(ask(workspace).hits) == 2
+
+
+def test_an_empty_folder_is_looked_at_again(tmp_path: Path) -> None:
+    """As long as nothing is in the index, each search brings it up to date, in a server and elsewhere."""
+    docs = fill(tmp_path / "d", 0)
+    with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as workspace:
+        for wait in (True, False):
+            result = workspace.search(TOMATOES, wait_for_vectors=wait)
+            assert (result.hits, result.warnings, result.total_chunks) == ((), (), 0)
+        fill(docs, 2)
+        assert len(ask(workspace).hits) == 2
+        fill(docs, 3)
+        assert len(ask(workspace).hits) == 2
+
+
+def test_without_a_model_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
+    """Words are indexed once; the missing model is told, and does not start the work again and again."""
+    embedder = HashingEmbedder(problem=EmbedderUnavailableError("no model", hint="Run this."))
+    with open_workspace(docs_dir=fill(tmp_path / "d", 2), embedder=embedder) as workspace:
+        first = ask(workspace)
+        assert len(first.hits) == 2
+        assert first.warnings == ("no model. Run this.", "searched by words only: no model")
+        assert ask(workspace).warnings == ("searched by words only: no model",)
+        generation = workspace.generation()
+        ask(workspace)
+        time.sleep(0.3)
+        assert workspace.generation() == generation
+
+
+class BrokenEmbedder(HashingEmbedder):
+    """Cannot embed passages."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Fail."""
+        msg = "the model does not answer"
+        raise EmbeddingError(msg)
+
+
+def test_a_failure_behind_is_told_once(tmp_path: Path) -> None:
+    """The search goes on with words."""
+    with open_workspace(docs_dir=fill(tmp_path / "d", 2), embedder=BrokenEmbedder()) as workspace:
+        result = ask(workspace)
+        assert len(result.hits) == 2
+        assert "indexing has ended early: the model does not answer" in result.warnings
+        assert "indexing has ended early: the model does not answer" not in ask(workspace).warnings
+
+
+def test_a_large_folder_is_answered_from_what_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client does not wait for ever: the answer says that documents are missing."""
+    monkeypatch.setattr(first_index, "_TEXT_WAIT_S", 0.0)
+    monkeypatch.setattr(first_index, "_SECOND_WAIT_S", 0.0)
+    docs = fill(tmp_path / "d", 2)
+    database = tmp_path / "i.sqlite"
+    with (
+        closing(make_store(database)) as other,
+        open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as workspace,
+    ):
+        with other.writer("a long import", wait_s=0):
+            for _ in range(2):
+                [warning] = ask(workspace).warnings
+                assert warning.startswith("the folder is still being indexed")
+        assert eventually(lambda: len(ask(workspace).hits) == 2)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Iterator[Workspace]:
+    """A registered collection that is not imported yet."""
+    folder = fill(tmp_path / "notes", 250)
+    with open_workspace(database=tmp_path / "n.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("notes", "d", str(folder))
+        yield workspace
+
+
+def test_a_listener_ends_an_import(notes: Workspace) -> None:
+    """What was committed stays, the lease is free at once, and the next import goes on from there."""
+
+    def stop(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.TEXT and done >= 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        notes.import_collection("notes", progress=stop)
+    report = notes.import_collection("notes", mode=ImportMode.UPDATE, wait_s=0)
+    assert (report.added, report.unchanged, report.pending_chunks) == (150, 100, 0)
+
+
+def test_who_waits_for_another_writer_can_give_up(notes: Workspace) -> None:
+    """The listener hears that it waits."""
+    heard: list[ImportStage] = []
+
+    def give_up(stage: ImportStage, _done: int, _total: int) -> None:
+        heard.append(stage)
+        raise KeyboardInterrupt
+
+    with closing(make_store(notes.database)) as other, other.writer("a long import", wait_s=0):
+        started = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            notes.import_collection("notes", wait_s=60, progress=give_up)
+        assert time.monotonic() - started < 10
+    assert heard == [ImportStage.WAIT]
+
+
+def test_closing_stops_an_import_in_another_thread(notes: Workspace) -> None:
+    """It ends with its batch, and says so."""
+    begun, closed = threading.Event(), threading.Event()
+    errors: list[Exception] = []
+
+    def hold(stage: ImportStage, _done: int, _total: int) -> None:
+        if stage is ImportStage.TEXT:
+            begun.set()
+            closed.wait(10)
+
+    def work() -> None:
+        try:
+            notes.import_collection("notes", progress=hold)
+        except ImportStoppedError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(10)
+    notes.close()
+    closed.set()
+    thread.join(10)
+    assert len(errors) == 1

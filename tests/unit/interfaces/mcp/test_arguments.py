@@ -1,0 +1,85 @@
+"""What agents are told of arguments that a tool does not take."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec.errors import InvalidArgumentsError
+from mdvec.interfaces.mcp.arguments import check
+from mdvec.interfaces.mcp.schemas import no_input, search_input
+
+SCHEMA = search_input(limit=5)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inside: st.lists(inside) | st.dictionaries(st.text(), inside),
+    max_leaves=10,
+)
+
+
+def problem(**arguments: Any) -> str:
+    """Return what is said of some arguments."""
+    with pytest.raises(InvalidArgumentsError) as caught:
+        check(arguments, SCHEMA)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"query": "x", "limt": 3}, "unknown argument `limt`; did you mean `limit`?"),
+        ({"query": "x", "Mode": "dense"}, "unknown argument `Mode`; did you mean `mode`?"),
+        ({"limit": 3}, "`query` is missing"),
+        ({"query": 3}, "`query` must be text, not 3"),
+        ({"query": "x", "limit": "five"}, "`limit` must be a whole number, not 'five'"),
+        ({"query": "x", "limit": True}, "`limit` must be a whole number, not true"),
+        ({"query": "x", "limit": 1_000_000}, "`limit` must be from 1 to 100, not 1000000"),
+        ({"query": "x", "limit": 0}, "`limit` must be from 1 to 100, not 0"),
+        ({"query": "x", "max_tokens": 0}, "`max_tokens` must be at least 1, not 0"),
+        ({"query": "x", "tags": "a"}, "`tags` must be a list, not 'a'"),
+        ({"query": "x", "tags": ["a", 2]}, "`tags[1]` must be text, not 2"),
+        ({"query": "x", "threshold": None}, "`threshold` must be a number, not null"),
+        (
+            {"query": "x", "mode": "densee"},
+            "`mode` must be one of hybrid, dense, lexical, not 'densee'; did you mean `dense`?",
+        ),
+    ],
+)
+def test_each_problem_is_a_sentence(arguments: dict[str, Any], said: str) -> None:
+    """It names the argument, what it must be, and what it is."""
+    assert problem(**arguments) == said
+
+
+def test_all_problems_are_told_in_the_order_of_the_arguments() -> None:
+    """One correction is enough; what is missing comes last."""
+    assert problem(limit=0, mode=3, collection="a").splitlines() == [
+        "`limit` must be from 1 to 100, not 0",
+        "`mode` must be one of hybrid, dense, lexical, not 3",
+        "unknown argument `collection`; did you mean `collections`?",
+        "`query` is missing",
+    ]
+
+
+def test_an_argument_that_resembles_none_is_told_with_all_there_are() -> None:
+    """A tool without arguments says so."""
+    assert problem(query="x", zzz=1).startswith("unknown argument `zzz`; it takes `query`, `collections`")
+    with pytest.raises(InvalidArgumentsError, match="unknown argument `zzz`; it takes none"):
+        check({"zzz": 1}, no_input())
+
+
+def test_long_values_and_long_lists_of_problems_are_cut() -> None:
+    """An answer stays short, whatever was sent."""
+    many = problem(query="x", limit="y" * 1_000_000, **{f"q{number}": 1 for number in range(100)})
+    assert len(many) < 1_000
+    assert many.splitlines()[-1] == "and 96 more"
+
+
+@given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other"]), JSON))
+def test_whatever_is_sent_is_taken_or_refused_in_words(arguments: dict[str, Any]) -> None:
+    """No arguments make the check itself fail."""
+    with suppress(InvalidArgumentsError):
+        check(arguments, SCHEMA)

@@ -1,0 +1,148 @@
+"""Changes that other processes make, told to clients of both eras."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
+from tests.unit.interfaces.mcp.agent import talk
+
+from mdvec.errors import StoreError
+from mdvec.interfaces.mcp import changes
+from mdvec.interfaces.mcp.addresses import STATUS
+from mdvec.model.collection import Collection
+from mdvec.model.ids import CollectionId
+
+WORK = replace(COLLECTION, id=CollectionId(2), name="work", last_indexed_ms=None)
+TOOLS, RESOURCES = ToolsListChanged(), ResourcesListChanged()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for changes all the time."""
+    monkeypatch.setattr(changes, "_LOOK_EVERY_S", 0.01)
+
+
+def events(workspace: FakeWorkspace, change: Callable[[], None]) -> set[object]:
+    """Make a change while a client of 2026-07-28 listens, and return what it heard."""
+
+    async def say(client: Client) -> set[object]:
+        heard: set[object] = set()
+        async with client.listen(
+            tools_list_changed=True, resources_list_changed=True, resource_subscriptions=[STATUS]
+        ) as subscription:
+            await anyio.sleep(0.1)
+            change()
+            with anyio.move_on_after(0.5):
+                async for event in subscription:
+                    heard.add(event)
+        return heard
+
+    return talk(workspace, say)
+
+
+def become(workspace: FakeWorkspace, *collections: Collection) -> Callable[[], None]:
+    """Return a change of the workspace's collections."""
+
+    def change() -> None:
+        workspace.known = list(collections)
+        workspace.changes += 1
+
+    return change
+
+
+def test_a_new_collection_changes_both_lists(workspace: FakeWorkspace) -> None:
+    """Its tool appears, and its documents may."""
+    heard = events(workspace, become(workspace, COLLECTION, WORK))
+    assert heard == {TOOLS, RESOURCES, ResourceUpdated(STATUS)}
+
+
+def test_a_new_description_changes_the_tools(workspace: FakeWorkspace) -> None:
+    """The documents are the same."""
+    heard = events(workspace, become(workspace, replace(COLLECTION, description="new")))
+    assert heard == {TOOLS, ResourceUpdated(STATUS)}
+
+
+def test_a_disabled_collection_changes_both_lists(workspace: FakeWorkspace) -> None:
+    """It has neither a tool nor listed documents any more."""
+    heard = events(workspace, become(workspace, replace(COLLECTION, enabled=False)))
+    assert heard == {TOOLS, RESOURCES, ResourceUpdated(STATUS)}
+
+
+def test_an_import_changes_the_resources(workspace: FakeWorkspace) -> None:
+    """The tools are the same."""
+    heard = events(workspace, become(workspace, replace(COLLECTION, last_indexed_ms=1)))
+    assert heard == {RESOURCES, ResourceUpdated(STATUS)}
+
+
+def test_other_writes_change_no_list(workspace: FakeWorkspace) -> None:
+    """A batch of vectors makes no client ask for tools again."""
+    assert events(workspace, become(workspace, COLLECTION)) == {ResourceUpdated(STATUS)}
+
+
+def test_clients_that_shook_hands_are_told(workspace: FakeWorkspace) -> None:
+    """They were promised so when they connected, and the tool is there when they ask."""
+    heard: list[str] = []
+
+    async def listen(message: object) -> None:
+        heard.append(type(message).__name__)
+
+    async def say(client: Client) -> list[str]:
+        assert client.server_capabilities.tools is not None
+        assert client.server_capabilities.tools.list_changed
+        await anyio.sleep(0.1)
+        become(workspace, COLLECTION, WORK)()
+        await anyio.sleep(0.3)
+        return [tool.name for tool in (await client.list_tools()).tools]
+
+    names = talk(workspace, say, era="legacy", message_handler=listen)
+    assert names[-2:] == ["notes", "work"]
+    assert heard == ["ToolListChangedNotification", "ResourceListChangedNotification"]
+
+
+def test_a_database_that_fails_for_a_while_does_not_end_the_watch(workspace: FakeWorkspace) -> None:
+    """Nor does a bug in it, which whoever watches over the server sees."""
+    bugs: list[Exception] = []
+
+    async def say(client: Client) -> set[object]:
+        heard: set[object] = set()
+        async with client.listen(tools_list_changed=True) as subscription:
+            await anyio.sleep(0.1)
+            for error in (StoreError("the disk is away"), ZeroDivisionError()):
+                workspace.error = error
+                await anyio.sleep(0.1)
+            workspace.error = None
+            become(workspace, COLLECTION, WORK)()
+            with anyio.move_on_after(0.5):
+                async for event in subscription:
+                    heard.add(event)
+        return heard
+
+    assert talk(workspace, say, bugs=bugs) == {TOOLS}
+    assert {type(bug) for bug in bugs} == {ZeroDivisionError}
+
+
+def test_an_idle_model_is_freed(workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workspace is asked now and then; a bug in it does not end the server."""
+    monkeypatch.setattr(changes, "_LOOK_FOR_IDLE_MODEL_EVERY_S", 0.01)
+    asked: list[None] = []
+    bugs: list[Exception] = []
+
+    def free() -> bool:
+        asked.append(None)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(workspace, "free_idle_model", free)
+
+    async def say(client: Client) -> int:
+        await anyio.sleep(0.2)
+        return len((await client.list_tools()).tools)
+
+    assert talk(workspace, say, bugs=bugs) == 6
+    assert len(asked) > 1
+    assert len(bugs) == len(asked)

@@ -1,0 +1,124 @@
+"""The tools as clients see them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from mcp_types import Tool
+from tests.unit.interfaces.fake_workspace import COLLECTION
+
+from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, tool_definitions
+from mdvec.model.ids import CollectionId
+from mdvec.model.names import RESERVED_NAMES
+from mdvec.text.tokens import estimate_token_count
+
+THREE = [
+    replace(COLLECTION, id=CollectionId(number), name=name, description=description)
+    for number, (name, description) in enumerate(
+        [
+            ("work", "Meeting minutes, decisions and project plans of the platform team since 2021"),
+            ("notes", "個人のメモと日記。旅行、料理、読書、学んだこと(2015年から)"),
+            ("api-docs", "Reference of the public REST API: endpoints, parameters, errors, examples"),
+        ]
+    )
+]
+GENERAL = ["search", "get_doc", "list_tags", "reindex", "status"]
+
+
+def defined(*, collection_tools: bool = True) -> list[Tool]:
+    """Return the tools of three collections."""
+    return tool_definitions(THREE, limit=5, collection_tools=collection_tools)
+
+
+def test_the_definitions_of_three_collections_take_few_tokens() -> None:
+    """A client sends them with every question of its user: 3,000 tokens at most, by our own careful count."""
+    shown = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in defined()]
+    assert estimate_token_count(json.dumps(shown, ensure_ascii=False)) <= 3_000
+    assert estimate_token_count(INSTRUCTIONS) <= 150
+
+
+def test_the_general_tools_come_first_then_collections_by_name() -> None:
+    """The order does not depend on that of the collections, so a client's cache of it holds."""
+    names = [tool.name for tool in defined()]
+    assert names == [*GENERAL, "api-docs", "notes", "work"]
+    assert names == [tool.name for tool in tool_definitions(THREE[::-1], limit=5, collection_tools=True)]
+
+
+def test_a_tool_is_described_as_its_collection() -> None:
+    """It takes a query and a limit, like ``search``, and no more."""
+    tools = {tool.name: tool for tool in defined()}
+    notes = tools["notes"]
+    assert notes.description == THREE[1].description
+    everything = tools["search"].input_schema["properties"]
+    assert notes.input_schema["properties"] == {name: everything[name] for name in ("query", "limit")}
+
+
+def test_collections_without_tools_are_named_by_search() -> None:
+    """Otherwise a model could not know of them."""
+    tools = defined(collection_tools=False)
+    assert [tool.name for tool in tools] == GENERAL
+    assert all(f"- {each.name}: {each.description}" in str(tools[0].description) for each in THREE)
+
+
+def test_a_long_description_is_cut() -> None:
+    """Clients send each one with every question, and some refuse long ones or cut them themselves."""
+    many = [replace(COLLECTION, name=f"c{number}", description="説明\n" * 700) for number in range(20)]
+    for collection_tools in (True, False):
+        for tool in tool_definitions(many, limit=5, collection_tools=collection_tools):
+            assert tool.description is not None
+            assert len(tool.description) < 1_500
+    assert "\n- c19: 説明 説明" in str(tool_definitions(many, limit=5, collection_tools=False)[0].description)
+
+
+def test_a_tool_is_never_without_a_description() -> None:
+    """A collection can be; a model would have to guess then."""
+    blank = replace(COLLECTION, description=" ")
+    assert tool_definitions([blank], limit=5, collection_tools=True)[-1].description == (
+        "Find passages in the collection notes."
+    )
+
+
+def test_reserved_names_are_those_of_the_general_tools() -> None:
+    """A collection that has one from before has no tool: no name is defined twice."""
+    old = [replace(COLLECTION, name=name) for name in GENERAL]
+    assert [tool.name for tool in tool_definitions(old, limit=5, collection_tools=True)] == GENERAL
+    assert set(GENERAL) == RESERVED_NAMES
+
+
+def test_only_reindex_changes_anything() -> None:
+    """All tools are idempotent and closed; every one has a title."""
+    for tool in defined():
+        hints = tool.annotations
+        assert hints is not None
+        assert hints.read_only_hint is (tool.name != "reindex")
+        assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
+        assert hints.destructive_hint is (False if tool.name == "reindex" else None)
+        assert tool.title
+
+
+@pytest.mark.parametrize("tool", defined(), ids=lambda tool: tool.name)
+def test_schemas_are_exact(tool: Tool) -> None:
+    """They are valid, and every object in them says whether it takes other fields, and takes none unknown."""
+    for schema in filter(None, (tool.input_schema, tool.output_schema)):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        objects = [schema]
+        while objects:
+            each = objects.pop()
+            if each.get("type") == "object":
+                assert each["additionalProperties"] in (False, {"type": "integer"})
+                objects += each["properties"].values()
+            elif each.get("type") == "array":
+                objects.append(each["items"])
+            else:
+                assert each.keys() & {"type", "enum"}
+
+
+def test_the_configured_number_of_hits_is_shown_as_far_as_agents_may_ask() -> None:
+    """A default above the limit would be refused by a client that sends it."""
+    [tool] = [
+        each for each in tool_definitions([], limit=1000, collection_tools=True) if each.name == "search"
+    ]
+    assert tool.input_schema["properties"]["limit"]["default"] == 100

@@ -1,0 +1,343 @@
+"""The tools, from arguments to answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp import Client, MCPError
+from mcp_types import INVALID_PARAMS
+from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
+from tests.unit.interfaces.mcp.agent import ERAS, asked, call, talk, text_of
+
+from mdvec.config import Config
+from mdvec.config.schema import McpSettings, SearchSettings
+from mdvec.errors import (
+    DocumentNotFoundError,
+    MdvecError,
+    SourceEmptyError,
+    SourceMissingError,
+    WriterBusyError,
+)
+from mdvec.interfaces.mcp.tools import readable
+from mdvec.model.hit import Confidence
+from mdvec.model.ids import CollectionId
+from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.model.report import ImportMode, ImportReport, Passage, Progress
+from mdvec.text.tokens import estimate_token_count
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"query": "宿"}),
+    ("notes", {"query": "宿"}),
+    ("get_doc", {"path": "a.md"}),
+    ("list_tags", {}),
+    ("reindex", {}),
+    ("status", {}),
+]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_answers_fit_their_schemas(workspace: FakeWorkspace, era: str) -> None:
+    """What a tool answers is what it promised, field by field, in both eras."""
+
+    async def say(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        for name, arguments in CALLS:
+            result = await client.call_tool(name, arguments)
+            assert not result.is_error, (name, text_of(result))
+            schema = tools[name].output_schema or tools["search"].output_schema
+            assert schema is not None
+            jsonschema.Draft202012Validator(schema).validate(result.structured_content)
+
+    talk(workspace, say, era=era)
+
+
+def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace) -> None:
+    """Nothing that an agent says is lost; a server never waits for vectors."""
+    call(
+        workspace,
+        "search",
+        query="宿",
+        collections=["notes"],
+        tags=["旅行", "x"],
+        tag_match="all",
+        path="**/*.md",
+        depth=2,
+        limit=7,
+        mode="dense",
+        threshold=0.5,
+        expand="section",
+        max_tokens=900,
+    )
+    query = SearchQuery(
+        "宿",
+        mode=SearchMode.DENSE,
+        collections=("notes",),
+        filters=Filters(tags=("旅行", "x"), tag_match=TagMatch.ALL, path="**/*.md", depths=(2,)),
+        limit=7,
+        threshold=0.5,
+        expand=Expansion.SECTION,
+        max_tokens=900,
+    )
+    assert asked(workspace, "search") == [{"query": query, "wait_for_vectors": False}]
+
+
+def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
+    """The settings of ``[search]`` hold for agents, too, and tools/list shows the number of hits."""
+    settings = SearchSettings(k=9, mode=SearchMode.LEXICAL, per_document=2, expand=Expansion.DOCUMENT)
+
+    async def say(client: Client) -> object:
+        await client.call_tool("notes", {"query": "宿"})
+        tool = (await client.list_tools()).tools[0]
+        return tool.input_schema["properties"]["limit"]["default"]
+
+    assert talk(workspace, say, config=Config(search=settings)) == 9
+    query = SearchQuery(
+        "宿",
+        mode=SearchMode.LEXICAL,
+        collections=("notes",),
+        limit=9,
+        per_document=2,
+        expand=Expansion.DOCUMENT,
+    )
+    assert [each["query"] for each in asked(workspace, "search")] == [query]
+
+
+def test_whole_numbers_may_be_written_with_a_point(workspace: FakeWorkspace) -> None:
+    """``5.0`` is an integer to JSON Schema, and one to the workspace."""
+    call(workspace, "search", query="x", limit=5.0, depth=1.0, max_tokens=10.0)
+    [details] = asked(workspace, "search")
+    query = details["query"]
+    assert isinstance(query, SearchQuery)
+    assert repr((query.limit, query.filters.depths, query.max_tokens)) == "(5, (1,), 10)"
+
+
+def test_get_doc_takes_lines_or_a_section(workspace: FakeWorkspace) -> None:
+    """Lines are written as on the command line; both at once are refused."""
+    call(workspace, "get_doc", path="a.md", lines="10:40", collection="notes")
+    call(workspace, "get_doc", path="a.md", section="宿")
+    both = call(workspace, "get_doc", path="a.md", lines="1", section="宿")
+    nonsense = call(workspace, "get_doc", path="a.md", lines="ten")
+    assert asked(workspace, "read") == [
+        {"path": "a.md", "collection": "notes", "lines": (10, 40), "section": None},
+        {"path": "a.md", "collection": None, "lines": None, "section": "宿"},
+    ]
+    assert text_of(both).startswith("`lines` and `section` exclude each other\nhint: ")
+    assert text_of(nonsense).startswith("not a range of lines: 'ten'\nhint: ")
+
+
+def test_a_long_document_comes_in_parts(workspace: FakeWorkspace) -> None:
+    """All parts together are the document, each fits a client, and the last one says so."""
+    lines = [f"line {number} 文書の行\n" for number in range(1, 12_001)]
+    parts = []
+    first: str | None = "1:12000"
+    while first is not None:
+        start = int(first.split(":")[0])
+        workspace.passage = Passage(
+            "notes", "a.md", "A", (), start, 12_000, "".join(lines[start - 1 :]), stale=False
+        )
+        data = call(workspace, "get_doc", path="a.md").structured_content
+        assert estimate_token_count(data["text"]) <= 20_000
+        assert data["end_line"] == start + data["text"].count("\n") - 1
+        parts.append(data["text"])
+        first = data["next_lines"]
+    assert "".join(parts) == "".join(lines)
+    assert len(parts) > 2
+
+
+def test_a_line_that_is_too_long_is_cut() -> None:
+    """The lines after it can still be read."""
+    passage = Passage("notes", "a.md", "A", (), 3, 4, "word " * 50_000 + "\nlast\n", stale=False)
+    part, next_lines = readable(passage)
+    assert estimate_token_count(part.text) == 20_000
+    assert (part.end_line, next_lines) == (3, "4:4")
+
+
+def test_tags_of_one_collection(workspace: FakeWorkspace) -> None:
+    """The collection is optional."""
+    call(workspace, "list_tags", collection="notes")
+    call(workspace, "list_tags")
+    assert asked(workspace, "tags") == [{"collections": ("notes",)}, {"collections": ()}]
+
+
+class TwoCollections(FakeWorkspace):
+    """Its second collection lies on a disk that is away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known = [COLLECTION, replace(COLLECTION, id=CollectionId(2), name="work")]
+
+    def import_collection(
+        self,
+        name: str,
+        *,
+        mode: ImportMode = ImportMode.NEW,
+        embed: bool = True,
+        allow_empty: bool = False,
+        max_tokens: int | None = None,
+        overlap_tokens: int | None = None,
+        wait_s: float = 60.0,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Fail for one."""
+        if name == "work":
+            msg = "/mnt/work is not there"
+            raise SourceMissingError(msg)
+        return super().import_collection(name, mode=mode, wait_s=wait_s, progress=progress)
+
+
+def test_reindex_updates_all_enabled_collections() -> None:
+    """One that fails is told with its reason, and does not stop the others."""
+    workspace = TwoCollections()
+    result = call(workspace, "reindex")
+    data = result.structured_content
+    assert not result.is_error
+    assert (data["added"], data["total_chunks"]) == (3, 9)
+    assert [(each["collection"], each["error"] is None) for each in data["collections"]] == [
+        ("notes", True),
+        ("work", False),
+    ]
+    assert "work: error: /mnt/work is not there" in text_of(result)
+    [imported] = asked(workspace, "import")
+    assert (imported["name"], imported["mode"]) == ("notes", ImportMode.UPDATE)
+
+
+def test_reindex_of_one_collection_fails_with_it() -> None:
+    """Then there is nothing else to tell."""
+    result = call(TwoCollections(), "reindex", collection="work")
+    assert result.is_error
+    assert result.structured_content is None
+    assert text_of(result).startswith("/mnt/work is not there\nhint: Connect the disk")
+    assert text_of(result).endswith("\ncode: source_missing")
+
+
+def test_progress_is_told_in_shares_of_the_whole() -> None:
+    """A client that asks hears numbers that only grow, out of 100 for each collection."""
+    told: list[tuple[float, float | None]] = []
+
+    class Slow(FakeWorkspace):
+        def import_collection(self, name: str, **settings: Any) -> ImportReport:
+            import time
+
+            from mdvec.model.report import ImportStage
+
+            for stage, done in ((ImportStage.TEXT, 5), (ImportStage.EMBED, 1), (ImportStage.EMBED, 10)):
+                settings["progress"](stage, done, 10)
+                time.sleep(0.3)
+            return ImportReport(name)
+
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total))
+
+    talk(Slow(), lambda client: client.call_tool("reindex", {}, progress_callback=listen))
+    assert told == sorted(set(told))
+    assert {total for _, total in told} == {100.0}
+    assert len(told) >= 2
+
+
+def test_errors_are_answers(workspace: FakeWorkspace) -> None:
+    """An agent reads what happened, what to do, and a code; data is left out."""
+    workspace.error = SourceMissingError("the disk is away")
+    for name, arguments in CALLS[:1]:
+        result = call(workspace, name, **arguments)
+        assert result.is_error
+        assert result.structured_content is None
+        message, hint, code = text_of(result).splitlines()
+        assert (message, code) == ("the disk is away", "code: source_missing")
+        assert hint.startswith("hint: Connect the disk")
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (DocumentNotFoundError("no a.md"), "Find its path with `search`."),
+        (DocumentNotFoundError("no a.md", hint="Did you mean b.md?"), "Did you mean b.md?"),
+        (WriterBusyError("it is"), "Wait until it is done and call again; `search` answers meanwhile."),
+        (SourceEmptyError("it is"), "If the documents are really gone, the user can run"),
+    ],
+)
+def test_the_next_step_is_one_for_an_agent(workspace: FakeWorkspace, error: MdvecError, hint: str) -> None:
+    """Options of the command line are no use to it; hints of the case itself stay."""
+    workspace.error = error
+    [_, told, _] = text_of(call(workspace, "search", query="x")).splitlines()
+    assert told.startswith(f"hint: {hint}")
+
+
+def test_what_was_never_indexed_is_named(workspace: FakeWorkspace) -> None:
+    """Of the searched collections alone, a disabled one when it was asked for; where there is none, none."""
+    workspace.result = replace(RESULT, last_indexed_ms=None)
+    new = replace(COLLECTION, last_indexed_ms=None)
+    workspace.known = [COLLECTION, replace(new, name="new"), replace(new, name="off", enabled=False)]
+    for arguments, told in (
+        ({}, 'next: reindex with collection="new", '),
+        ({"collections": ["notes", "off"]}, 'next: reindex with collection="off", '),
+    ):
+        assert told in text_of(call(workspace, "search", query="x", **arguments))
+    workspace.known = []
+    assert "reindex" not in text_of(call(workspace, "search", query="x"))
+
+
+def test_a_bug_is_an_answer_too(workspace: FakeWorkspace) -> None:
+    """The agent sees its name and no traceback; whoever watches sees the exception."""
+
+    class Broken(FakeWorkspace):
+        def tags(self, collections: object = ()) -> Any:
+            msg = "/secret/path"
+            raise ZeroDivisionError(msg)
+
+    bugs: list[Exception] = []
+    result = talk(Broken(), lambda client: client.call_tool("list_tags", {}), bugs=bugs)
+    assert text_of(result) == "internal error (ZeroDivisionError)\ncode: internal"
+    assert [type(each) for each in bugs] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_unknown_tool_is_an_error_of_the_protocol(workspace: FakeWorkspace, era: str) -> None:
+    """It names the nearest tool there is."""
+    with pytest.raises(MCPError, match="there is no tool 'serach'; did you mean `search`") as caught:
+        talk(workspace, lambda client: client.call_tool("serach", {}), era=era)
+    assert caught.value.error.code == INVALID_PARAMS
+
+
+def test_a_disabled_collection_has_no_tool(workspace: FakeWorkspace) -> None:
+    """Nor one whose tools are switched off; ``search`` then says what there is."""
+
+    async def say(client: Client) -> tuple[list[str], str]:
+        tools = (await client.list_tools()).tools
+        return [tool.name for tool in tools], str(tools[0].description)
+
+    off = Config(mcp=McpSettings(collection_tools=False))
+    assert talk(workspace, say)[0][-1] == "notes"
+    names, description = talk(workspace, say, config=off)
+    assert names[-1] == "status"
+    assert description.endswith("\n- notes: My notes")
+    workspace.known = [replace(COLLECTION, enabled=False)]
+    assert talk(workspace, say)[0][-1] == "status"
+
+
+def test_text_and_data_say_the_same(workspace: FakeWorkspace) -> None:
+    """Clients show a model one or the other: neither lacks a hit, a warning or the state of the index."""
+    workspace.result = replace(
+        RESULT,
+        hits=(HIT, replace(HIT, rank=2, path="b.md", stale=True)),
+        confidence=Confidence.LOW,
+        pending_chunks=3,
+        warnings=("three are missing",),
+    )
+    result = call(workspace, "search", query="宿")
+    text, data = text_of(result), json.dumps(result.structured_content, ensure_ascii=False)
+    for fact in (
+        "旅行/京都.md",
+        "b.md",
+        "四条の宿に泊まった。",
+        "low",
+        "three are missing",
+        "2026-05-01T09:30:00Z",
+    ):
+        assert fact in text
+        assert fact in data
+    assert "3 without a vector yet" in text
+    assert text.count("stale") == data.count('"stale": true') == 1

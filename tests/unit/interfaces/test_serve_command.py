@@ -1,0 +1,63 @@
+"""``mdvec serve``, up to the door that it opens."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.interfaces.conftest import Mdvec
+from tests.unit.interfaces.fake_workspace import FakeWorkspace
+
+from mdvec import registry
+from mdvec.config import Config
+from mdvec.errors import NotADatabaseError
+from mdvec.workspace import Workspace
+
+Opened = list[tuple[Workspace, Config, bool]]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """What the door was given, each time it was opened."""
+    seen: Opened = []
+
+    def door(workspace: Workspace, config: Config, *, verbose: bool) -> int:
+        seen.append((workspace, config, verbose))
+        return 7
+
+    def load(stage: str, name: str) -> object:
+        assert (stage, name) == ("doors", "mcp-stdio")
+        return door
+
+    monkeypatch.setattr(registry, "load", load)
+    return seen
+
+
+def test_serve_opens_the_door_on_the_workspace(
+    mdvec: Mdvec, workspace: FakeWorkspace, opened: Opened
+) -> None:
+    """It passes on the settings and whether to be verbose, prints nothing, and ends with the door's code."""
+    outcome = mdvec("serve", "--verbose")
+    [(served, config, verbose)] = opened
+    assert (served, verbose) == (workspace, True)
+    assert config.mcp.collection_tools
+    assert (outcome.code, outcome.out, outcome.err) == (7, "", "")
+    assert workspace.closed
+
+
+def test_a_database_that_cannot_be_used_is_told_at_once(
+    mdvec: Mdvec, workspace: FakeWorkspace, opened: Opened
+) -> None:
+    """A client shows what a server says when it does not start."""
+    workspace.error = NotADatabaseError("notes.txt is not an mdvec database")
+    outcome = mdvec("serve")
+    assert (outcome.code, opened) == (1, [])
+    assert outcome.err.startswith("error: notes.txt is not an mdvec database\nhint: ")
+
+
+@pytest.mark.parametrize(
+    "option", [("--insecure",), ("--allowed-host", "x"), ("--allowed-origin", "http://x")]
+)
+def test_options_of_http_need_http(mdvec: Mdvec, opened: Opened, option: tuple[str, ...]) -> None:
+    """Nobody believes to have set what does nothing."""
+    outcome = mdvec("serve", *option)
+    assert (outcome.code, opened) == (2, [])
+    assert "for a server over HTTP" in outcome.err
