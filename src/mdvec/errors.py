@@ -4,6 +4,7 @@ MdvecError
 ├── UsageError                  the call itself is wrong (exit code 2)
 │   ├── InvalidQueryError
 │   ├── InvalidNameError
+│   ├── InvalidArgumentsError
 │   └── ConfigError
 ├── NotFoundError
 │   ├── CollectionNotFoundError
@@ -20,8 +21,12 @@ MdvecError
 │   ├── DatabaseFullError
 │   ├── ReadOnlyDatabaseError
 │   └── WriterBusyError
-└── EmbeddingError
-    └── EmbedderUnavailableError
+├── EmbeddingError
+│   └── EmbedderUnavailableError
+├── ImportStoppedError
+├── ClientFileError
+│   └── ClientFileBusyError
+└── ListenError
 
 ``code`` is stable and meant for programs, ``hint`` is the next step to take, and ``retry`` says
 whether the same call may succeed later. The docstring of a class is its default message.
@@ -63,6 +68,13 @@ class InvalidNameError(UsageError):
 
     code = "invalid_name"
     default_hint = "Choose a name such as 'notes' or 'api-docs'."
+
+
+class InvalidArgumentsError(UsageError):
+    """A tool does not take these arguments."""
+
+    code = "invalid_arguments"
+    default_hint = "Correct them and call again."
 
 
 class ConfigError(UsageError):
@@ -192,3 +204,32 @@ class EmbedderUnavailableError(EmbeddingError):
     """No embedding model can be used here."""
 
     code = "no_embedder"
+
+
+class ImportStoppedError(MdvecError):
+    """The import was stopped before its end."""
+
+    code = "import_stopped"
+    default_hint = "What was committed is kept; the next import goes on from there."
+    retry = True
+
+
+class ClientFileError(MdvecError):
+    """The configuration file of a client cannot be edited."""
+
+    code = "client_file"
+    default_hint = "Nothing was written. Correct the file, or name another one with --file."
+
+
+class ClientFileBusyError(ClientFileError):
+    """The configuration file of a client keeps changing while it is edited."""
+
+    code = "client_file_busy"
+    default_hint = "Nothing was written. Quit the client and run again."
+    retry = True
+
+
+class ListenError(MdvecError):
+    """The server cannot listen at this address."""
+
+    code = "listen"

@@ -1,0 +1,54 @@
+"""Decides which names a server is known under, and which web pages may use it."""
+
+from __future__ import annotations
+
+from mdvec.interfaces.http.address import Authority, parse_authority
+from mdvec.interfaces.http.options import ServerOptions
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def is_known_host(value: str, options: ServerOptions, port: int) -> bool:
+    """Whether a Host header names this server.
+
+    Args:
+        value: The header.
+        options: Where the server listens, and its further names.
+        port: The port that is really listened at.
+    """
+    authority = parse_authority(value)
+    return authority is not None and _is_known(authority, _DEFAULT_PORTS["http"], options, port)
+
+
+def is_known_origin(value: str, options: ServerOptions, port: int) -> bool:
+    """Whether an Origin header names this server, or a place whose pages may use it.
+
+    Args:
+        value: The header.
+        options: Where the server listens, and whom it lets in.
+        port: The port that is really listened at.
+    """
+    if value.lower() in options.allowed_origins:
+        return True
+    scheme, separator, rest = value.lower().partition("://")
+    authority = parse_authority(rest) if separator else None
+    default_port = _DEFAULT_PORTS.get(scheme)
+    return (
+        authority is not None
+        and default_port is not None
+        and _is_known(authority, default_port, options, port)
+    )
+
+
+def _is_known(authority: Authority, default_port: int, options: ServerOptions, port: int) -> bool:
+    asked = Authority(authority.host, default_port if authority.port is None else authority.port)
+    if any(each.host == asked.host and each.port in (None, asked.port) for each in options.allowed_hosts):
+        return True
+    bound = options.address
+    if asked.port != port or asked.is_wildcard:
+        return False
+    if asked.host in _LOOPBACK_NAMES and (bound.is_loopback or bound.is_wildcard):
+        return True
+    # Who listens at every address goes by many; what was rebound is a name, never an address.
+    return asked.host == bound.host or (bound.is_wildcard and asked.is_address)

@@ -1,0 +1,128 @@
+"""What somebody asks of a server, checked before it starts."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mdvec.errors import UsageError
+from mdvec.interfaces.http.address import Authority, parse_address, parse_authority
+
+TOKEN_VARIABLE = "MDVEC_TOKEN"  # noqa: S105 - the name of a variable
+"""Environment variable with the token."""
+
+MIN_TOKEN_CHARS = 16
+"""A shorter token can be guessed."""
+
+# What can stand in a header behind "Bearer ": RFC 6750, section 2.1.
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_MAKE_ONE = 'Make one with: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Where a server listens and whom it lets in.
+
+    Attributes:
+        address: Where it listens; port 0 for any free one.
+        token: What a request must bring; None when none is needed. Never shown.
+        allowed_hosts: Further names it is reached under.
+        allowed_origins: Web pages of other hosts that may use it, as ``scheme://host[:port]``.
+        warnings: What its owner should know.
+    """
+
+    address: Authority
+    token: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[Authority, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def server_options(
+    address: str,
+    *,
+    env: Mapping[str, str],
+    token_file: Path | None = None,
+    insecure: bool = False,
+    allowed_hosts: Sequence[str] = (),
+    allowed_origins: Sequence[str] = (),
+) -> ServerOptions:
+    """Check what is asked of a server.
+
+    Args:
+        address: Where to listen, as written.
+        env: Environment variables; one of them may hold the token.
+        token_file: File with the token; it counts before the variable.
+        insecure: Whether other machines may come without a token.
+        allowed_hosts: Further names, each with or without a port.
+        allowed_origins: Web pages of other hosts.
+
+    Raises:
+        UsageError: If it contradicts itself, or would let anybody in.
+        OSError: If the token cannot be read.
+    """
+    place = parse_address(address)
+    warnings = []
+    token = None
+    if token_file is not None:
+        token = _checked_token(token_file.read_text(encoding="utf-8", errors="replace"), str(token_file))
+        # Windows has no such mode.
+        if sys.platform != "win32" and token_file.stat().st_mode & 0o077:
+            warnings.append(f"{token_file} can be read by other users; run 'chmod 600 {token_file}'")
+    elif TOKEN_VARIABLE in env:
+        token = _checked_token(env[TOKEN_VARIABLE], TOKEN_VARIABLE)
+    if not place.is_loopback and token is None:
+        if not insecure:
+            msg = f"{place.host} can be reached from other machines, and there is no token"
+            raise UsageError(
+                msg,
+                hint=f"Give --token-file FILE or set {TOKEN_VARIABLE}, or listen at 127.0.0.1; "
+                "--insecure lets everybody in.",
+            )
+        warnings.append(f"everybody who can reach {place.host} can read what is indexed (--insecure)")
+    if not place.is_loopback and token is not None:
+        warnings.append("HTTP is not encrypted: outside a network you trust, put TLS in front of it")
+    return ServerOptions(
+        place,
+        token,
+        tuple(_checked_host(each) for each in allowed_hosts),
+        tuple(_checked_origin(each) for each in allowed_origins),
+        tuple(warnings),
+    )
+
+
+def _checked_token(text: str, place: str) -> str:
+    token = text.strip()
+    if not token:
+        msg = f"{place}: there is no token in it"
+    elif not _TOKEN.fullmatch(token):
+        msg = f"{place}: a token is one word of letters, digits and - . _ ~ + / ="
+    elif len(token) < MIN_TOKEN_CHARS:
+        msg = f"{place}: a token has at least {MIN_TOKEN_CHARS} characters"
+    else:
+        return token
+    raise UsageError(msg, hint=_MAKE_ONE)
+
+
+def _checked_host(text: str) -> Authority:
+    authority = parse_authority(text)
+    if authority is None:
+        msg = f"not a host: {text!r}"
+        raise UsageError(msg, hint="Write --allowed-host notes.example.com, or with its port.")
+    return authority
+
+
+def _checked_origin(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        usable = bool(parts.scheme and parse_authority(parts.netloc)) and not parts.path.strip("/")
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment:
+        msg = f"not an origin: {text!r}"
+        raise UsageError(msg, hint="Write --allowed-origin https://notes.example.com, without a path.")
+    return f"{parts.scheme}://{parts.netloc}".lower()

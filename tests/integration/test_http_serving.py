@@ -1,0 +1,397 @@
+"""``mdvec serve --http`` with real sockets and the real client, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.conformance.servers import MDVEC, serving
+
+from mdvec import __version__
+from mdvec.interfaces.http.limits import MAX_BODY_BYTES, MAX_REQUESTS
+
+TOKEN = "token-of-the-tests-0123456789"
+ERAS = ["auto", "legacy"]
+_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs.
+
+    Attributes:
+        url: Of its MCP endpoint.
+        log: What it says on stderr.
+    """
+
+    url: str
+    log: Path
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Address and port."""
+        parts = urlsplit(self.url)
+        return str(parts.hostname), parts.port or 0
+
+    def request(self, method: str, path: str, **settings: Any) -> httpx2.Response:
+        """Send a request with an ordinary client."""
+        return httpx2.request(method, self.url.removesuffix("/mcp") + path, timeout=_TIMEOUT_S, **settings)
+
+    def send(self, *pieces: bytes) -> bytes:
+        """Send bytes as they are and return all that comes back until the server closes."""
+        with socket.create_connection(self.place, timeout=_TIMEOUT_S) as connection:
+            for piece in pieces:
+                connection.sendall(piece)
+            received = b""
+            while more := connection.recv(65536):
+                received += more
+            return received
+
+    def opening(self, path: str = "/mcp") -> bytes:
+        """Return the first lines of a request."""
+        host, port = self.place
+        return f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n".encode()
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
+    return {**inherited, "HOME": str(home), "MDVEC_DATABASE_PATH": str(home / "index.sqlite"), **more}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with one note, of which the words are indexed."""
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "再試行.md").write_text("# 再試行\n\n五回まで再試行する。\n", encoding="utf-8")
+    for args in (
+        ("tool", "add", "-n", "notes", "-d", "Notes", "-s", "notes"),
+        ("import", "-n", "notes", "--no-embed"),
+    ):
+        subprocess.run([*MDVEC, *args], cwd=folder, env=environment(folder), check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(home: Path) -> Iterator[Server]:
+    """A server for this machine alone, without a token."""
+    log = home / "plain.log"
+    with serving([*MDVEC, "serve", "--http", "127.0.0.1:0"], environment(home), log) as url:
+        yield Server(url, log)
+
+
+@pytest.fixture(scope="module")
+def locked(home: Path) -> Iterator[Server]:
+    """A server with a token, told everything there is to tell."""
+    log = home / "locked.log"
+    command = [*MDVEC, "serve", "--http", "127.0.0.1:0", "--verbose"]
+    with serving(command, environment(home, MDVEC_TOKEN=TOKEN), log) as url:
+        yield Server(url, log)
+
+
+def found(url: str, era: Any, token: str | None = None) -> tuple[str, list[str], Any]:
+    """Connect as an agent does and search; return the protocol, the tools and the first hit."""
+
+    async def use() -> tuple[str, list[str], Any]:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers) as http:
+            transport = streamable_http_client(url, http_client=http)
+            async with Client(transport, mode=era) as client:
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+                answer = await client.call_tool("search", {"query": "再試行", "mode": "lexical"})
+                assert not answer.is_error, answer.content
+                assert answer.structured_content is not None
+                return str(client.protocol_version), tools, answer.structured_content["hits"][0]["path"]
+
+    return anyio.run(use)
+
+
+# --- what it is for ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("era", "protocol"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+def test_agents_of_both_eras_search(server: Server, era: str, protocol: str) -> None:
+    """One endpoint serves the newest protocol and those that begin with a handshake."""
+    version, tools, path = found(server.url, era)
+    assert (version, path) == (protocol, "再試行.md")
+    assert {"search", "get_doc", "notes"} <= set(tools)
+
+
+def test_an_answer_of_several_parts_leaves_at_once(server: Server) -> None:
+    """No part of an answer waits for the client to acknowledge the one before, 40 ms on Linux."""
+    spent = []
+    with httpx2.Client(timeout=_TIMEOUT_S) as client:  # one connection for all
+        for _ in range(20):
+            started = time.monotonic()
+            client.get(server.url.replace("/mcp", "/health"))
+            spent.append(time.monotonic() - started)
+    assert min(spent[10:]) < 0.03
+
+
+def test_health_says_that_it_runs_and_nothing_else(server: Server) -> None:
+    """Status and version are told to whoever asks; no path and no name."""
+    answer = server.request("GET", "/health")
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ok", "version": __version__}
+    assert server.request("POST", "/health").status_code == 405
+
+
+# --- whom it lets in ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/health", "/"])
+def test_a_rebound_name_is_refused(server: Server, path: str) -> None:
+    """A page whose name was made to point here is refused on every route, and so is a foreign page."""
+    for name in ("evil.example", f"evil.example:{server.place[1]}", "127.0.0.1:1"):
+        assert server.request("GET", path, headers={"Host": name}).status_code == 421
+    assert server.request("POST", path, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert server.request("POST", path, headers={"Origin": "null"}).status_code == 403
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_token_lets_agents_in(locked: Server, era: str) -> None:
+    """With the token both eras work; the log does not have it."""
+    assert found(locked.url, era, TOKEN)[2] == "再試行.md"
+    assert TOKEN not in locked.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("token", [None, TOKEN[:-1]])
+def test_without_the_token_nobody_comes_in(locked: Server, era: str, token: str | None) -> None:
+    """The real client fails, whichever era it speaks."""
+    with pytest.raises(Exception, match=r"401|[Uu]nauthorized|TaskGroup"):
+        found(locked.url, era, token)
+
+
+def test_a_refusal_says_how_to_come_in(locked: Server) -> None:
+    """401 has the challenge of RFC 6750, and tells a wrong token from none; health stays free."""
+    missing = locked.request("POST", "/mcp", json={})
+    assert missing.status_code == 401
+    assert missing.headers["www-authenticate"] == 'Bearer realm="mdvec"'
+    wrong = locked.request("POST", "/mcp", json={}, headers={"Authorization": f"Bearer {TOKEN}x"})
+    assert wrong.status_code == 401
+    assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
+    assert TOKEN not in wrong.text
+    assert locked.request("GET", "/no/such/path").status_code == 401
+    assert locked.request("GET", "/health").status_code == 200
+
+
+# --- how much it takes -------------------------------------------------------------------------
+
+
+def test_bodies_that_are_too_large_are_refused(server: Server) -> None:
+    """With a length or in pieces: 413, and the next request is answered."""
+    body = b"x" * (MAX_BODY_BYTES + 1)
+    declared = server.send(server.opening() + b"Content-Length: 999999999\r\n\r\n")
+    assert declared.startswith(b"HTTP/1.1 413 ")
+    assert server.request("POST", "/mcp", content=iter([body[:1000], body])).status_code == 413
+    assert server.request("GET", "/health").status_code == 200
+
+
+@pytest.mark.parametrize("version", [None, "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b'{"jsonrpc":' * 1000,
+        b"[" * 1000 + b"]" * 1000,
+        b"[" * 100 + b"]" * 100,
+        b"{",
+        b"\xff",
+    ],
+    ids=["open lists", "open objects", "deep", "not so deep", "cut off", "no text"],
+)
+def test_broken_json_is_a_bad_request(server: Server, body: bytes, version: str | None) -> None:
+    """Deep or broken JSON is answered with 400 in every era, and the server lives on."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    if version:
+        headers["MCP-Protocol-Version"] = version
+    answer = server.request("POST", "/mcp", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/mcp/",
+        "/mcp/../health/x",
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/health/../../etc/passwd",
+        "/mcp%00",
+        "//mcp",
+        "/再試行.md",
+    ],
+)
+def test_there_is_nothing_at_other_paths(server: Server, path: str) -> None:
+    """Whatever the path climbs to, the answer is a problem that does not repeat it."""
+    target = "".join(c if c.isascii() else "".join(f"%{byte:02x}" for byte in c.encode()) for c in path)
+    answer = server.send(server.opening(target) + b"Content-Length: 0\r\n\r\n")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 404 ")
+    assert b"application/problem+json" in head
+    assert json.loads(body)["detail"] == "There is nothing here. MCP is at /mcp."
+
+
+def test_too_many_requests_are_told_to_come_back(server: Server) -> None:
+    """With all places taken a request gets 503 at once, health answers, and places become free again."""
+    half = server.opening() + b"Content-Length: 100\r\n\r\n{"
+    with ExitStack() as stack:
+        for _ in range(MAX_REQUESTS):
+            connection = stack.enter_context(socket.create_connection(server.place))
+            connection.sendall(half)
+        deadline = time.monotonic() + _TIMEOUT_S
+        while (answer := server.request("POST", "/mcp", json={})).status_code != 503:
+            assert time.monotonic() < deadline
+        assert answer.headers["retry-after"] == "1"
+        assert answer.json()["detail"] == "Too many requests at once; try again."
+        assert server.request("GET", "/health").status_code == 200
+    while server.request("POST", "/mcp", json={}).status_code == 503:
+        assert time.monotonic() < deadline
+    assert found(server.url, "auto")[2] == "再試行.md"
+
+
+def test_clients_that_listen_block_nobody(server: Server) -> None:
+    """Twenty agents wait for news, and others still search."""
+
+    async def use() -> None:
+        async with anyio.create_task_group() as group:
+
+            async def listen(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+                async with Client(server.url, mode="auto") as client, client.listen(tools_list_changed=True):
+                    task_status.started()
+                    await anyio.sleep_forever()
+
+            for _ in range(20):
+                await group.start(listen)
+            async with Client(server.url, mode="legacy") as client:
+                assert (await client.list_tools()).tools
+            group.cancel_scope.cancel()
+
+    anyio.run(use)
+
+
+def test_headers_that_do_not_come_are_given_up(home: Path) -> None:
+    """A connection that never finishes its headers is closed, on its first request and on a later one."""
+    code = (
+        "import sys; from mdvec.interfaces.http import serving; serving._HEADER_TIMEOUT_S = 0.3;"
+        "sys.argv[1:] = ['serve', '--http', '127.0.0.1:0'];"
+        "from mdvec.interfaces.cli.main import main; main()"
+    )
+    log = home / "slow.log"
+    with serving([sys.executable, "-c", code], environment(home), log) as url:
+        server = Server(url, log)
+        assert server.send(b"POST /mcp HTTP/1.1\r\nHo") == b""
+        whole = (
+            server.opening("/health").replace(b"POST", b"GET").replace(b"Connection: close\r\n", b"")
+            + b"\r\n"
+        )
+        assert server.send(whole, b"GET /hea").count(b"HTTP/1.1 200") == 1
+
+
+# --- how it starts and ends --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_it_ends_within_two_seconds_whoever_is_connected(home: Path, number: int, code: int) -> None:
+    """With a listener, a half-sent request and an idle connection, it ends cleanly and says nothing more."""
+    log = home / f"ends-{number}.log"
+    with (
+        log.open("wb") as stderr,
+        subprocess.Popen(
+            [*MDVEC, "serve", "--http", "127.0.0.1:0"], env=environment(home), stderr=stderr, stdout=stderr
+        ) as process,
+        ExitStack() as stack,
+    ):
+        stack.callback(process.kill)
+        deadline = time.monotonic() + _TIMEOUT_S
+        while "/mcp" not in log.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        server = Server(next(word for word in log.read_text().split() if "/mcp" in word).rstrip(";"), log)
+        idle = stack.enter_context(socket.create_connection(server.place))
+        half = stack.enter_context(socket.create_connection(server.place))
+        half.sendall(server.opening() + b"Content-Length: 100\r\n\r\n{")
+
+        elapsed_s: list[float] = []
+
+        async def listen_until_the_end() -> None:
+            async with Client(server.url, mode="legacy") as client:
+                await client.list_tools()
+                await anyio.sleep(0.2)  # until its stream is open
+                process.send_signal(number)
+                started = time.monotonic()
+                await anyio.to_thread.run_sync(process.wait, _TIMEOUT_S)
+                elapsed_s.append(time.monotonic() - started)
+
+        try:
+            anyio.run(listen_until_the_end)
+        except* (httpx2.HTTPError, OSError):
+            pass  # when it says good-bye, its server is gone
+        assert elapsed_s[0] < 2.0
+        assert process.returncode == code
+        assert idle.recv(1) == b""
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_a_port_in_use_is_told(server: Server, home: Path) -> None:
+    """The second server on a port exits with 1, names the port and the next step."""
+    port = server.place[1]
+    done = subprocess.run(
+        [*MDVEC, "serve", "--http", f"127.0.0.1:{port}"],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: port {port} of 127.0.0.1 is in use\nhint: ")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "example.com:0"])
+def test_other_machines_are_not_let_in_by_mistake(home: Path, address: str) -> None:
+    """Without a token such an address is refused before anything is opened."""
+    done = subprocess.run(
+        [*MDVEC, "serve", "--http", address],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--token-file" in done.stderr
+
+
+def test_all_addresses_are_served_with_a_token(home: Path) -> None:
+    """At every address of the machine a token file lets in who has it; other names are refused even so."""
+    file = home / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    log = home / "all.log"
+    command = [*MDVEC, "serve", "--http", "0.0.0.0:0", "--token-file", str(file)]
+    with serving(command, environment(home), log) as url:
+        port = urlsplit(url).port
+        assert url == f"http://127.0.0.1:{port}/mcp"  # 0.0.0.0 is no address to connect to
+        assert found(url, "auto", TOKEN)[2] == "再試行.md"
+        assert httpx2.get(url).status_code == 401
+        assert (
+            httpx2.get(f"http://127.0.0.1:{port}/health", headers={"Host": f"evil:{port}"}).status_code == 421
+        )
