@@ -26,7 +26,12 @@ _COMMANDS = {
     "import": "mdvec.interfaces.cli.importing:import_",
     "tool": "mdvec.interfaces.cli.tool:tool",
     "status": "mdvec.interfaces.cli.status:status",
+    "serve": "mdvec.interfaces.cli.serving:serve",
     "doctor": "mdvec.interfaces.cli.status:doctor",
+    "install": "mdvec.interfaces.cli.installing:install",
+    "uninstall": "mdvec.interfaces.cli.installing:uninstall",
+    "eval": "mdvec.interfaces.cli.evaluating:eval_",
+    "feedback": "mdvec.interfaces.cli.evaluating:feedback",
     "config": "mdvec.interfaces.cli.configuration:config",
 }
 # What the rest of mdvec calls a tool.

@@ -1,0 +1,87 @@
+"""What is written into a client's file starts a server that answers, as that client would start it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from mdvec.interfaces.cli.main import run
+
+# A file as its owner left it, and where the servers are in it.
+BEFORE = {
+    "claude-code": ("{}", "mcpServers"),
+    "claude-desktop": ('{"globalShortcut": "Ctrl+Space", "mcpServers": {}}', "mcpServers"),
+    "cursor": ('{\n  "mcpServers": {\n    "other": {"command": "npx"}\n  }\n}\n', "mcpServers"),
+    "vscode": (
+        '{\n\t// my servers\n\t"inputs": [],\n\t"servers": {\n\t\t/* none\n\t\tyet */\n\t},\n}\n',
+        "servers",
+    ),
+    "codex": ('model = "x"\n\n[mcp_servers.other] # theirs\ncommand = "npx"\n', "mcp_servers"),
+    "gemini-cli": ('{"ui": {"theme": "Default"}}', "mcpServers"),
+}
+
+
+def json_with_comments(text: str) -> Any:
+    """Read JSON with comments, good for texts without comment signs in strings: a reader that is not ours."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "claude-code": json.loads,
+    "claude-desktop": json.loads,
+    "cursor": json.loads,
+    "vscode": json_with_comments,
+    "codex": tomllib.loads,
+    "gemini-cli": json.loads,
+}
+
+
+@pytest.mark.parametrize("client", BEFORE)
+def test_the_written_command_serves_the_folder(client: str, tmp_path: Path) -> None:
+    """A reader that is not ours reads the file, and the official client gets the tools with what is in it.
+
+    It starts elsewhere and without PATH. ``uninstall`` leaves what was there.
+    """
+    notes = tmp_path / "私の notes"
+    notes.mkdir()
+    (notes / "retry.md").write_text("# Retry\n\nFive attempts, then give up.\n", encoding="utf-8")
+    text, key = BEFORE[client]
+    file = tmp_path / "client-file"
+    file.write_text(text, encoding="utf-8")
+    before = READERS[client](text)
+
+    options = ("--docs-dir", str(notes), "--file", str(file))
+    assert run(["install", client, *options], env={"HOME": str(tmp_path)}, cwd=tmp_path) == 0
+    after = READERS[client](file.read_text(encoding="utf-8"))
+    entry = after[key].pop("mdvec")
+    assert after == {**before, key: before.get(key, {})}
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    # A folder to start in that would break Python, if it looked for its modules there.
+    (elsewhere / "json.py").write_text("raise SystemExit(1)\n")
+    environment = {"PATH": "", "HOME": str(tmp_path)}
+    assert Path(entry["command"]) == Path(sys.executable)
+    anyio.run(
+        _use,
+        StdioServerParameters(command=entry["command"], args=entry["args"], env=environment, cwd=elsewhere),
+    )
+
+    assert run(["uninstall", client, "--file", str(file)], env={}, cwd=tmp_path) == 0
+    assert READERS[client](file.read_text(encoding="utf-8")) == {**before, key: before.get(key, {})}
+
+
+async def _use(server: StdioServerParameters) -> None:
+    async with Client(server) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert {"search", "get_doc", "status", "docs"} <= names

@@ -1,0 +1,313 @@
+"""``mdvec install`` and ``mdvec uninstall``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from tests.unit.interfaces.conftest import Mdvec, Outcome
+
+from mdvec.interfaces.cli.installing import install
+
+CLIENTS = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini-cli"]
+SERVE = ["-P", "-m", "mdvec", "serve"]
+THEIRS = """\
+{
+  "theme": "dark",
+  "mcpServers": {
+    "other": {
+      "command": "npx"
+    }
+  },
+  "last": [1, 2]
+}
+"""
+
+
+def written(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def cursor(tmp_path: Path) -> Path:
+    """Cursor's file in a home that has others' servers in it."""
+    path = tmp_path / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(THEIRS, encoding="utf-8")
+    return path
+
+
+def home(mdvec: Mdvec, tmp_path: Path, *args: str, **env: str) -> Outcome:
+    """Run mdvec with a home of its own."""
+    return mdvec(*args, **{"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), **env})
+
+
+def test_the_entry_starts_this_mdvec_wherever_the_client_starts(
+    mdvec: Mdvec, tmp_path: Path, cursor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is an absolute path, and so are folder and files: the client may start anywhere."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir()
+    outcome = home(
+        mdvec,
+        tmp_path,
+        *("install", "cursor", "--docs-dir", "notes/../notes", "--data-dir", "index", "--database", "db"),
+    )
+    assert outcome.code == 0, outcome.err
+    assert written(cursor)["mcpServers"]["mdvec"] == {
+        "type": "stdio",
+        "command": sys.executable,
+        "args": [
+            *SERVE,
+            *("--docs-dir", str(tmp_path / "notes")),
+            *("--data-dir", str(tmp_path / "index")),
+            *("--database", str(tmp_path / "db")),
+        ],
+    }
+
+
+def test_what_is_in_force_here_is_in_force_there(mdvec: Mdvec, tmp_path: Path, cursor: Path) -> None:
+    """A configuration of this folder and a database from a variable are named: there they are not found."""
+    (tmp_path / "mdvec.toml").write_text("[search]\nk = 3\n")
+    outcome = home(
+        mdvec, tmp_path, "install", "cursor", MDVEC_DATABASE_PATH="/x.sqlite", MDVEC_SEARCH_MODE="lexical"
+    )
+    assert written(cursor)["mcpServers"]["mdvec"]["args"] == [
+        *SERVE,
+        *("--config", str(tmp_path / "mdvec.toml")),
+        *("--database", "/x.sqlite"),
+    ]
+    assert "warning: MDVEC_SEARCH_MODE is set here" in outcome.err
+
+
+def test_the_users_own_configuration_is_found_without_a_name(
+    mdvec: Mdvec, tmp_path: Path, cursor: Path
+) -> None:
+    """It is looked for from everywhere, so the entry does not name it."""
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "mdvec.toml").write_text("[search]\nk = 3\n")
+    home(mdvec, tmp_path, "install", "cursor")
+    assert written(cursor)["mcpServers"]["mdvec"]["args"] == SERVE
+
+
+def test_all_else_stays_and_a_copy_is_kept(mdvec: Mdvec, tmp_path: Path, cursor: Path) -> None:
+    """Order, other servers and unknown keys are as before; the file as it was lies beside it."""
+    outcome = home(mdvec, tmp_path, "install", "cursor")
+    changed = written(cursor)
+    assert list(changed) == ["theme", "mcpServers", "last"]
+    assert list(changed["mcpServers"]) == ["other", "mdvec"]
+    backup = cursor.with_name("mcp.json.mdvec-backup")
+    assert backup.read_text(encoding="utf-8") == THEIRS
+    assert str(backup) in outcome.err
+    assert "restart Cursor" in outcome.err
+    assert home(mdvec, tmp_path, "uninstall", "cursor").code == 0
+    assert cursor.read_text(encoding="utf-8") == THEIRS
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_second_run_writes_nothing(mdvec: Mdvec, tmp_path: Path, client: str) -> None:
+    """Installing and uninstalling twice do once what they do, and say so."""
+    first = home(mdvec, tmp_path, "install", client)
+    assert first.code == 0, first.err
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    again = home(mdvec, tmp_path, "install", client)
+    assert (again.code, again.out) == (0, "")
+    assert again.err.endswith("has this entry already: nothing to do\n")
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == files
+    assert home(mdvec, tmp_path, "uninstall", client).code == 0
+    assert home(mdvec, tmp_path, "uninstall", client).err.endswith("has no entry 'mdvec': nothing to do\n")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_file_made_for_mdvec_goes_with_it(mdvec: Mdvec, tmp_path: Path, client: str) -> None:
+    """Even after its entry was changed, a file that was made by us and holds nothing else is removed."""
+    home(mdvec, tmp_path, "install", client)
+    [path] = [path for path in tmp_path.rglob("*") if path.is_file()]
+    home(mdvec, tmp_path, "install", client, "--database", "other.sqlite")
+    assert "other.sqlite" in path.read_text()
+    assert "it held nothing else" in home(mdvec, tmp_path, "uninstall", client).err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_empty_file_that_was_there_stays(mdvec: Mdvec, tmp_path: Path, client: str) -> None:
+    """A file that somebody else made stays, however little is in it."""
+    home(mdvec, tmp_path, "install", client)
+    [path] = [path for path in tmp_path.rglob("*") if path.is_file()]
+    path.write_text("")
+    home(mdvec, tmp_path, "install", client)
+    home(mdvec, tmp_path, "uninstall", client)
+    assert path.exists()
+
+
+def test_what_the_user_added_to_the_entry_stays(mdvec: Mdvec, tmp_path: Path) -> None:
+    """Settings of the user inside our entry survive an update, a change to HTTP included."""
+    path = tmp_path / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text(
+        "# my codex\n[mcp_servers.mdvec]\ncommand = 'old'\nargs = []\nstartup_timeout_sec = 60 # slow disk\n"
+    )
+    home(mdvec, tmp_path, "install", "codex", "--http", "http://127.0.0.1:8765/mcp")
+    text = path.read_text()
+    assert tomllib.loads(text)["mcp_servers"]["mdvec"] == {
+        "startup_timeout_sec": 60,
+        "url": "http://127.0.0.1:8765/mcp",
+    }
+    assert text.startswith("# my codex\n")
+    assert "# slow disk" in text
+    home(mdvec, tmp_path, "uninstall", "codex")
+    assert path.read_text() == "# my codex\n"
+
+
+def test_comments_survive_in_vs_code(mdvec: Mdvec, tmp_path: Path) -> None:
+    """VS Code's file is JSON with comments, and stays so."""
+    path = tmp_path / "mcp.json"
+    path.write_text('{\n\t// mine\n\t"servers": {\n\t\t"a": {"url": "http://x"}, // web\n\t},\n}\n')
+    assert home(mdvec, tmp_path, "install", "vscode", "--file", "mcp.json").code == 0
+    text = path.read_text()
+    assert "// mine\n" in text
+    assert "// web\n" in text
+    assert '\n\t\t"mdvec": {\n\t\t\t"type": "stdio"' in text
+
+
+def test_dry_run_shows_and_writes_nothing(mdvec: Mdvec, tmp_path: Path, cursor: Path) -> None:
+    """``--dry-run`` prints a unified diff on stdout; the folder is as it was."""
+    before = sorted(tmp_path.rglob("*"))
+    outcome = home(mdvec, tmp_path, "install", "cursor", "--dry-run")
+    assert outcome.code == 0
+    assert outcome.out.startswith(f"--- {cursor}\n+++ {cursor}\n@@ ")
+    assert '+    "mdvec": {\n' in outcome.out
+    assert sorted(tmp_path.rglob("*")) == before
+    assert cursor.read_text(encoding="utf-8") == THEIRS
+    fresh = home(mdvec, tmp_path, "install", "codex", "--dry-run").out
+    assert fresh.startswith("--- /dev/null\n")
+    assert not (tmp_path / ".codex").exists()
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "place"),
+    [
+        ("cursor", '{"mcpServers": {\n  "a": 1\n  "b": 2}}', ":3: a comma"),
+        ("cursor", '{"mcpServers": []}', "mcpServers"),
+        ("cursor", "[]", ":1: an object"),
+        (
+            "claude-desktop",
+            '{\n  // a comment\n  "mcpServers": {}}',
+            ":2: Claude Desktop reads JSON without comments",
+        ),
+        ("codex", "a = 1\nb =\n", ":2: "),
+        ("codex", "mcp_servers = { a = { command = 'x' } }\n", "cannot be edited safely"),
+        ("codex", "mcp_servers = 1\n", "mcp_servers"),
+    ],
+)
+def test_a_file_that_cannot_be_edited_is_never_touched(
+    mdvec: Mdvec, tmp_path: Path, client: str, text: str, place: str
+) -> None:
+    """The error names file, line and reason; the file stays as it is, with no copy beside it."""
+    path = tmp_path / "file"
+    path.write_text(text)
+    outcome = home(mdvec, tmp_path, "install", client, "--file", str(path))
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"error: {path}")
+    assert place in outcome.err
+    assert "hint: Nothing was written." in outcome.err
+    assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_project_has_its_own_file(mdvec: Mdvec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--project`` edits the file in that folder, and ``--name`` names the entry."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app").mkdir()
+    home(mdvec, tmp_path, "install", "vscode", "--project", "app", "--name", "app-notes")
+    assert list(written(tmp_path / "app" / ".vscode" / "mcp.json")["servers"]) == ["app-notes"]
+
+
+@pytest.mark.parametrize(
+    ("url", "env", "options", "header"),
+    [
+        ("http://127.0.0.1:8765/mcp", {}, [], None),
+        ("http://[::1]:8765/mcp", {}, [], None),
+        ("http://127.0.0.1:8765/mcp", {"MDVEC_TOKEN": "secret-secret-secret"}, [], "${env:MDVEC_TOKEN}"),
+        ("https://notes.example.com/mcp", {}, [], "${env:MDVEC_TOKEN}"),
+        ("https://notes.example.com/mcp", {}, ["--token-env", "NOTES"], "${env:NOTES}"),
+        ("https://notes.example.com/mcp", {}, ["--token-env", ""], None),
+    ],
+)
+def test_a_token_is_named_and_never_written(
+    mdvec: Mdvec,
+    tmp_path: Path,
+    cursor: Path,
+    url: str,
+    env: dict[str, str],
+    options: list[str],
+    header: str | None,
+) -> None:
+    """``--http`` names the variable where the server needs a token; the token itself is nowhere."""
+    outcome = home(mdvec, tmp_path, "install", "cursor", "--http", url, *options, **env)
+    assert outcome.code == 0, outcome.err
+    expected = {"url": url, **({"headers": {"Authorization": f"Bearer {header}"}} if header else {})}
+    assert written(cursor)["mcpServers"]["mdvec"] == expected
+    assert "secret" not in cursor.read_text() + outcome.err
+    assert ("next: set" in outcome.err) is bool(header)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("install", "emacs"),
+        ("install", "cursor", "--name", "my notes"),
+        ("install", "cursor", "--project", ".", "--file", "x"),
+        ("install", "claude-desktop", "--project", "."),
+        ("install", "claude-desktop", "--http", "http://127.0.0.1:8765/mcp"),
+        ("install", "cursor", "--token-env", "X"),
+        ("install", "cursor", "--data-dir", "x"),
+        ("install", "cursor", "--http", "127.0.0.1:8765"),
+        ("install", "cursor", "--http", "http://me:secret@127.0.0.1:8765/mcp"),
+        ("install", "cursor", "--http", "http://[::1/mcp"),
+        ("install", "cursor", "--http", "http://x/mcp", "--token-env", "a token"),
+        ("install", "cursor", "--http", "http://x/mcp", "--docs-dir", "."),
+        ("uninstall", "cursor", "--name", ""),
+    ],
+)
+def test_wrong_calls_write_nothing(mdvec: Mdvec, tmp_path: Path, args: tuple[str, ...]) -> None:
+    """A call that makes no sense exits with 2 and says what to do; nothing is written."""
+    outcome = home(mdvec, tmp_path, *args)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "hint: " in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_client_may_write_at_the_same_moment(
+    mdvec: Mdvec, tmp_path: Path, cursor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the client saves its file in between, the edit starts again from what it saved."""
+    from mdvec.interfaces.clients import edits
+
+    original = edits.installed
+    saves = iter([THEIRS.replace("dark", "light")])
+
+    def while_the_client_saves(*args: Any) -> str:
+        text = original(*args)
+        for saved in saves:
+            cursor.write_text(saved, encoding="utf-8")
+        return text
+
+    monkeypatch.setattr(edits, "installed", while_the_client_saves)
+    assert home(mdvec, tmp_path, "install", "cursor").code == 0
+    assert written(cursor)["theme"] == "light"
+    assert "mdvec" in written(cursor)["mcpServers"]
+
+
+def test_all_clients_can_be_named() -> None:
+    """The command offers exactly the clients that there are."""
+    from mdvec.interfaces.clients.catalogue import ClientName
+
+    [kind] = [each.type for each in install.params if each.name == "client"]
+    assert isinstance(kind, click.Choice)
+    assert list(kind.choices) == [name.value for name in ClientName]
