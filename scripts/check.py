@@ -19,6 +19,8 @@ STEPS = {
     "tests": [*PYTHON, "coverage", "run", "-m", "pytest", "-q"],
     "coverage": [*PYTHON, "coverage", "combine", "--quiet"],
     "coverage gate": [*PYTHON, "coverage", "report"],
+    # Installs the MCP clients that are written in JavaScript when they are not there yet.
+    "conformance": [sys.executable, str(ROOT / "scripts" / "conformance")],
 }
 
 

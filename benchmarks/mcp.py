@@ -1,0 +1,333 @@
+"""The MCP server under load: real searches by several clients, its start, its memory, its definitions.
+
+The clients are as light as can be, so that on a small machine the server is measured and not they. Each
+search is answered by the model and the words of real documents; no answer is cached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+from tests.conformance.servers import MDVEC, serving
+from tests.integration.mcp_wire import Wire, ready, run_mdvec
+
+from benchmarks.harness import ROOT, percentile, texts_below, write_result
+from mdvec.text.tokens import estimate_token_count
+
+CLIENTS = (1, 5, 20)
+COLLECTIONS = {
+    "notes": "Personal notes: ideas, journeys, books, recipes, what was learned.",
+    "handbook": "The company's handbook: how we work, onboarding, expenses, holidays, security.",
+    "api-docs": "Reference documentation of our HTTP API, with examples of requests and errors.",
+}
+QUESTION_WORDS = 7
+TARGETS = {
+    "start_cpu_ms": ("start to first tools/list, CPU ms", 1000),
+    "definition_tokens": ("definitions of three collections, tokens", 3000),
+    "growth_mb": ("memory growth over all calls, MB", 5),
+}
+
+_PROTOCOL = "2026-07-28"
+_MB = 1_000_000
+# Looked at every 15 s by the server, besides the idle time itself.
+_UNLOAD_MINUTES = 0.02
+_UNLOAD_WAIT_S = 25.0
+
+
+def run(
+    corpus: Sequence[Path], *, calls: int, flat_calls: int, rounds: int, clients: Sequence[int] = CLIENTS
+) -> dict[str, Any]:
+    """Index a corpus and measure servers on it.
+
+    Args:
+        corpus: Folders of real text.
+        calls: Searches of all clients together, for each number of clients.
+        flat_calls: Calls over which memory has to stay flat.
+        rounds: How often the start is measured.
+        clients: Numbers of HTTP clients.
+
+    Returns:
+        The figures.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        environment = prepare(folder, corpus)
+        questions = questions_from(corpus, 500)
+        figures: dict[str, Any] = start(environment, folder, rounds)
+        figures["stdio"] = {"1 client": over_stdio(environment, folder, questions, calls)}
+        figures["http"] = over_http(environment, folder, questions, calls, clients)
+        figures["memory"] = memory(environment, folder, questions)
+        figures["flat"] = flat(environment, folder, questions, flat_calls)
+    return figures
+
+
+def prepare(folder: Path, corpus: Sequence[Path]) -> dict[str, str]:
+    """Index the corpus as three collections, and return the environment of the servers."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MDVEC_DATABASE")}
+    environment = {**inherited, "MDVEC_DATABASE_PATH": str(folder / "index.sqlite")}
+    docs = folder / "docs"
+    for number, (path, text) in enumerate(texts_below(corpus)):
+        target = docs / str(number % len(COLLECTIONS)) / f"{number}{path.suffix}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    for number, (name, description) in enumerate(COLLECTIONS.items()):
+        (docs / str(number)).mkdir(exist_ok=True)
+        run_mdvec(environment, "tool", "add", "-n", name, "-d", description, "-s", str(docs / str(number)))
+        run_mdvec(environment, "import", "-n", name)
+    return environment
+
+
+def questions_from(corpus: Sequence[Path], count: int) -> list[str]:
+    """Cut questions of some words from the documents; no two calls in a row are alike."""
+    chance = random.Random(1)
+    words = [text.split() for _, text in texts_below(corpus) if len(text.split()) > 2 * QUESTION_WORDS]
+    questions = []
+    for _ in range(count):
+        text = chance.choice(words)
+        start = chance.randrange(len(text) - QUESTION_WORDS)
+        questions.append(" ".join(text[start : start + QUESTION_WORDS]))
+    return questions
+
+
+# --- start and definitions -------------------------------------------------------------------------
+
+
+def start(environment: Mapping[str, str], folder: Path, rounds: int) -> dict[str, Any]:
+    """Measure new servers up to their first list of tools, and count what that list costs an agent."""
+    spent, waited = [], []
+    tools: list[dict[str, Any]] = []
+    for _ in range(rounds):
+        started = time.monotonic()
+        with Wire(environment, log=folder / "start.log") as wire:
+            wire.shake_hands()
+            tools = wire.ask("tools/list")["result"]["tools"]
+            waited.append((time.monotonic() - started) * 1000)
+            times = psutil.Process(wire.process.pid).cpu_times()
+            spent.append((times.user + times.system) * 1000)
+    definitions = json.dumps(tools, ensure_ascii=False)
+    return {
+        "start_cpu_ms": round(percentile(spent, 0.5)),
+        "start_wall_ms": round(percentile(waited, 0.5)),
+        "definition_tokens": estimate_token_count(definitions),
+        "definition_chars": len(definitions),
+    }
+
+
+# --- load ------------------------------------------------------------------------------------------
+
+
+def over_stdio(
+    environment: Mapping[str, str], folder: Path, questions: Sequence[str], calls: int
+) -> dict[str, Any]:
+    """One client on a server of its own."""
+    with Wire(environment, log=folder / "stdio.log") as wire:
+        ready(wire).search(questions[0])  # the model is loaded now
+        return load([lambda question: wire.search(question)], questions, calls)
+
+
+def over_http(
+    environment: Mapping[str, str],
+    folder: Path,
+    questions: Sequence[str],
+    calls: int,
+    clients: Sequence[int],
+) -> dict[str, Any]:
+    """Several clients on one server, each on a connection of its own that stays open."""
+    command = (*MDVEC, "serve", "--http", "127.0.0.1:0")
+    figures = {}
+    with serving(command, environment, folder / "http.log") as url:
+        for count in clients:
+            with ExitStack() as stack:
+                searchers = [HttpClient(url) for _ in range(count)]
+                for searcher in searchers:
+                    stack.callback(searcher.close)
+                    searcher.search(questions[0])
+                name = f"{count} client{'s' if count > 1 else ''}"
+                figures[name] = load([searcher.search for searcher in searchers], questions, calls)
+    return figures
+
+
+class HttpClient:
+    """Searches over one connection, without a session, as the newest protocol has it."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._path = address.path
+        self._connection = http.client.HTTPConnection(address.netloc, timeout=60)
+
+    def search(self, question: str) -> dict[str, Any]:
+        """Search once.
+
+        Raises:
+            RuntimeError: If that is not answered with hits.
+        """
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": _PROTOCOL,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
+        }
+        params = {"name": "search", "arguments": {"query": question}, "_meta": meta}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": _PROTOCOL,
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": "search",
+        }
+        self._connection.request("POST", self._path, json.dumps(body).encode(), headers)
+        response = self._connection.getresponse()
+        text = response.read().decode()
+        if "text/event-stream" in response.getheader("Content-Type", ""):
+            text = next(line[5:] for line in reversed(text.splitlines()) if line.startswith("data:"))
+        answer = json.loads(text)
+        if "result" not in answer or answer["result"].get("isError"):
+            msg = f"a search failed: {answer}"
+            raise RuntimeError(msg)
+        return dict(answer["result"]["structuredContent"])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def load(
+    searchers: Sequence[Callable[[str], object]], questions: Sequence[str], calls: int
+) -> dict[str, Any]:
+    """Let all clients search without a pause, each its share of the calls."""
+    spent: list[float] = []
+    failures: list[str] = []
+
+    def work(number: int, search: Callable[[str], object]) -> None:
+        for turn in range(number, calls, len(searchers)):
+            started = time.perf_counter()
+            try:
+                search(questions[turn % len(questions)])
+            except (RuntimeError, OSError, http.client.HTTPException) as error:
+                failures.append(str(error))
+            spent.append((time.perf_counter() - started) * 1000)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in enumerate(searchers)]
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {
+        "calls": len(spent),
+        "requests_per_s": round(len(spent) / (time.perf_counter() - started), 1),
+        "p50_ms": round(percentile(spent, 0.5), 1),
+        "p99_ms": round(percentile(spent, 0.99), 1),
+        "failed": len(failures),
+    }
+
+
+# --- memory ----------------------------------------------------------------------------------------
+
+
+def memory(environment: Mapping[str, str], folder: Path, questions: Sequence[str]) -> dict[str, Any]:
+    """Look at a server before its first search, after some, and after the model was freed again."""
+    settings = {**environment, "MDVEC_EMBEDDING_AUTO_UNLOAD_MINUTES": str(_UNLOAD_MINUTES)}
+    with Wire(settings, log=folder / "memory.log") as wire:
+        ready(wire)
+        process = psutil.Process(wire.process.pid)
+        figures = {"idle_mb": _rss_mb(process)}
+        for question in questions[:50]:
+            wire.search(question)
+        figures["after_searches_mb"] = _rss_mb(process)
+        time.sleep(_UNLOAD_WAIT_S)
+        figures["after_unload_mb"] = _rss_mb(process)
+        wire.search(questions[0])
+        figures["loaded_again_mb"] = _rss_mb(process)
+    return figures
+
+
+def flat(
+    environment: Mapping[str, str], folder: Path, questions: Sequence[str], calls: int
+) -> dict[str, Any]:
+    """Make many calls of every kind over one connection and see whether memory grows."""
+
+    def call(number: int) -> None:
+        question = questions[number % len(questions)]
+        match number % 4:
+            case 0:
+                wire.search(question)
+            case 1:
+                wire.search(question, mode="lexical", limit=20)
+            case 2:
+                wire.call("search", query=question, limt=3)
+            case _:
+                wire.ask("tools/list")
+
+    with Wire(environment, log=folder / "flat.log") as wire:
+        ready(wire)
+        process = psutil.Process(wire.process.pid)
+        # Buffers, caches of the model's and the database's pages have reached their size by then.
+        for number in range(calls // 10):
+            call(number)
+        before = process.memory_info().rss
+        for number in range(calls):
+            call(number)
+        growth = process.memory_info().rss - before
+    return {"calls": calls, "growth_mb": round(growth / _MB, 2)}
+
+
+def _rss_mb(process: psutil.Process) -> int:
+    return round(process.memory_info().rss / _MB)
+
+
+# --- report ----------------------------------------------------------------------------------------
+
+
+def table(figures: Mapping[str, Any]) -> str:
+    """Return the figures as Markdown tables."""
+    lines = ["| clients | requests/s | p50 ms | p99 ms | failed |", "|---|---|---|---|---|"]
+    for transport in ("stdio", "http"):
+        lines += [
+            f"| {transport}, {name} | {each['requests_per_s']:g} | {each['p50_ms']:g} "
+            f"| {each['p99_ms']:g} | {each['failed']} |"
+            for name, each in figures[transport].items()
+        ]
+    lines += ["", "| what | measured | target |", "|---|---|---|"]
+    measured = {**figures, **figures["flat"]}
+    lines += [f"| {words} | {measured[key]:g} | ≤ {target} |" for key, (words, target) in TARGETS.items()]
+    lines += [f"| {name.replace('_', ' ')} | {value} | |" for name, value in figures["memory"].items()]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run from the command line; returns 1 when a search failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--corpus", type=Path, nargs="+", default=[ROOT / "docs"], help="folders of real text"
+    )
+    parser.add_argument("--calls", type=int, default=1000, help="searches for each number of clients")
+    parser.add_argument("--flat-calls", type=int, default=10_000, help="calls for the memory's growth")
+    parser.add_argument("--rounds", type=int, default=9, help="starts that are measured")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    figures = run(
+        arguments.corpus, calls=arguments.calls, flat_calls=arguments.flat_calls, rounds=arguments.rounds
+    )
+    print(table(figures))
+    write_result("mcp", figures, arguments.output)
+    failed = sum(each["failed"] for name in ("stdio", "http") for each in figures[name].values())
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

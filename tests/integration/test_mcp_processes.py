@@ -1,0 +1,300 @@
+"""MCP servers as processes: many on one database, how they end, and what cannot harm them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.integration.mcp_wire import (
+    Wire,
+    WireError,
+    environment_of,
+    make_home,
+    ready,
+    run_mdvec,
+    write_notes,
+)
+
+SERVERS = 6
+DOCUMENTS = 30
+# A server is gone within two seconds of its client; the rest is for a test machine that is busy.
+EXIT_S = 2.0 + 1.0
+MB = 1_000_000
+
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither of these signals")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a collection of notes that no model is needed for."""
+    return make_home(tmp_path, DOCUMENTS)
+
+
+@pytest.fixture
+def serve(home: Path) -> Iterator[Callable[..., Wire]]:
+    """Start servers that are ended with the test."""
+    wires: list[Wire] = []
+
+    def start(*arguments: str, embedder: str = "hashing", **settings: str) -> Wire:
+        environment = {**environment_of(home, embedder), **settings}
+        wire = Wire(environment, *arguments, log=home / f"server{len(wires)}.log")
+        wires.append(wire)
+        return wire.__enter__()
+
+    yield start
+    for wire in wires:
+        wire.__exit__(None, None, None)
+
+
+def seconds_to_exit(wire: Wire) -> float:
+    started = time.monotonic()
+    wire.process.wait(timeout=30)
+    return time.monotonic() - started
+
+
+def assert_free(home: Path) -> None:
+    """Nobody holds the writer's lease, and the database is sound."""
+    environment = environment_of(home)
+    run_mdvec(environment, "import", "-n", "notes", "-m", "update", "--wait", "0", "--no-embed")
+    run_mdvec(environment, "doctor")
+
+
+# --- many at once ----------------------------------------------------------------------------------
+
+
+def test_many_servers_on_one_database(home: Path, serve: Callable[..., Wire]) -> None:
+    """Six servers answer all the while another process imports and registers: no error, nothing twice."""
+    wires = [ready(serve()) for _ in range(SERVERS)]
+    write_notes(home / "more", DOCUMENTS)
+    environment = environment_of(home, "slow")
+    (home / "notes" / "0.md").write_text("# Note 0\n\nThe common word, changed.\n", encoding="utf-8")
+    importer = threading.Thread(
+        target=lambda: [
+            run_mdvec(environment, "import", "-n", "notes", "-m", "replace"),
+            run_mdvec(environment, "tool", "add", "-n", "more", "-d", "More", "-s", str(home / "more")),
+            run_mdvec(environment, "import", "-n", "more"),
+        ]
+    )
+    answers: list[list[dict[str, Any]]] = [[] for _ in wires]
+    problems: list[BaseException] = []
+
+    def search(wire: Wire, found: list[dict[str, Any]]) -> None:
+        try:
+            while importer.is_alive() or not found:
+                found.append(wire.search("common 共通", limit=100))
+        except BaseException as error:
+            problems.append(error)
+            raise
+
+    importer.start()
+    clients = [
+        threading.Thread(target=search, args=(wire, found))
+        for wire, found in zip(wires, answers, strict=True)
+    ]
+    for thread in (*clients, importer):
+        if thread is not importer:
+            thread.start()
+    for thread in (*clients, importer):
+        thread.join()
+
+    assert problems == []
+    for found in answers:
+        assert len(found) > 5
+        for answer in found:
+            places = [(hit["collection"], hit["path"], hit["start_line"]) for hit in answer["hits"]]
+            assert len(set(places)) == len(places)
+    for wire in wires:
+        last = wire.search("common 共通", limit=100)
+        assert len(last["hits"]) == 2 * DOCUMENTS
+        assert last["total_chunks"] == 2 * DOCUMENTS
+        assert last["pending_chunks"] == 0
+        tools = wire.ask("tools/list")["result"]["tools"]
+        assert [tool["name"] for tool in tools][-2:] == ["more", "notes"]
+        assert "Traceback" not in wire.errors()
+
+
+def test_a_search_does_not_wait_for_a_reindex(home: Path, serve: Callable[..., Wire]) -> None:
+    """One server answers searches while it reindexes."""
+    wire = ready(serve(embedder="slow"))
+    write_notes(home / "notes", 2 * DOCUMENTS)
+    reindex = wire.start_asking("tools/call", {"name": "reindex", "arguments": {}})
+    for _ in range(5):
+        assert wire.search("common", limit=3)["hits"]
+    assert all(each.get("id") != reindex for each in wire.notices())  # it is still at it
+    result = wire.answer_to(reindex)["result"]["structuredContent"]
+    assert result["added"] == DOCUMENTS
+
+
+# --- ends ------------------------------------------------------------------------------------------
+
+
+def idle(home: Path, serve: Callable[..., Wire]) -> Wire:
+    return ready(serve())
+
+
+def reindexing(home: Path, serve: Callable[..., Wire]) -> Wire:
+    """A server in the middle of a reindex that takes many seconds."""
+    wire = ready(serve(embedder="slow"))
+    write_notes(home / "notes", 10 * DOCUMENTS)
+    wire.start_asking("tools/call", {"name": "reindex", "arguments": {}})
+    wait_for(lambda: status(wire)["pending_chunks"] > 0)
+    return wire
+
+
+def embedding_in_background(home: Path, serve: Callable[..., Wire]) -> Wire:
+    """A server of a new folder: words can be searched, vectors are being made."""
+    write_notes(home / "folder", 10 * DOCUMENTS)
+    wire = ready(serve("--docs-dir", str(home / "folder"), embedder="slow"))
+    wait_for(lambda: wire.search("common")["pending_chunks"] > 0)
+    return wire
+
+
+def status(wire: Wire) -> dict[str, Any]:
+    [collection] = wire.call("status")["structuredContent"]["collections"]
+    return dict(collection)
+
+
+def wait_for(condition: Callable[[], object], timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("state", [idle, reindexing, embedding_in_background])
+def test_it_leaves_with_its_client(
+    home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
+) -> None:
+    """When the client closes stdin the server ends within two seconds, whatever it is doing."""
+    wire = state(home, serve)
+    wire.close_stdin()
+    assert seconds_to_exit(wire) < EXIT_S
+    assert wire.process.returncode == 0
+    assert "Traceback" not in wire.errors()
+    assert_free(home)
+
+
+@needs_signals
+@pytest.mark.parametrize("state", [idle, reindexing, embedding_in_background])
+def test_sigterm_is_clean(
+    home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
+) -> None:
+    """SIGTERM ends it within two seconds, without a traceback; nothing needs a repair."""
+    wire = state(home, serve)
+    wire.process.send_signal(signal.SIGTERM)
+    assert seconds_to_exit(wire) < EXIT_S
+    assert wire.process.returncode in {0, 128 + signal.SIGTERM, -signal.SIGTERM}
+    assert "Traceback" not in wire.errors()
+    assert_free(home)
+
+
+# Starts a server on the stdin it was given itself, says its number, and waits to be killed.
+PARENT = """
+import subprocess, sys, time
+server = subprocess.Popen([sys.executable, "-m", "mdvec", "serve"], stdin=0, stdout=2)
+print(server.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@needs_signals
+def test_it_does_not_outlive_its_parent(home: Path) -> None:
+    """When its parent is killed the server ends, though another process keeps its stdin open."""
+    reader, writer = os.pipe()
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", PARENT],
+            env=environment_of(home),
+            stdin=reader,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as parent:
+            assert parent.stdout is not None
+            assert parent.stderr is not None
+            server = psutil.Process(int(parent.stdout.readline()))
+            request = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}
+            os.write(writer, json.dumps(request).encode() + b"\n")
+            assert b'"id":1' in parent.stderr.readline().replace(b" ", b"")
+            parent.kill()
+            parent.wait()
+            wait_for(lambda: has_ended(server), timeout_s=EXIT_S + 1.0)
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Whether it is gone, or only waits for somebody to take note of that."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+# --- costs -----------------------------------------------------------------------------------------
+
+
+def test_it_starts_fast(home: Path, serve: Callable[..., Wire]) -> None:
+    """From start to the tools' list it takes a second of processor time, and loads no model."""
+    wire = ready(serve(**unmeasured()))
+    process = psutil.Process(wire.process.pid)
+    spent = process.cpu_times()
+    assert spent.user + spent.system < 1.5
+    if sys.platform == "linux":
+        mapped = " ".join(each.path for each in process.memory_maps())
+        assert "onnxruntime" not in mapped
+        assert "numpy" not in mapped
+
+
+def test_memory_stays_flat(home: Path, serve: Callable[..., Wire]) -> None:
+    """Two thousand calls, good and bad ones, take no memory that is not given back."""
+    wire = ready(serve(**unmeasured()))
+    process = psutil.Process(wire.process.pid)
+
+    def calls(count: int) -> None:
+        for number in range(count // 4):
+            wire.search(f"number{number % DOCUMENTS}")
+            wire.call("get_doc", path=f"{number % DOCUMENTS}.md")
+            wire.call("search", query="x", limt=3)
+            wire.ask("tools/list")
+
+    calls(400)
+    before = process.memory_info().rss
+    calls(2000)
+    assert process.memory_info().rss - before < 5 * MB
+
+
+def unmeasured() -> dict[str, str]:
+    """Settings that keep coverage out of a server whose costs are looked at."""
+    return {name: "" for name in os.environ if name.startswith("COVERAGE")}
+
+
+# --- what cannot harm it ---------------------------------------------------------------------------
+
+
+def test_stray_prints_stay_off_the_wire(home: Path, serve: Callable[..., Wire]) -> None:
+    """Whatever code inside prints, by Python, by the file descriptor or by a child, clients do not see."""
+    wire = ready(serve(embedder="printing"))
+    for number in range(3):
+        assert wire.search(f"number{number}")["hits"]
+    wire.close_stdin()
+    assert seconds_to_exit(wire) < EXIT_S
+    with pytest.raises(WireError, match="no message"):
+        wire.receive(timeout_s=0.5)  # nothing is flushed at the very end either
+    for words in (
+        "a print\n",
+        "a print without end",
+        "bytes from a library in C",
+        "echo a child process"[5:],
+    ):
+        assert words in wire.errors()
