@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
@@ -51,6 +53,17 @@ def test_a_database_that_cannot_be_used_is_told_at_once(
     outcome = mdvec("serve")
     assert (outcome.code, opened) == (1, [])
     assert outcome.err.startswith("error: notes.txt is not an mdvec database\nhint: ")
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_a_closed_stream_is_told(
+    mdvec: Mdvec, opened: Opened, monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    """The database could get its number, and be written to as if it were the client."""
+    monkeypatch.setattr(sys, stream, None)
+    outcome = mdvec("serve")
+    assert (outcome.code, opened) == (2, [])
+    assert "one of them is closed" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,9 @@ def serve(
     if token_file or insecure or allowed_hosts or allowed_origins:
         msg = "--token-file, --insecure, --allowed-host and --allowed-origin are for a server over HTTP"
         raise UsageError(msg, hint="Give --http 127.0.0.1:8765 too.")
+    if sys.stdin is None or sys.stdout is None:  # a file opened next would get its number
+        msg = "an MCP client speaks on standard input and output, and one of them is closed"
+        raise UsageError(msg, hint="Have the client start it, or give --http 127.0.0.1:8765.")
     if sys.stdin.isatty():
         note("waiting for an MCP client on standard input; press Ctrl-C to end")
     with session.open() as (workspace, config):

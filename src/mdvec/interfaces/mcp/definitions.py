@@ -16,8 +16,7 @@ _WRITING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
-# Every definition is sent with every question. Models of OpenAI take 1,024 characters, Claude Code cuts at
-# 2,048 (github.com/anthropics/claude-code/issues/81268).
+# Every definition is sent with every question, and clients cut long ones, some without saying so.
 _MOST_DESCRIPTION_CHARS = 1_000
 
 INSTRUCTIONS = (
