@@ -1,0 +1,86 @@
+"""Other ways to make one ranking of what both sides found."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
+from mdvec.model.ids import ChunkId
+from mdvec.search import fusion
+
+# The constant of the paper and of most who build it.
+_RRF_K = 60
+
+# Of the best match there is, as it was before a share of the best possible one.
+_WEIGHT_OF_BEST = 2.0
+
+# Evidence of words counts for more where much of the question is found in one place.
+_LEAST_WEIGHT = 5.0
+_WEIGHT_PER_COVERAGE = 8.0
+
+# What a document's second best chunk counts.
+_SHARE_OF_SECOND = 0.2
+
+Rank = Callable[[Evidence, Asked], Sequence[ChunkId]]
+
+
+def by_ranks(evidence: Evidence, _asked: Asked) -> list[ChunkId]:
+    """Merge both rankings by the sum of reciprocal ranks.
+
+    References:
+        Cormack, Clarke and Buettcher, SIGIR 2009.
+    """
+    scores: defaultdict[ChunkId, float] = defaultdict(float)
+    by_words = [each.id for each in fusion.rank_by_words(evidence.lexical)]
+    for ranking in (by_words, evidence.dense.ranking):
+        for rank, chunk in enumerate(ranking, 1):
+            scores[chunk] += 1 / (_RRF_K + rank)
+    return sorted(scores, key=lambda chunk: (-scores[chunk], chunk))
+
+
+def with_weight(weight: float) -> Rank:
+    """Return the real fusion with another weight of words."""
+
+    def rank(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+        with applied([Patch(fusion, "_LEXICAL_WEIGHT", weight)]):
+            return as_shipped(evidence, asked)
+
+    return rank
+
+
+def by_share_of_best(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+    """Count the share of the best score that is there, not of the best possible one: ``z + 2 * max``."""
+    best = max((score for _, score in evidence.lexical.ranking), default=1.0)
+    words = replace(evidence.lexical, perfect=best)
+    return with_weight(_WEIGHT_OF_BEST)(replace(evidence, lexical=words), asked)
+
+
+def by_coverage(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+    """Weigh words by the best coverage: ``5 + 8 * max``."""
+    by_words = fusion.rank_by_words(evidence.lexical)
+    best = max((each.coverage or 0.0 for each in by_words), default=0.0)
+    return with_weight(_LEAST_WEIGHT + _WEIGHT_PER_COVERAGE * best)(evidence, asked)
+
+
+def unknown_words_missing(evidence: Evidence, _asked: Asked) -> Evidence:
+    """Take words that no chunk holds for a part of what a perfect match would have."""
+    words = evidence.lexical
+    if not words.known:
+        return evidence
+    return replace(evidence, lexical=replace(words, perfect=words.perfect / words.known))
+
+
+def with_second_best(evidence: Evidence, asked: Asked) -> list[ChunkId]:
+    """Add a share of each document's second best chunk to its best one, where it speaks for the document."""
+    with applied([Patch(fusion, "_squash", float)]):  # sums of evidence, not scores from 0 to 1
+        candidates = fusion.fuse(evidence.lexical, evidence.dense)
+    chunks: defaultdict[str, list[fusion.Candidate]] = defaultdict(list)
+    for each in candidates:
+        chunks[asked.index.path_of[each.id]].append(each)
+    totals = {
+        best.id: best.score + _SHARE_OF_SECOND * max(0.0, others[0].score if others else 0.0)
+        for best, *others in chunks.values()
+    }
+    return sorted(totals, key=lambda chunk: (-totals[chunk], chunk))

@@ -1,0 +1,172 @@
+"""The index of a set as it is shipped, and copies of it that a variant has written anew."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import cache as remembered
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdvec import Workspace, open_workspace
+from mdvec.config import Config
+from mdvec.config.schema import ChunkingSettings
+from mdvec.embedding.interface import Embedder
+from mdvec.evaluation.datasets import JudgedSet
+from mdvec.evaluation.model import Question
+from mdvec.evaluation.naming import Naming
+from mdvec.evaluation.runner import scope_filters
+from mdvec.evaluation.subject import Indexing, indexed_set, temporary_folder
+from mdvec.model.ids import ChunkId
+from mdvec.model.query import Scope
+from mdvec.model.report import ImportMode
+from mdvec.stores.interface import Store, StoredChunk
+from mdvec.workspace.wiring import make_store
+
+Vector = NDArray[np.float32]
+
+_STORED = np.dtype("<f2")  # a number of a stored vector
+
+
+class Index:
+    """An open index with what variants need to know of it.
+
+    Attributes:
+        name: Of the cached index it was copied from.
+        workspace: What it was opened from.
+        store: The same database, open; nothing is written to it.
+        embedder: Made its vectors.
+        embed: Makes the vector of a question, each one once.
+        space_id: Its vectors.
+        chunks: All chunks, by path and position.
+        path_of: The document of each chunk.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        workspace: Workspace,
+        store: Store,
+        embedder: Embedder,
+        embed: Callable[[str], Vector],
+    ) -> None:
+        self.name = name
+        self.workspace = workspace
+        self.store = store
+        self.embedder = embedder
+        self.embed = embed
+        self.space_id = store.vectors.open_space(embedder.space)
+        self.chunks: tuple[StoredChunk, ...] = tuple(workspace.chunks())
+        self.path_of = {chunk.id: chunk.path for chunk in self.chunks}
+        self._collections = tuple(each.id for each in workspace.collections())
+
+    def scope_of(self, question: Question) -> Scope:
+        """Return where a question is asked."""
+        return Scope(self._collections, scope_filters(question))
+
+    @cached_property
+    def neighbours(self) -> dict[ChunkId, tuple[ChunkId, ...]]:
+        """The chunks before and after each one in its document."""
+        beside: dict[ChunkId, tuple[ChunkId, ...]] = {chunk.id: () for chunk in self.chunks}
+        for one, other in zip(self.chunks, self.chunks[1:], strict=False):
+            if one.document_id == other.document_id:
+                beside[one.id] += (other.id,)
+                beside[other.id] += (one.id,)
+        return beside
+
+    @cached_property
+    def rows(self) -> dict[ChunkId, int]:
+        """Where the vector of each chunk stands in :attr:`vectors`."""
+        return {chunk_id: row for row, chunk_id in enumerate(self._read[0])}
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors of the texts of all chunks, shape (chunks, dim)."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[list[ChunkId], NDArray[np.float32]]:
+        # No part of the search needs single vectors, so its ports do not give them.
+        with closing(sqlite3.connect(self.workspace.database)) as connection:
+            rows = connection.execute(
+                """SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+                WHERE v.space_id = ? ORDER BY c.id""",
+                (self.space_id,),
+            ).fetchall()
+        stored = np.frombuffer(b"".join(row[1] for row in rows), _STORED)
+        return [ChunkId(row[0]) for row in rows], stored.reshape(len(rows), -1).astype(np.float32)
+
+
+@contextmanager
+def shipped_index(
+    sets: Sequence[JudgedSet], embedder: Embedder, cache: Path | None
+) -> Iterator[tuple[Index, Naming]]:
+    """Index the documents that some sets share, through the normal pipeline.
+
+    Args:
+        sets: Sets of the same documents.
+        embedder: Makes the vectors.
+        cache: Where the index is kept; None to keep nothing.
+
+    Yields:
+        The index, written anew as those of variants are, and what translates the names of documents in all
+        these sets.
+    """
+    questions = tuple(question for each in sets for question in each.set.questions)
+    together = replace(sets[0], set=replace(sets[0].set, questions=questions))
+    opener = partial(open_workspace, embedder=embedder)
+    with indexed_set(together, Indexing(opener=opener, config=Config(), cache=cache)) as subject:
+        embed = remembered(embedder.embed_query)
+        database = subject.workspace.database
+        with written_anew(database.parent.name, database, embedder, embed) as index:
+            yield index, subject.naming
+
+
+@contextmanager
+def written_anew(
+    name: str,
+    source: Path,
+    embedder: Embedder,
+    embed: Callable[[str], Vector],
+    *,
+    chunking: ChunkingSettings | None = None,
+    kept: Path | None = None,
+) -> Iterator[Index]:
+    """Copy an index and write all its texts anew, with whatever the code does at this moment.
+
+    An index knows when its terms are outdated by a number that people raise; while they work on it, a cached
+    one may be of other code than what it is compared with.
+
+    Args:
+        name: What the copy is called.
+        source: What is copied, for its vectors: a text that was embedded once is not embedded again.
+        embedder: Makes the vectors that are missing.
+        embed: Makes the vectors of questions.
+        chunking: How documents are cut; the defaults when None.
+        kept: The file that the copy is kept in for the next run; None to delete it.
+
+    Yields:
+        The copy.
+    """
+    with temporary_folder() as folder:
+        database = kept or folder / "index.sqlite"
+        database.parent.mkdir(parents=True, exist_ok=True)
+        if not database.exists():
+            _copy(source, database)
+        config = Config(chunking=chunking or ChunkingSettings())
+        with open_workspace(config, database=database, embedder=embedder) as workspace:
+            for collection in workspace.collections():
+                workspace.import_collection(collection.name, mode=ImportMode.REPLACE)
+            with closing(make_store(database)) as store:
+                yield Index(name, workspace, store, embedder, embed)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a database whole, whatever of it is still in its log."""
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)

