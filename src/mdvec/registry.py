@@ -14,7 +14,7 @@ from mdvec.errors import ConfigError
 _BUILTIN = {
     "sources": {"folder": "mdvec.sources.folder:FolderSource"},
     "chunking": {"sections": "mdvec.chunking.sections:SectionChunker"},
-    "embedding": {"builtin": "mdvec.embedding.builtin.embedder:BuiltinEmbedder"},
+    "embedding": {"builtin": "mdvec.embedding.builtin.embedder:make_builtin"},
     "stores": {"sqlite": "mdvec.stores.sqlite.store:SqliteStore"},
     # Doors do not know each other; the command line opens the others by name.
     "doors": {

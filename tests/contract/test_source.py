@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mdvec.errors import SourceMissingError, UnreadableFileError
 from mdvec.model.change import SourceEntry
 from mdvec.sources.folder import FolderSource
 from mdvec.sources.interface import Source
+from mdvec.text.hashing import content_hash
 
 _FILES = {
     "b.md": b"# b\n",
@@ -76,17 +78,18 @@ def test_read_returns_the_bytes_as_they_are(make: Make) -> None:
         assert entry.size == len(raw)
 
 
-def test_stat_tells_what_the_listing_told(make: Make) -> None:
-    """Asking for one file gives the same time and size."""
+def test_what_was_just_read_does_not_differ(make: Make) -> None:
+    """A file is as it was listed and read until somebody changes it."""
     source = make(_FILES)
     for entry in source.list().entries:
-        assert source.stat(entry.locator) == (entry.mtime_ns, entry.size)
+        identity = entry.content_hash or content_hash(source.read(entry))
+        assert not source.differs(replace(entry, content_hash=identity))
 
 
-def test_what_is_gone_is_said_to_be_gone(make: Make) -> None:
-    """A file that is not there has no time, and reading it is the error that a reader expects."""
+def test_what_is_gone_cannot_be_read(make: Make) -> None:
+    """Reading a file that is not there is the error that a reader expects, also when many were announced."""
     source = make(_FILES)
-    assert source.stat("gone.md") is None
+    source.expect([SourceEntry("gone.md", "gone.md", 0, 0)])
     with pytest.raises(UnreadableFileError):
         source.read(SourceEntry("gone.md", "gone.md", 0, 0))
 

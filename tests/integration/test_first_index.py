@@ -36,7 +36,7 @@ class GatedEmbedder(HashingEmbedder):
         self.gate = threading.Event()
         self.waiting = threading.Event()
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
         """Wait, then embed."""
         self.waiting.set()
         assert self.gate.wait(30)
@@ -197,7 +197,7 @@ def test_without_a_model_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
 class BrokenEmbedder(HashingEmbedder):
     """Cannot embed passages."""
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
         """Fail."""
         msg = "the model does not answer"
         raise EmbeddingError(msg)

@@ -7,6 +7,7 @@ import socket
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.model.change import Listing
 from mdvec.sources.folder import FolderSource
+from mdvec.text.hashing import content_hash
 
 _NOBODY = 65_534
 
@@ -361,7 +363,18 @@ def test_a_file_that_became_something_else_is_not_read(tree: _Tree) -> None:
         "out.md": "it is outside the folder now",
         "pipe.md": "not a regular file (FIFO)",
     }
-    assert source.stat("pipe.md") is None
+    assert all(source.differs(entry) for entry in entries.values())
+
+
+def test_a_file_differs_when_its_content_does(tree: _Tree) -> None:
+    """A file that was only touched is the same; one that changed, or is gone, is not."""
+    tree.write("a.md", "b.md", "c.md", text="text")
+    source = tree.source()
+    known = [replace(entry, content_hash=content_hash(b"text")) for entry in source.list().entries]
+    os.utime(tree.root / "a.md", ns=(1, 1))
+    tree.write("b.md", text="tent")
+    (tree.root / "c.md").unlink()
+    assert [source.differs(entry) for entry in known] == [False, True, True]
 
 
 def test_a_locator_cannot_climb_out(tree: _Tree) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import EmbedderUnavailableError
@@ -18,12 +20,58 @@ if TYPE_CHECKING:  # numpy stays unloaded until a vector is made
     """Shape (n, dim), rows of unit length."""
 
 
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What every embedder is given of the machine it runs on, and whom it tells how it goes.
+
+    Attributes:
+        cache_dir: Folder for what is built or downloaded; created when needed.
+        threads: Threads to compute with; None for one per core this process may use.
+        batch_tokens: Most tokens a thread works on at once, for those that compute here.
+        on_progress: Told the finished per cent, 0 to 100, while a model is built or loaded.
+        on_wait: Told, about once a second, how many seconds are left before a service that said "later" is
+            asked again. What it raises ends the wait and the call.
+    """
+
+    cache_dir: Path
+    threads: int | None = None
+    batch_tokens: int = 128
+    on_progress: Callable[[int], None] = lambda _percent: None
+    on_wait: Callable[[float], None] = lambda _seconds_left: None
+
+
+class EmbedderFactory(Protocol):
+    """What the registry holds for an embedder. Making one is cheap: nothing is loaded or asked for."""
+
+    def __call__(
+        self, *, model: str, dimension: int | None, runtime: Runtime, **settings: object
+    ) -> Embedder:
+        """Make an embedder.
+
+        Args:
+            model: Name, hub id or folder of the model; empty for the adapter's own choice.
+            dimension: Length of the vectors; None for the model's own.
+            runtime: The machine.
+            settings: Those of ``[embedding.<provider>]`` that are set.
+
+        Raises:
+            ConfigError: If a setting cannot be, such as a dimension the model does not offer.
+        """
+        ...
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors. Making one is cheap; the model loads on first need."""
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The space of its vectors; known without loading the model."""
+        """The space of its vectors; known without loading the model.
+
+        A service is asked once how long its vectors are when nobody said so.
+
+        Raises:
+            EmbeddingError: If it had to be asked and did not answer.
+        """
         ...
 
     @property
@@ -45,12 +93,27 @@ class Embedder(Protocol):
         ...
 
     @property
+    def counts_exactly(self) -> bool:
+        """Whether ``token_ends`` is the model's own tokenizer, not an estimate."""
+        ...
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know about how the model runs here; complete once it is loaded."""
         ...
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Tokenise without markers; see :data:`mdvec.chunking.interface.TokenEnds`."""
+        ...
+
+    def check(self) -> None:
+        """Try it with one word, so that what is missing is told now and not in the middle of an import.
+
+        Raises:
+            EmbedderUnavailableError: If an extra, a key, a model or a server is missing; its hint is what to
+                run or to set.
+            EmbeddingError: If it answers with something else than a vector.
+        """
         ...
 
     def embed_query(self, text: str) -> Vector:
@@ -64,14 +127,19 @@ class Embedder(Protocol):
         """
         ...
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
         """Embed passages; any number, in any order of length.
+
+        Args:
+            texts: The passages, under their line of context.
+            titles: What the document of each is called, or none at all; for models that take titles apart.
 
         Returns:
             float32, shape (len(texts), dim), rows of unit length in the order given, finite.
 
         Raises:
             EmbedderUnavailableError: If the model cannot be loaded here.
+            EmbeddingError: If a service refuses, or answers with something else than these vectors.
         """
         ...
 

@@ -23,7 +23,7 @@ _NAMES_PER_COMMIT = 960  # of some ten tokens each
 class PassageEmbedder(Protocol):
     """The part of an embedder that indexing needs."""
 
-    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(texts), dim)."""
         ...
 
@@ -72,7 +72,7 @@ def embed_pending(
         progress(ImportStage.EMBED, 0, total)
     for batch in _batches(store.catalog, collection_id, space_id):
         with trace.step("embed", texts=len(batch)):
-            vectors = embedder.embed_passages([item.text for item in batch])
+            vectors = embedder.embed_passages([item.text for item in batch], [item.title for item in batch])
         with trace.step("write_vectors", texts=len(batch)), store.transaction():
             store.vectors.add(space_id, [item.text_hash for item in batch], vectors)
         done += len(batch)

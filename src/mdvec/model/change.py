@@ -12,14 +12,17 @@ class SourceEntry:
     Attributes:
         path: Relative to the root, with ``/``, in NFC; unique in a listing.
         locator: The name as the file system spells it (``os.fsdecode`` form), relative to the root.
-        mtime_ns: Time of the last change, in nanoseconds since 1970.
+        mtime_ns: Time of the last change, in nanoseconds since 1970; 0 when the source knows no times.
         size: In bytes.
+        content_hash: What identifies the content, where the source knows it without reading (a git blob's
+            id); None otherwise, and for files of which only the bytes can tell.
     """
 
     path: str
     locator: str
     mtime_ns: int
     size: int
+    content_hash: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,11 +59,13 @@ class Listing:
         entries: What can be indexed, sorted by path.
         exclusions: What is left out, sorted by path.
         unreadable: What could not be looked at, sorted by path.
+        revision: What this is the state of, where the source has revisions, such as a commit; else empty.
     """
 
     entries: tuple[SourceEntry, ...]
     exclusions: tuple[Exclusion, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+    revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,8 @@ class KnownDocument:
         locator: The name as the file system spelt it when last seen.
         mtime_ns: As last seen; None forces a comparison by content.
         size: In bytes; as last seen.
-        content_hash: SHA-256 of the raw bytes that are indexed now.
+        content_hash: What identifies the content that is indexed now: what its source gave, else the SHA-256
+            of the raw bytes.
         fingerprint: What parsed and cut it; a different one means the document is cut again.
     """
 

@@ -25,11 +25,12 @@ class TitleSource(StrEnum):
 
 
 class LinkKind(StrEnum):
-    """How a link is written."""
+    """How a link is written; ``previous`` is one of the older versions that frontmatter names."""
 
     WIKI = "wiki"
     EMBED = "embed"
     MARKDOWN = "markdown"
+    PREVIOUS = "previous"
 
 
 class BlockKind(StrEnum):
@@ -122,6 +123,8 @@ class Document:
         sections: The section tree in document order; never empty.
         blocks: Blocks after the frontmatter, in order, not overlapping; a list counts item by item.
         warnings: What was odd, for people; such as frontmatter that does not parse.
+        updated_ns: When its frontmatter says it was last updated, in nanoseconds since 1970; None when it
+            does not say.
     """
 
     path: str
@@ -136,6 +139,7 @@ class Document:
     sections: tuple[Section, ...]
     blocks: tuple[Block, ...]
     warnings: tuple[str, ...] = ()
+    updated_ns: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

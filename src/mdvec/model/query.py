@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mdvec.model.ids import CollectionId
+from mdvec.model.ids import CollectionId, DocumentId
 
 
 class SearchMode(StrEnum):
@@ -44,7 +44,11 @@ class Filters:
             a pattern without ``/`` is matched against the file's name, and one that ends in ``/``
             takes all below that folder.
         depths: Depths 0-3 of chunks; empty for all.
-        updated_since_ns: Keep documents changed at or after this time, in nanoseconds since 1970.
+        updated_since_ns: Keep documents updated at or after this time, in nanoseconds since 1970: what their
+            frontmatter says (``updated``), else the time of their file.
+        updated_until_ns: Keep documents updated before this time.
+        linked_to: Keep documents with a link to the document at this path.
+        include_superseded: Also find documents that another names as its ``previous`` one.
     """
 
     tags: tuple[str, ...] = ()
@@ -53,6 +57,9 @@ class Filters:
     path: str | None = None
     depths: tuple[int, ...] = ()
     updated_since_ns: int | None = None
+    updated_until_ns: int | None = None
+    linked_to: str | None = None
+    include_superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +68,16 @@ class Scope:
 
     Attributes:
         collections: Ids of the collections to look in.
-        filters: What else must hold.
+        filters: What else must hold of a document itself. Who links to it and what supersedes it is not
+            looked up by a store: that is said by the two fields below.
+        only: Documents to look in, inside the collections; None for all.
+        hidden: Documents that are left out.
     """
 
     collections: tuple[CollectionId, ...]
     filters: Filters = field(default_factory=Filters)
+    only: frozenset[DocumentId] | None = None
+    hidden: frozenset[DocumentId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,9 @@ class ImportStage(StrEnum):
     """The steps of an import that take long enough to be shown."""
 
     WAIT = "wait"
+    LIMIT = "limit"
     SCAN = "scan"
+    FETCH = "fetch"
     TEXT = "text"
     MODEL = "model"
     EMBED = "embed"
@@ -150,8 +152,10 @@ class Progress(Protocol):
         """Take note.
 
         Args:
-            stage: The current step; steps come in the order of the enumeration.
-            done: Units done: documents in ``text``, names and chunks in ``embed``, per cent in ``model``.
+            stage: The current step; steps come in the order of the enumeration, but ``limit`` (a service
+                asked to be left alone for a while) interrupts any of them.
+            done: Units done: documents in ``fetch`` and ``text``, names and chunks in ``embed``, per cent in
+                ``model``; in ``limit`` the seconds left.
             total: Units in all; 0 when unknown.
         """
         ...

@@ -18,6 +18,7 @@ from mdvec.sources.selection import (
     DEFAULT_MAX_FILE_BYTES,
     Selection,
 )
+from mdvec.text.hashing import content_hash
 
 __all__ = ["DEFAULT_EXCLUDED_DIRECTORIES", "DEFAULT_EXTENSIONS", "DEFAULT_MAX_FILE_BYTES", "FolderSource"]
 
@@ -103,13 +104,23 @@ class FolderSource:
         except OSError as error:
             raise UnreadableFileError(reason(error)) from error
 
-    def stat(self, locator: str) -> tuple[int, int] | None:
-        """Return (mtime_ns, size) of the file behind a locator now, or None when it is gone."""
+    def expect(self, entries: Sequence[SourceEntry]) -> None:
+        """Do nothing: files that lie here are not fetched."""
+
+    def differs(self, known: SourceEntry) -> bool:
+        """Tell whether a file is another (or gone) since it was indexed; one that was touched is not."""
         try:
-            status = Path(self._location, locator).stat()
+            status = Path(self._location, known.locator).stat()
         except (OSError, ValueError):
-            return None
-        return (status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None
+            return True
+        if not stat.S_ISREG(status.st_mode) or status.st_size != known.size:
+            return True
+        if status.st_mtime_ns == known.mtime_ns:
+            return False
+        try:
+            return content_hash(self.read(known)) != known.content_hash
+        except UnreadableFileError:
+            return True
 
     def _root(self) -> str:
         return os.path.realpath(self._location, strict=True)

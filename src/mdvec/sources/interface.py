@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from mdvec.model.change import Listing, SourceEntry
@@ -32,6 +33,24 @@ class Source(Protocol):
         """
         ...
 
-    def stat(self, locator: str) -> tuple[int, int] | None:
-        """Return (mtime_ns, size) of the file behind a locator now, or None when it is gone."""
+    def expect(self, entries: Sequence[SourceEntry]) -> None:
+        """Be told which files are read next, in any order, so that many can be fetched at once.
+
+        Reading others, or not reading these, is allowed.
+
+        Raises:
+            SourceError: If nothing can be fetched.
+        """
+        ...
+
+    def differs(self, known: SourceEntry) -> bool:
+        """Tell whether a file is another (or gone) since it was indexed; one that was touched is not.
+
+        Args:
+            known: The file as it was then, ``content_hash`` included.
+
+        Returns:
+            False where finding out costs more than a look at the file: what is elsewhere is as new as the
+            last import.
+        """
         ...

@@ -92,10 +92,12 @@ class PendingText:
     Attributes:
         text_hash: Its identity in the vector index.
         text: What the embedder is to be given.
+        title: What the document is called; empty for a name.
     """
 
     text_hash: TextHash
     text: str
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

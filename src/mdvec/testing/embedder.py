@@ -58,6 +58,11 @@ class HashingEmbedder:
         return self._problem
 
     @property
+    def counts_exactly(self) -> bool:
+        """No."""
+        return False
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """None."""
         return ()
@@ -71,7 +76,12 @@ class HashingEmbedder:
         self.queries.append(text)
         return self._vector(text)
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+    def check(self) -> None:
+        """Raise what it was made with."""
+        if self._problem is not None:
+            raise self._problem
+
+    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002 - the port's
         """Embed each text by itself."""
         self.embedded.extend(texts)
         rows = [self._vector(text) for text in texts]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mdvec.errors import UnreadableFileError
 from mdvec.model.change import SourceEntry
 from mdvec.model.collection import Collection
 from mdvec.model.hit import Confidence, SearchHit, SearchResult
@@ -18,7 +17,6 @@ from mdvec.search.engine import find
 from mdvec.search.filters import clean
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, StoredChunk, StoredDocument
-from mdvec.text.hashing import content_hash
 from mdvec.workspace.advice import import_command
 from mdvec.workspace.wiring import Parts
 
@@ -89,16 +87,9 @@ def space_in_use(store: Store, parts: Parts) -> SpaceId | None:
 
 def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
     """Tell whether a file differs from what was indexed; a touched one does not."""
-    now = source.stat(known.locator)
-    if now == (known.mtime_ns, known.size):
-        return False
-    if now is None or now[1] != known.size:
-        return True
-    try:
-        raw = source.read(SourceEntry(known.path, known.locator, *now))
-    except UnreadableFileError:
-        return True
-    return content_hash(raw) != known.content_hash
+    return source.differs(
+        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
+    )
 
 
 def _hits(

@@ -14,7 +14,7 @@ from mdvec import registry
 from mdvec.chunking.interface import Chunker, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config
-from mdvec.embedding.interface import Embedder
+from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError
 from mdvec.indexing.prepare import Recipe
 from mdvec.model.collection import ChunkingSpec, SourceSpec
@@ -53,10 +53,14 @@ class Parts:
             if self._embedder is None:
                 settings = self._config.embedding
                 self._embedder = registry.load("embedding", settings.provider)(
-                    cache_dir=settings.cache_dir or default_cache_dir(),
-                    threads=settings.threads,
-                    batch_tokens=settings.batch_tokens,
-                    progress=lambda percent: _on_model_progress.get(_ignore)(percent),
+                    model="",
+                    dimension=None,
+                    runtime=Runtime(
+                        cache_dir=settings.cache_dir or default_cache_dir(),
+                        threads=settings.threads,
+                        batch_tokens=settings.batch_tokens,
+                        on_progress=lambda percent: _on_model_progress.get(_ignore)(percent),
+                    ),
                 )
             return self._embedder
 

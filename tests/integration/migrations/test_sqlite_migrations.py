@@ -37,7 +37,8 @@ def make_version_1(path: Path, current: Path) -> None:
         connection.execute("ATTACH ? AS current", (str(current),))
         connection.execute("BEGIN")
         for table in SAME_IN_VERSION_1:
-            connection.execute(f"INSERT INTO {table} SELECT * FROM current.{table}")
+            columns = ",".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+            connection.execute(f"INSERT INTO {table} SELECT {columns} FROM current.{table}")
         connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM chunks)")
         connection.execute("INSERT INTO chunks_fts(rowid, body) SELECT id, 'words' FROM chunks")
         connection.execute("COMMIT")
@@ -48,7 +49,7 @@ def make_version_1(path: Path, current: Path) -> None:
 def schema_of(connection: Connection) -> list[str]:
     """Return the SQL of all tables, in order of name, without differences in white space."""
     rows = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
-    return [re.sub(r"\s+", " ", sql) for (sql,) in rows]
+    return [re.sub(r"\s*([(),])\s*", r"\1", re.sub(r"\s+", " ", sql)) for (sql,) in rows]
 
 
 def test_a_migrated_database_equals_a_fresh_one(tmp_path: Path) -> None:

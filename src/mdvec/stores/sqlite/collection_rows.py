@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.model.ids import CollectionId
 from mdvec.stores.sqlite.connection import Connection
+
+# What is kept together in one column, because nothing is looked for by it.
+_SETTINGS: Final[Mapping[str, Any]] = {
+    "preset": str,
+    "embedding": EmbeddingSpec | None,
+    "next_embedding": EmbeddingSpec | None,
+    "search": SearchDefaults,
+    "revision": str,
+}
 
 
 def collections(connection: Connection) -> list[Collection]:
     """Return all collections, by name."""
     rows = connection.execute(
-        """SELECT id, name, description, source, chunking, enabled, last_indexed_ms
+        """SELECT id, name, description, source, chunking, enabled, last_indexed_ms, settings
         FROM collections ORDER BY name"""
     )
     return [
@@ -23,12 +35,13 @@ def collections(connection: Connection) -> list[Collection]:
             id=CollectionId(row_id),
             name=name,
             description=description,
-            source=_source(source),
-            chunking=ChunkingSpec(**json.loads(chunking)),
+            source=msgspec.convert(json.loads(source), SourceSpec),
+            chunking=msgspec.convert(json.loads(chunking), ChunkingSpec),
             enabled=bool(enabled),
             last_indexed_ms=last_indexed_ms,
+            **_settings(settings),
         )
-        for row_id, name, description, source, chunking, enabled, last_indexed_ms in rows
+        for row_id, name, description, source, chunking, enabled, last_indexed_ms, settings in rows
     ]
 
 
@@ -71,7 +84,7 @@ def change_collection(
 def _save_collection(connection: Connection, collection: Collection) -> None:
     connection.execute(
         """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
-        last_indexed_ms = ? WHERE id = ?""",
+        last_indexed_ms = ?, settings = ? WHERE id = ?""",
         (
             collection.name,
             collection.description,
@@ -79,6 +92,7 @@ def _save_collection(connection: Connection, collection: Collection) -> None:
             _as_json(collection.chunking),
             collection.enabled,
             collection.last_indexed_ms,
+            json.dumps({name: _plain(getattr(collection, name)) for name in _SETTINGS}),
             collection.id,
         ),
     )
@@ -94,11 +108,10 @@ def _as_json(spec: SourceSpec | ChunkingSpec) -> str:
     return json.dumps(dataclasses.asdict(spec), ensure_ascii=True)
 
 
-def _source(text: str) -> SourceSpec:
-    fields = json.loads(text)
-    return SourceSpec(
-        kind=fields["kind"],
-        location=fields["location"],
-        include=tuple(fields["include"]),
-        exclude=tuple(fields["exclude"]),
-    )
+def _settings(text: str) -> dict[str, Any]:
+    written = json.loads(text)
+    return {name: msgspec.convert(written[name], kind) for name, kind in _SETTINGS.items() if name in written}
+
+
+def _plain(value: object) -> object:
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.labels import LabelKind, fold, storable
 from mdvec.stores.sqlite.name_rows import put_names
 from mdvec.text.hashing import text_hash
+from mdvec.text.paths import file_key
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -56,7 +57,7 @@ def put_document(
     delete_document(connection, collection_id, document.path)
     connection.execute(
         """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256, fingerprint,
-        content_start, indexed_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        content_start, indexed_at_ms, file_key, updated_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             collection_id,
             document.path,
@@ -68,6 +69,8 @@ def put_document(
             fingerprint,
             document.content_start,
             time.time_ns() // 1_000_000,
+            file_key(document.path),
+            document.updated_ns,
         ),
     )
     document_id = DocumentId(connection.last_insert_rowid())
@@ -158,8 +161,8 @@ def _labels(connection: Connection, document_id: DocumentId, kind: LabelKind) ->
 
 def _put_links(connection: Connection, document_id: DocumentId, document: Document) -> None:
     connection.executemany(
-        """INSERT INTO links(document_id, position, kind, target, fragment, text, line)
-        VALUES (?, ?, ?, ?, ?, ?, ?)""",
+        """INSERT INTO links(document_id, position, kind, target, fragment, text, line, file_key)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
         [
             (
                 document_id,
@@ -169,6 +172,7 @@ def _put_links(connection: Connection, document_id: DocumentId, document: Docume
                 storable(link.fragment),
                 storable(link.text),
                 link.line,
+                file_key(storable(link.target)),
             )
             for position, link in enumerate(document.links)
         ],

@@ -37,6 +37,25 @@ CREATE INDEX names_folded ON names(folded);
 CREATE INDEX names_hash ON names(text_hash);
 """
 
+_LINKS = """
+-- file_key: the name of the file a link points at, as documents have it; which document that is depends on
+-- all the others of its collection, and is found when it is asked for.
+CREATE TABLE links(
+  document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  target TEXT NOT NULL,
+  fragment TEXT NOT NULL,
+  text TEXT NOT NULL,
+  line INTEGER NOT NULL,
+  file_key TEXT NOT NULL,
+  PRIMARY KEY(document_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX links_file ON links(file_key);
+CREATE INDEX links_previous ON links(document_id) WHERE kind = 'previous';
+CREATE INDEX documents_file ON documents(file_key);
+"""
+
 _TABLES = f"""
 CREATE TABLE meta(
   key TEXT PRIMARY KEY,
@@ -53,7 +72,8 @@ CREATE TABLE collections(
   source TEXT NOT NULL,
   chunking TEXT NOT NULL,
   enabled INTEGER NOT NULL,
-  last_indexed_ms INTEGER
+  last_indexed_ms INTEGER,
+  settings TEXT NOT NULL DEFAULT '{{}}'
 ) STRICT;
 
 CREATE TABLE documents(
@@ -68,6 +88,8 @@ CREATE TABLE documents(
   fingerprint TEXT NOT NULL,
   content_start INTEGER NOT NULL,
   indexed_at_ms INTEGER NOT NULL,
+  file_key TEXT NOT NULL DEFAULT '',
+  updated_ns INTEGER,
   UNIQUE(collection_id, path)
 ) STRICT;
 
@@ -89,18 +111,7 @@ CREATE TABLE labels(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX labels_document ON labels(document_id, kind, folded);
 
-CREATE TABLE links(
-  document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
-  position INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  target TEXT NOT NULL,
-  fragment TEXT NOT NULL,
-  text TEXT NOT NULL,
-  line INTEGER NOT NULL,
-  PRIMARY KEY(document_id, position)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX links_target ON links(target);
-
+{_LINKS}
 -- The text of a chunk is a span of its document's body. AUTOINCREMENT: an id is never used again,
 -- so a remembered one can be stale but never wrong.
 CREATE TABLE chunks(
@@ -207,5 +218,16 @@ UPDATE documents SET fingerprint = '';
 UPDATE collections SET last_indexed_ms = NULL;
 """  # noqa: S608 - only constants are put in
 
-SCHEMA = Schema(_TABLES, (_TO_2,))
+# Links and dates of documents are kept in another way: documents are read again, which embeds nothing.
+_TO_3 = f"""
+ALTER TABLE collections ADD COLUMN settings TEXT NOT NULL DEFAULT '{{}}';
+ALTER TABLE documents ADD COLUMN file_key TEXT NOT NULL DEFAULT '';
+ALTER TABLE documents ADD COLUMN updated_ns INTEGER;
+DROP TABLE links;
+{_LINKS}
+UPDATE documents SET fingerprint = '';
+UPDATE collections SET last_indexed_ms = NULL;
+"""  # noqa: S608 - only constants are put in
+
+SCHEMA = Schema(_TABLES, (_TO_2, _TO_3))
 """What this version of mdvec reads and writes."""

@@ -155,7 +155,7 @@ def _document_conditions(filters: Filters) -> list[Sql]:
     if filters.path is not None:
         conditions.append(Sql("matches_glob(?, d.path)", (filters.path,)))
     if filters.updated_since_ns is not None:
-        conditions.append(Sql("d.mtime_ns >= ?", (filters.updated_since_ns,)))
+        conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) >= ?", (filters.updated_since_ns,)))
     return conditions
 
 
