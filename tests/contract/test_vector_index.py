@@ -51,7 +51,7 @@ def give(world: World, space_id: SpaceId, query: NDArray[np.float32], cosines: d
 
 def test_nearest_first(world: World) -> None:
     """Chunks come by falling cosine similarity, which is that of the float32 vectors to 3 digits."""
-    ids = world.add("a.md", [f"text {number}" for number in range(40)])
+    ids = [chunk for number in range(40) for chunk in world.add(f"{number}.md", [f"text {number}"])]
     space_id = world.vectors.open_space(SPACE)
     embed(world, space_id, ids)
     query = unit_vectors(1, seed=9)[0]
@@ -65,23 +65,70 @@ def test_nearest_first(world: World) -> None:
 
 def test_what_a_document_is_called_brings_its_chunks_nearer(world: World) -> None:
     """Half way up to the nearest of its names, where that is nearer than the text; never farther."""
-    called = world.add("called.md", ["far", "middle", "near"], aliases=("best name", "other name"))
-    plain = world.add("plain.md", ["half"])
+    (far,) = world.add("far.md", ["far"], aliases=("best name", "other name"))
+    (middle,) = world.add("middle.md", ["middle"], aliases=("best name",))
+    (near,) = world.add("near.md", ["near"], aliases=("best name", "other name"))
+    (plain,) = world.add("plain.md", ["half"])
     space_id = world.vectors.open_space(SPACE)
     query = unit_vectors(1, seed=5)[0]
     give(world, space_id, query, {"far": 0.0, "middle": 0.3, "near": 0.9, "half": 0.5})
-    give(world, space_id, query, {"best name": 0.8, "other name": 0.2, "called.md": -0.1, "plain.md": 0.4})
+    give(world, space_id, query, {"best name": 0.8, "other name": 0.2, "far.md": -0.1, "plain.md": 0.4})
     expected = {
-        called[2]: pytest.approx(0.9, abs=1e-3),
-        called[1]: pytest.approx(0.55, abs=1e-3),
-        plain[0]: pytest.approx(0.5, abs=1e-3),
-        called[0]: pytest.approx(0.4, abs=1e-3),
+        near: pytest.approx(0.9, abs=1e-3),
+        middle: pytest.approx(0.55, abs=1e-3),
+        plain: pytest.approx(0.5, abs=1e-3),
+        far: pytest.approx(0.4, abs=1e-3),
     }
     found = world.vectors.search(space_id, query, 9, world.scope())
     assert dict(zip(found.ids, found.similarities, strict=True)) == expected
     assert list(found.ids) == list(expected)
     assert world.vectors.search(space_id, query, 2, world.scope()).ids == found.ids[:2]
-    assert world.vectors.similarities(space_id, query, called + plain) == expected
+    assert world.vectors.similarities(space_id, query, [near, middle, plain, far]) == expected
+
+
+def test_what_stands_before_and_after_counts(world: World) -> None:
+    """A chunk takes a sixth from its neighbours' mean; those of another document are no neighbours."""
+    first = world.add("a.md", ["one", "two", "three"])
+    second = world.add("b.md", ["alone"])
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    give(world, space_id, query, {"one": 0.0, "two": 0.6, "three": 0.3, "alone": 0.9})
+    expected = {
+        second[0]: pytest.approx(0.9, abs=1e-3),
+        first[1]: pytest.approx((0.6 + 0.2 * 0.15) / 1.2, abs=1e-3),
+        first[2]: pytest.approx((0.3 + 0.2 * 0.6) / 1.2, abs=1e-3),
+        first[0]: pytest.approx((0.0 + 0.2 * 0.6) / 1.2, abs=1e-3),
+    }
+    found = world.vectors.search(space_id, query, 9, world.scope())
+    assert dict(zip(found.ids, found.similarities, strict=True)) == expected
+    assert list(found.ids) == list(expected)
+    for chunk, near in expected.items():  # alone in the question, as among others
+        assert world.vectors.similarities(space_id, query, [chunk]) == {chunk: near}
+
+
+def test_neighbours_count_that_may_not_be_found_themselves(world: World) -> None:
+    """How near a chunk is does not depend on what else is searched."""
+    ids = world.add("a.md", ["one", "two", "three"], depths=(1, 2, 1))
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    give(world, space_id, query, {"one": 0.0, "two": 0.6, "three": 0.3})
+    found = world.vectors.search(space_id, query, 9, world.scope(Filters(depths=(2,))))
+    assert found.ids == (ids[1],)
+    assert found.similarities == pytest.approx([(0.6 + 0.2 * 0.15) / 1.2], abs=1e-3)
+
+
+def test_a_neighbour_counts_from_when_it_has_a_vector(world: World) -> None:
+    """A chunk whose neighbours are not embedded yet is as near as it is; a gap makes no new neighbours."""
+    ids = world.add("a.md", ["one", "two", "three"])
+    space_id = world.vectors.open_space(SPACE)
+    query = unit_vectors(1, seed=5)[0]
+    give(world, space_id, query, {"one": 0.0, "three": 0.6})
+    assert world.vectors.similarities(space_id, query, ids) == {
+        ids[0]: pytest.approx(0.0, abs=1e-3),
+        ids[2]: pytest.approx(0.6, abs=1e-3),
+    }
+    give(world, space_id, query, {"two": 0.6})
+    assert world.vectors.similarities(space_id, query, [ids[0]]) == {ids[0]: pytest.approx(0.1, abs=1e-3)}
 
 
 def test_names_do_not_say_what_is_usual(world: World) -> None:
@@ -123,10 +170,11 @@ def test_a_name_alone_finds_nothing(world: World) -> None:
 
 def test_equal_texts_share_a_vector(world: World) -> None:
     """A text embedded once serves every chunk that has it; ties are in order of id."""
-    first = world.add("a.md", ["shared", "alone"])
+    first = world.add("a.md", ["shared"])
     second = world.add("b.md", ["shared"], collection=1)
     space_id = world.vectors.open_space(SPACE)
     embed(world, space_id, first)
+    embed(world, space_id, world.add("c.md", ["alone"]), seed=1)
     found = world.vectors.search(space_id, unit_vectors(2)[0], 2, world.scope())
     assert found.ids == (first[0], second[0])
 

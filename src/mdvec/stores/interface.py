@@ -364,8 +364,10 @@ class VectorIndex(Protocol):
 
         A chunk is as near as its text, and nearer when its document is called what is looked for: with
         ``s`` the cosine similarity of query and text, and ``t`` the largest one of query and any of the
-        document's names that has a vector, it is ``max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)``.
-        Ties are in order of id.
+        document's names that has a vector, it is ``u = max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)``.
+        What stands before and after it counts a little too: with ``v`` the mean ``u`` of the chunks next to
+        it in its document that have a vector, a chunk with such is as near as
+        ``(u + NEIGHBOUR_SHARE * v) / (1 + NEIGHBOUR_SHARE)``. Ties are in order of id.
         """
         ...
 
@@ -449,3 +451,6 @@ FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
 
 NAME_SHARE = 0.5
 """How much what a document is called says of a chunk, where it says more than the chunk's text."""
+
+NEIGHBOUR_SHARE = 0.2
+"""How much the chunks before and after say of a chunk, next to what it says itself."""

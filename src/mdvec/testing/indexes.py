@@ -12,7 +12,15 @@ import numpy as np
 from mdvec.model.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.model.query import Filters, Scope, TagMatch
 from mdvec.model.space import EmbeddingSpace
-from mdvec.stores.interface import BM25_K1, FIELD_WEIGHTS, NAME_SHARE, DenseMatches, Holding, LexicalFields
+from mdvec.stores.interface import (
+    BM25_K1,
+    FIELD_WEIGHTS,
+    NAME_SHARE,
+    NEIGHBOUR_SHARE,
+    DenseMatches,
+    Holding,
+    LexicalFields,
+)
 from mdvec.text.globs import compile_glob
 
 if TYPE_CHECKING:
@@ -178,8 +186,12 @@ class MemoryVectorIndex:
     ) -> dict[ChunkId, float]:
         """Return how near those of the chunks are that have a vector."""
         vectors = self._vectors[space_id]
-        known = [key for key in ids if key in self._chunks and self._chunks[key].text_hash in vectors]
-        return {key: self._near(self._chunks[key], vectors, query) for key in known}
+        near = {
+            key: self._near(chunk, vectors, query)
+            for key, chunk in self._chunks.items()
+            if chunk.text_hash in vectors
+        }
+        return {key: self._smoothed(key, near) for key in ids if key in near}
 
     def _near(
         self, chunk: ChunkFacts, vectors: Mapping[TextHash, NDArray[np.float32]], query: NDArray[np.float32]
@@ -187,6 +199,20 @@ class MemoryVectorIndex:
         of_text = float(vectors[chunk.text_hash] @ query)
         of_names = [float(vectors[each] @ query) for each in chunk.name_hashes if each in vectors]
         return max([of_text, *((1 - NAME_SHARE) * of_text + NAME_SHARE * each for each in of_names)])
+
+    def _smoothed(self, key: ChunkId, near: Mapping[ChunkId, float]) -> float:
+        """Let the chunks before and after count; a document's chunks have ids that follow each other."""
+        here = self._chunks[key]
+        beside = [
+            near[other]
+            for other in (ChunkId(key - 1), ChunkId(key + 1))
+            if other in near
+            and (here.collection_id, here.path)
+            == (self._chunks[other].collection_id, self._chunks[other].path)
+        ]
+        if not beside:
+            return near[key]
+        return (near[key] + NEIGHBOUR_SHARE * float(np.mean(beside))) / (1 + NEIGHBOUR_SHARE)
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""

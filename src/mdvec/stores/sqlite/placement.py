@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.model.ids import ChunkId
-from mdvec.stores.interface import NAME_SHARE
+from mdvec.stores.interface import NAME_SHARE, NEIGHBOUR_SHARE
 from mdvec.stores.sqlite.matrix import MatrixView, products_by_numpy
 
 _SAMPLE_CHUNKS = 512
@@ -19,12 +19,13 @@ _SAMPLE_CHUNKS = 512
 class Placement:
     """The rows of a matrix that are the texts of chunks and the names of documents.
 
-    Chunks and documents that were deleted may still be in it. 16 bytes a chunk, 8 a document and 8 a name.
+    Chunks and documents that were deleted may still be in it. 17 bytes a chunk, 8 a document and 8 a name.
 
     Attributes:
         chunks: Ids of the chunks that have a vector, ascending, int64, shape (n,).
         chunk_slots: Where the document of each stands in ``documents``, int32, shape (n,).
         chunk_rows: The row of each one's text, int32, shape (n,).
+        follows: Whether the one before each is also the one before it in its document, bool, shape (n,).
         documents: Ids of documents, ascending, int64, shape (d,).
         name_slots: Where the document of each name stands in ``documents``, int32, shape (m,).
         name_rows: The row of each name, int32, shape (m,).
@@ -33,6 +34,7 @@ class Placement:
     chunks: NDArray[np.int64]
     chunk_slots: NDArray[np.int32]
     chunk_rows: NDArray[np.int32]
+    follows: NDArray[np.bool_]
     documents: NDArray[np.int64]
     name_slots: NDArray[np.int32]
     name_rows: NDArray[np.int32]
@@ -61,7 +63,8 @@ class Placement:
         if not np.all(chunks[:-1] < chunks[1:]):  # some got their vector later than younger ones
             order = np.argsort(chunks, kind="stable")
             chunks, slots, all_rows = chunks[order], slots[order], all_rows[order]
-        return replace(self, chunks=chunks, chunk_slots=slots, chunk_rows=all_rows)
+        follows = _follows(chunks, slots)
+        return replace(self, chunks=chunks, chunk_slots=slots, chunk_rows=all_rows, follows=follows)
 
     def with_names(self, documents: NDArray[np.int64], rows: NDArray[np.intp]) -> Placement:
         """Add names.
@@ -76,10 +79,11 @@ class Placement:
         )
 
     def part(self, at: NDArray[np.intp]) -> tuple[Placement, NDArray[np.intp]]:
-        """Keep some chunks and the names of their documents.
+        """Keep some chunks, and the names of their documents.
 
         Args:
-            at: Where the chunks stand, ascending.
+            at: Where the chunks stand, ascending. How near one is said to be depends on its neighbours:
+                they have to be among them.
 
         Returns:
             The part, and the rows it is about: a matrix of these alone is what it belongs to.
@@ -95,14 +99,29 @@ class Placement:
             chunks=self.chunks[at],
             chunk_slots=slots,
             chunk_rows=new_rows[: len(at)],
+            follows=_follows(self.chunks[at], slots),
             documents=self.documents,
             name_slots=self.name_slots[names],
             name_rows=new_rows[len(at) :],
         )
         return part, kept.astype(np.intp)
 
-    def raised(self, similarities: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Combine what texts and names say; see :meth:`mdvec.stores.interface.VectorIndex.search`.
+    def with_neighbours(self, at: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Add the chunks before and after some chunks in their documents.
+
+        Args:
+            at: Where the chunks stand, ascending.
+
+        Returns:
+            Where all of them stand, ascending.
+        """
+        followed = np.append(self.follows[1:], False)
+        return np.unique(np.concatenate([at, at[self.follows[at]] - 1, at[followed[at]] + 1]))
+
+    def combined(self, similarities: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Combine what texts, names and neighbours say.
+
+        See :meth:`mdvec.stores.interface.VectorIndex.search`.
 
         Args:
             similarities: Of every row of the matrix.
@@ -114,16 +133,35 @@ class Placement:
         np.maximum.at(best_names, self.name_slots, similarities[self.name_rows])
         of_texts = similarities[self.chunk_rows]
         of_names = best_names[self.chunk_slots]
-        return np.maximum(of_texts, (1 - NAME_SHARE) * of_texts + NAME_SHARE * of_names)
+        near = np.maximum(of_texts, (1 - NAME_SHARE) * of_texts + NAME_SHARE * of_names)
+        return self._smoothed(near)
+
+    def _smoothed(self, near: NDArray[np.float32]) -> NDArray[np.float32]:
+        follows = self.follows[1:]
+        beside = np.zeros(len(near), np.float32)
+        beside[1:] += np.where(follows, near[:-1], np.float32(0))
+        beside[:-1] += np.where(follows, near[1:], np.float32(0))
+        count = self.follows.astype(np.float32)
+        count[:-1] += follows
+        # Without neighbours it stands for itself.
+        mean = np.where(count > 0, beside / np.maximum(count, 1), near)
+        return np.asarray((near + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE), np.float32)
 
     def _slots_of(self, documents: NDArray[np.int64]) -> NDArray[np.int32]:
         return np.searchsorted(self.documents, documents).astype(np.int32)
 
 
+def _follows(chunks: NDArray[np.int64], slots: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Tell where a chunk is next to the one before: a document's are written with ids that follow."""
+    follows = np.zeros(len(chunks), np.bool_)
+    follows[1:] = (chunks[1:] == chunks[:-1] + 1) & (slots[1:] == slots[:-1])
+    return follows
+
+
 def nothing_placed() -> Placement:
     """Return a placement without chunks and names."""
     ids, places = np.empty(0, np.int64), np.empty(0, np.int32)
-    return Placement(ids, places, places, ids, places, places)
+    return Placement(ids, places, places, np.empty(0, np.bool_), ids, places, places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,29 +183,50 @@ class SpaceView:
 
     def estimates(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return about how near each chunk is, shape (n,): good for choosing chunks."""
-        return self.placement.raised(self.matrix.products(query))
+        return self.placement.combined(self.matrix.products(query))
 
-    def similarities(self, query: NDArray[np.float32]) -> dict[ChunkId, float]:
-        """Return how near each chunk is, without the rounding of the query."""
-        near = self.placement.raised(self.matrix.similarities(query))
-        return {ChunkId(key): value for key, value in zip(self.chunks.tolist(), near.tolist(), strict=True)}
+    def estimates_at(self, positions: NDArray[np.intp], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return about how near some chunks are, looking at no others.
 
-    def at(self, positions: NDArray[np.intp]) -> SpaceView:
-        """Keep some chunks, copying their vectors and those of their documents' names.
+        Args:
+            positions: Where they stand, ascending, shape (k,).
+            query: What to be near to.
+
+        Returns:
+            Shape (k,).
+        """
+        part, wanted = self._part(positions)
+        return part.estimates(query)[wanted]
+
+    def similarities(self, positions: NDArray[np.intp], query: NDArray[np.float32]) -> dict[ChunkId, float]:
+        """Return how near some chunks are, without the rounding of the query.
 
         Args:
             positions: Where they stand, ascending.
+            query: What to be near to.
         """
-        placement, rows = self.placement.part(positions)
-        return SpaceView(self.matrix.take(rows), placement)
+        part, wanted = self._part(positions)
+        near = part.placement.combined(part.matrix.similarities(query))[wanted]
+        ids = self.chunks[positions]
+        return {ChunkId(key): value for key, value in zip(ids.tolist(), near.tolist(), strict=True)}
 
-    def of(self, ids: Iterable[ChunkId]) -> SpaceView:
-        """Keep those of some chunks that are here, as :meth:`at` does; the ids in any order."""
+    def positions(self, ids: Iterable[ChunkId]) -> NDArray[np.intp]:
+        """Return where those of some chunks stand that are here, ascending; the ids in any order."""
         wanted = np.unique(np.fromiter(ids, np.int64))
-        positions = np.searchsorted(self.chunks, wanted)
+        positions: NDArray[np.intp] = np.searchsorted(self.chunks, wanted)
         positions = positions[positions < len(self.chunks)]
         # Both ascend, so what was cut off is at the end.
-        return self.at(positions[self.chunks[positions] == wanted[: len(positions)]])
+        return np.asarray(positions[self.chunks[positions] == wanted[: len(positions)]])
+
+    def _part(self, positions: NDArray[np.intp]) -> tuple[SpaceView, NDArray[np.intp]]:
+        """Copy what some chunks depend on.
+
+        Returns:
+            A smaller view, and where the chunks stand in it.
+        """
+        kept = self.placement.with_neighbours(positions)
+        placement, rows = self.placement.part(kept)
+        return SpaceView(self.matrix.take(rows), placement), np.searchsorted(kept, positions)
 
     def mean_and_spread(self, query: NDArray[np.float32]) -> tuple[float, float]:
         """Describe how similar the query is to any text, from chunks spread evenly over all of them."""

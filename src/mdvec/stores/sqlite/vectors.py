@@ -102,7 +102,7 @@ class SqliteVectorIndex:
     ) -> dict[ChunkId, float]:
         """Return how near those of the chunks are that have a vector."""
         with self._snapshot(space_id) as (connection, view):
-            return view.of(_that_exist(connection, ids)).similarities(query)
+            return view.similarities(view.positions(_that_exist(connection, ids)), query)
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
@@ -185,7 +185,8 @@ def _search(
         return _search_large_scope(connection, view, query, limit, scope, limit + _SPARE_CANDIDATES)
     few = chunks_inside(connection, scope, SMALL_SCOPE)
     if few is not None:
-        return _ranking(view.of(few), query, limit)
+        positions = view.positions(few)
+        return _ranking(view, positions, view.estimates_at(positions, query), query, limit)
     return _search_large_scope(connection, view, query, limit, scope, _FIRST_CANDIDATES_FACTOR * limit)
 
 
@@ -214,18 +215,33 @@ def _search_large_scope(
         size = min(size, len(estimates))
         inside = keep_inside(connection, scope, view.chunks[nearest(estimates, size)].tolist())
         if len(inside) >= limit or size == len(estimates):
-            return _ranking(view.of(inside), query, limit)
+            positions = view.positions(inside)
+            return _ranking(view, positions, estimates[positions], query, limit)
         size *= _CANDIDATES_GROWTH
 
 
-def _ranking(view: SpaceView, query: NDArray[np.float32], limit: int) -> _Ranking:
-    """Rank the chunks of a small view: the nearest of them exactly, ties in order of id."""
+def _ranking(
+    view: SpaceView,
+    positions: NDArray[np.intp],
+    estimates: NDArray[np.float32],
+    query: NDArray[np.float32],
+    limit: int,
+) -> _Ranking:
+    """Rank some chunks: the nearest of them exactly, ties in order of id.
+
+    Args:
+        view: Vectors and chunks.
+        positions: Where the chunks stand, ascending.
+        estimates: About how near each of them is, in the same order.
+        query: What to be near to.
+        limit: Most chunks to return.
+    """
     from mdvec.stores.sqlite.matrix import nearest
 
     size = limit + _SPARE_CANDIDATES
-    if len(view.chunks) > size:
-        view = view.at(nearest(view.estimates(query), size))
-    similarities = view.similarities(query)
+    if len(positions) > size:
+        positions = positions[nearest(estimates, size)]
+    similarities = view.similarities(positions, query)
     return sorted(similarities.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
