@@ -14,6 +14,7 @@ MdvecError
 ├── SourceError
 │   ├── SourceMissingError
 │   ├── SourceEmptyError
+│   ├── SourceUnavailableError
 │   └── UnreadableFileError
 ├── StoreError
 │   ├── NotADatabaseError
@@ -22,7 +23,12 @@ MdvecError
 │   ├── ReadOnlyDatabaseError
 │   └── WriterBusyError
 ├── EmbeddingError
-│   └── EmbedderUnavailableError
+│   ├── EmbedderUnavailableError
+│   └── EmbedderBusyError
+├── ServiceError                what is asked over HTTP, before a stage says what it was for
+│   ├── ServiceRefusedError
+│   ├── ServiceUnavailableError
+│   └── ServiceAnswerError
 ├── ImportStoppedError
 ├── ClientFileError
 │   └── ClientFileBusyError
@@ -135,10 +141,18 @@ class SourceMissingError(SourceError):
 
 
 class SourceEmptyError(SourceError):
-    """The folder holds no document, yet the index does."""
+    """The source holds no document, yet the index does."""
 
     code = "source_empty"
     default_hint = "If the documents are really gone, run again with --allow-empty."
+    retry = True
+
+
+class SourceUnavailableError(SourceError):
+    """The service that holds the documents cannot be used now."""
+
+    code = "source_unavailable"
+    default_hint = "What is indexed is kept. Run 'mdvec import -m update' again later; it goes on from there."
     retry = True
 
 
@@ -204,6 +218,52 @@ class EmbedderUnavailableError(EmbeddingError):
     """No embedding model can be used here."""
 
     code = "no_embedder"
+
+
+class EmbedderBusyError(EmbeddingError):
+    """The service that makes the vectors cannot be used now."""
+
+    code = "embedder_busy"
+    default_hint = "What is embedded is kept. Run 'mdvec import' again later; it goes on from there."
+    retry = True
+
+
+class ServiceError(MdvecError):
+    """A service on the network did not do what was asked.
+
+    Attributes:
+        status: HTTP status of its answer; None when there was none.
+    """
+
+    code = "service"
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, status: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class ServiceRefusedError(ServiceError):
+    """A service refuses, and would refuse again."""
+
+    code = "service_refused"
+
+
+class ServiceUnavailableError(ServiceError):
+    """A service cannot be reached or used now."""
+
+    code = "service_unavailable"
+    default_hint = "Run again later."
+    retry = True
+
+
+class ServiceAnswerError(ServiceError):
+    """A service answers with something that cannot be read."""
+
+    code = "service_answer"
+    default_hint = "Run again later."
+    retry = True
 
 
 class ImportStoppedError(MdvecError):
