@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.markdown import markdown_texts
 
+from mdvec.chunking.headings import HeadingChunker
+from mdvec.chunking.interface import Chunker, TokenEnds
 from mdvec.chunking.sections import SectionChunker
+from mdvec.chunking.vault import VaultChunker
+from mdvec.chunking.windows import LEAST_MAX_TOKENS, WindowChunker, windows
 from mdvec.documents.parse import parse_document
+from mdvec.model.chunk import Chunk
+from mdvec.model.document import BlockKind
 from mdvec.text.tokens import estimate_token_ends
 
 
@@ -16,54 +26,118 @@ def _every_character(text: str) -> list[int]:
     return [end for end in range(1, len(text) + 1) for _ in range(3 if end % 3 == 0 else 1)]
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    text=markdown_texts(),
-    path=st.sampled_from(["a.md", "b.txt"]),
-    max_tokens=st.integers(3, 40),
-    min_tokens=st.integers(0, 40),
-    overlap_tokens=st.integers(0, 15),
-    token_ends=st.sampled_from([estimate_token_ends, _every_character]),
-)
-def test_chunks_keep_their_promises(
-    text: str,
-    path: str,
-    max_tokens: int,
-    min_tokens: int,
-    overlap_tokens: int,
-    token_ends: object,
-) -> None:
-    """Positions rebuild the text, all of it is covered in order, and the limit holds, in any setting."""
-    assert callable(token_ends)
+def _many_for_a_character(text: str) -> list[int]:
+    """So many tokens that a short text fills several windows."""
+    return [end for end in range(1, len(text) + 1) for _ in range(50)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A chunker, and what its chunks keep to."""
+
+    chunker: Chunker
+    fits: Callable[[Chunk], bool]
+    overlaps: bool = False
+    skips_headings_alone: bool = False
+
+
+_TOKENIZERS = st.sampled_from([estimate_token_ends, _every_character])
+_LEVELS = st.sets(st.integers(1, 6), min_size=1).map(tuple)
+
+
+def _sections(
+    max_tokens: int, min_tokens: int, overlap_tokens: int, levels: tuple[int, ...], token_ends: TokenEnds
+) -> Case:
     chunker = SectionChunker(
-        token_ends=token_ends, max_tokens=max_tokens, min_tokens=min_tokens, overlap_tokens=overlap_tokens
+        token_ends=token_ends,
+        max_tokens=max_tokens,
+        min_tokens=min_tokens,
+        overlap_tokens=overlap_tokens,
+        levels=levels,
     )
+    return Case(chunker, lambda chunk: chunk.token_count <= max_tokens, overlaps=overlap_tokens > 0)
+
+
+def _headings(max_chars: int, min_chars: int, levels: tuple[int, ...], token_ends: TokenEnds) -> Case:
+    chunker = HeadingChunker(
+        token_ends=token_ends, max_chars=max_chars, min_chars=min(min_chars, max_chars), levels=levels
+    )
+    return Case(chunker, lambda chunk: len(chunk.text) <= max_chars)
+
+
+def _vault(token_limit: int | None, token_ends: TokenEnds) -> Case:
+    chunker = VaultChunker(token_ends=token_ends, token_limit=token_limit)
+    return Case(chunker, lambda _chunk: True, skips_headings_alone=True)
+
+
+def _windows(overlap_tokens: int, token_ends: TokenEnds) -> Case:
+    chunker = WindowChunker(token_ends=token_ends, max_tokens=LEAST_MAX_TOKENS, overlap_tokens=overlap_tokens)
+    return Case(chunker, lambda chunk: chunk.token_count <= LEAST_MAX_TOKENS, overlaps=True)
+
+
+_CASES = st.one_of(
+    st.builds(_sections, st.integers(3, 40), st.integers(0, 40), st.integers(0, 15), _LEVELS, _TOKENIZERS),
+    st.builds(_sections, st.integers(3, 40), st.integers(0, 40), st.just(0), st.just((1, 2, 3)), _TOKENIZERS),
+    st.builds(_headings, st.integers(1, 120), st.integers(0, 60), _LEVELS, _TOKENIZERS),
+    st.builds(_vault, st.one_of(st.none(), st.integers(1, 80)), _TOKENIZERS),
+    st.builds(_windows, st.integers(0, 255), st.one_of(_TOKENIZERS, st.just(_many_for_a_character))),
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(text=markdown_texts(), path=st.sampled_from(["a.md", "b.txt"]), case=_CASES)
+def test_chunks_keep_their_promises(text: str, path: str, case: Case) -> None:
+    """Positions rebuild the text, all of it is covered in order, and the limit holds, in any setting."""
     document = parse_document(path, text)
-    chunks = chunker.chunk(document)
-    assert chunks == chunker.chunk(document)
+    text = document.body  # with white space for comments
+    cut = case.chunker.chunk(document)
+    assert cut == case.chunker.chunk(document)
+    if case.skips_headings_alone and all(block.kind is BlockKind.HEADING for block in document.blocks):
+        assert cut.chunks == ()
+        return
     covered = document.content_start
     previous_start = -1
-    for ordinal, chunk in enumerate(chunks):
+    for ordinal, chunk in enumerate(cut.chunks):
         assert chunk.ordinal == ordinal
         assert chunk.start > previous_start
         assert chunk.end > covered
         assert not text[covered : max(covered, chunk.start)].strip()
-        assert overlap_tokens or chunk.start >= covered
+        assert case.overlaps or chunk.start >= covered
         assert text[chunk.start : chunk.end] == chunk.text
         assert chunk.text.split("\n")[0].strip()
         assert chunk.text == chunk.text.rstrip()
         assert chunk.start_line == text.count("\n", 0, chunk.start) + 1
         assert chunk.end_line == text.count("\n", 0, chunk.end - 1) + 1
-        assert chunk.token_count <= max_tokens
+        assert case.fits(chunk)
         assert chunk.parent is None or chunk.parent < ordinal
         previous_start, covered = chunk.start, chunk.end
     assert not text[covered:].strip()
 
 
-@settings(max_examples=100, deadline=None)
-@given(text=markdown_texts(), folder=st.sampled_from(["dir", "deep/er"]))
-def test_a_moved_document_embeds_nothing_new(text: str, folder: str) -> None:
+@settings(max_examples=200, deadline=None)
+@given(text=markdown_texts(), folder=st.sampled_from(["dir", "deep/er"]), case=_CASES)
+def test_a_moved_document_embeds_nothing_new(text: str, folder: str, case: Case) -> None:
     """The embedded texts do not depend on the folder."""
-    chunker = SectionChunker(token_ends=estimate_token_ends)
-    here, there = (chunker.chunk(parse_document(path, text)) for path in ("a.md", f"{folder}/a.md"))
-    assert [chunk.embedded_text for chunk in here] == [chunk.embedded_text for chunk in there]
+    here, there = (case.chunker.chunk(parse_document(path, text)) for path in ("a.md", f"{folder}/a.md"))
+    assert [chunk.embedded_text for chunk in here.chunks] == [chunk.embedded_text for chunk in there.chunks]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    steps=st.lists(st.integers(0, 2), max_size=60),
+    size=st.integers(1, 12),
+    share=st.floats(0, 0.99),
+)
+def test_windows_go_over_all_tokens(steps: list[int], size: int, share: float) -> None:
+    """Each begins inside the one before or right after it, and none parts a character of several tokens."""
+    ends = list(itertools.accumulate([1, *steps]))
+    spans = list(windows(ends, size=size, overlap=int(size * share)))
+    assert spans[0][0] == 0
+    assert spans[-1][1] == len(ends)
+    for (first, last), (next_first, next_last) in itertools.pairwise(spans):
+        assert first < next_first <= last < next_last
+    for first, last in spans:
+        assert first == 0 or ends[first - 1] < ends[first]
+        assert last == len(ends) or ends[last - 1] < ends[last]
+        # One character alone may be more tokens than a window holds.
+        assert last - first <= size or ends[first] == ends[last - 1]

@@ -1,4 +1,4 @@
-"""The line above a chunk's text that says where it stands."""
+"""What stands above a chunk's text when it is embedded, in one line."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def context_line(document: Document, heading_path: Sequence[str]) -> str:
     Returns:
         At most :data:`MAX_CONTEXT_CHARS` characters, without line breaks; empty when there is nothing to say.
     """
-    names = [_short(heading) for heading in heading_path]
-    title = _short(document.title)
+    names = [short_name(heading) for heading in heading_path]
+    title = short_name(document.title)
     if title.strip(punctuation) and (not names or names[0].casefold() != title.casefold()):
         names.insert(0, title)
     while len(_SEPARATOR.join(names)) > MAX_CONTEXT_CHARS:
@@ -43,7 +43,8 @@ def context_line(document: Document, heading_path: Sequence[str]) -> str:
     return line
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
+    """Return a title or heading in one line of at most 80 characters."""
     # Cut by length first: a title may be megabytes long.
     text = " ".join(name[: _MAX_NAME_CHARS * 4].split())
     return text if len(text) <= _MAX_NAME_CHARS else f"{text[: _MAX_NAME_CHARS - 1]}…"

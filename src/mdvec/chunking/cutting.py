@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mdvec.chunking.graphemes import is_inside_cluster
-from mdvec.model.document import Block, BlockKind
+from mdvec.chunking.interface import TokenEnds
+from mdvec.model.document import Block, BlockKind, Document
 from mdvec.text.sentences import sentence_ends
 
 # A part is at least this much of the even share: parts get balanced, yet good places are in reach.
@@ -22,8 +23,17 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _LINE_END = re.compile(r"\n")
 
 
+def body_token_ends(document: Document, token_ends: TokenEnds) -> Sequence[int]:
+    """Tokenise what follows the frontmatter; the ends are positions of the body."""
+    begin = document.content_start
+    ends = token_ends(document.body[begin:])
+    return [begin + end for end in ends] if begin else ends
+
+
 class TokenRuler:
     """Measures spans of a text in tokens, which are found once for all of it.
+
+    Given every position after the first as an end, it measures in characters.
 
     Args:
         ends: One past the last character of each token, ascending.
@@ -99,10 +109,19 @@ class Cutter:
         ruler: Measures the text.
         max_tokens: No part holds more.
         overlap_tokens: About so many tokens of the part before are repeated.
+        least_rest_tokens: Fill each part up to the limit, yet leave so many for the last one; None makes
+            parts of about the same size.
     """
 
     def __init__(
-        self, text: str, blocks: Sequence[Block], ruler: TokenRuler, *, max_tokens: int, overlap_tokens: int
+        self,
+        text: str,
+        blocks: Sequence[Block],
+        ruler: TokenRuler,
+        *,
+        max_tokens: int,
+        overlap_tokens: int = 0,
+        least_rest_tokens: int | None = None,
     ) -> None:
         self._text = text
         self._blocks = blocks
@@ -110,13 +129,14 @@ class Cutter:
         self._ruler = ruler
         self._max_tokens = max_tokens
         self._overlap_tokens = overlap_tokens
+        self._least_rest_tokens = least_rest_tokens
         self._ends_in_block: dict[tuple[int, bool], list[int]] = {}
 
     def parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Cut a span into parts that are small enough.
 
-        The parts get about the same size: the rest is divided evenly anew before each cut, and the cut
-        falls on the best place within reach, which is in this order: between blocks; at a blank
+        The parts get about the same size (the rest is divided evenly anew before each cut) or are filled
+        up. A cut falls on the best place within reach, which is in this order: between blocks; at a blank
         line in a block; at the end of a sentence, or of a line where lines are items or rows; at the
         end of any line; at white space; between characters. Places inside a fence come after all
         of these, and a fence that fits into one part is spared even if the part before gets short.
@@ -147,8 +167,12 @@ class Cutter:
 
     def _next_cut(self, begin: int, solid: int, end: int) -> int:
         ruler, total = self._ruler, self._ruler.count(begin, end)
-        share = -(-total // -(-total // self._max_tokens))
-        high = max(solid + 1, ruler.reach(begin, self._max_tokens, limit=end - 1))
+        most = self._max_tokens
+        if self._least_rest_tokens is None:
+            share = -(-total // -(-total // most))
+        else:
+            share = most = max(1, min(most, total - self._least_rest_tokens))
+        high = max(solid + 1, ruler.reach(begin, most, limit=end - 1))
         target = max(solid + 1, ruler.reach(begin, share, limit=high))
         low = min(target, max(solid + 1, ruler.reach(begin, int(share * _LEAST_SHARE), limit=high)))
         window = _Window(low, target, high)

@@ -54,7 +54,7 @@ def group_sections(
         return tokens_between(sections[group.first].start, sections[group.last].end)
 
     run: list[Group] = []  # small siblings that follow each other, joined so far
-    for group in _units(sections, has_text):
+    for group in text_units(sections, has_text):
         is_small = size(group) < min_tokens
         if run and not (is_small and _are_siblings(run[-1], group, sections)):
             yield from _with_rest_joined(run, size, max_tokens, min_tokens)
@@ -77,8 +77,16 @@ def _with_rest_joined(
     return run
 
 
-def _units(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[Group]:
-    """Yield single sections, each with the headings without text that lead to it."""
+def text_units(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[Group]:
+    """Yield single sections, each with the headings without text that lead to it.
+
+    Args:
+        sections: The section tree; ordinals are the indices.
+        has_text: By ordinal, whether there is text besides the heading.
+
+    Yields:
+        Groups in order; together they hold every section but an empty root.
+    """
     first: int | None = None
     for section in sections:
         ordinal = section.ordinal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mdvec.model.chunk import Chunk
+from mdvec.model.chunk import CutDocument
 from mdvec.model.document import Document
 
 TokenEnds = Callable[[str], Sequence[int]]
@@ -16,19 +16,25 @@ The number of tokens in ``text[a:b]`` is the number of ends ``e`` with ``a < e <
 
 
 class Chunker(Protocol):
-    """Cuts documents. The same document gives the same chunks, always."""
+    """Cuts documents. The same document gives the same chunks, always.
+
+    A chunker is made with ``token_ends`` and ``tokenizer_name``, and with those settings of
+    :class:`~mdvec.model.collection.ChunkingSpec` that it names in its signature; one that must know how much
+    the embedder reads at once also names ``token_limit``.
+    """
 
     @property
     def fingerprint(self) -> str:
         """Strategy, version and settings as one string: another one means other chunks."""
         ...
 
-    def chunk(self, document: Document) -> list[Chunk]:
+    def chunk(self, document: Document) -> CutDocument:
         """Cut a document.
 
         Returns:
-            Chunks in document order, ordinals from 0. For each, ``document.body[start:end] == text``.
-            Together they cover every character after ``content_start`` that is not white space. A
-            document without text gives no chunk.
+            Chunks in document order, ordinals from 0. For each, ``document.body[start:end] == text``; starts
+            and ends ascend, so that chunks may overlap but none holds another. Together they cover every
+            character after ``content_start`` that is not white space. A document without text gives no
+            chunk; a chunker may count headings without any text below as no text either.
         """
         ...

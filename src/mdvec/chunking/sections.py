@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import bisect
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from mdvec.chunking.context import context_line
-from mdvec.chunking.cutting import Cutter, TokenRuler
+from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
 from mdvec.chunking.grouping import Group, group_sections
 from mdvec.chunking.interface import TokenEnds
+from mdvec.chunking.outline import ALL_LEVELS, checked_levels, sections_at, sections_with_text
+from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
-from mdvec.model.chunk import Chunk
-from mdvec.model.document import BlockKind, Document, Section
+from mdvec.model.chunk import CutDocument
+from mdvec.model.document import Document, Section
 
 DEFAULT_MAX_TOKENS: Final = 400
 """With its context and prefix a chunk stays inside the 512 tokens small embedders read."""
@@ -21,7 +21,6 @@ DEFAULT_MIN_TOKENS: Final = 60
 """Sections below this say too little to be found by meaning alone."""
 
 _VERSION = 1
-_MAX_DEPTH = 3
 
 
 class SectionChunker:
@@ -38,10 +37,11 @@ class SectionChunker:
         min_tokens: Sections with fewer are joined with small neighbours; 0 joins none.
         overlap_tokens: Parts of one section after the first repeat about so many tokens; at most half
             of ``max_tokens`` is.
+        levels: Headings of these levels start a section; others are text of the section above.
         tokenizer_name: Part of the fingerprint, because another tokenizer cuts elsewhere.
 
     Raises:
-        ConfigError: If a number of tokens is out of range.
+        ConfigError: If a number of tokens is out of range, or a level.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class SectionChunker:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         min_tokens: int = DEFAULT_MIN_TOKENS,
         overlap_tokens: int = 0,
+        levels: Sequence[int] = ALL_LEVELS,
         tokenizer_name: str = "",
     ) -> None:
         if max_tokens < 1:
@@ -63,27 +64,28 @@ class SectionChunker:
         self._max_tokens = max_tokens
         self._min_tokens = min(min_tokens, max_tokens)
         self._overlap_tokens = min(overlap_tokens, max_tokens // 2)
+        self._levels = checked_levels(levels)
         self._tokenizer_name = tokenizer_name
 
     @property
     def fingerprint(self) -> str:
         """Strategy, version and settings as one string."""
+        levels = "" if self._levels == ALL_LEVELS else f":levels={_joined(self._levels)}"
         return (
             f"sections/{_VERSION}:max={self._max_tokens}:min={self._min_tokens}"
-            f":overlap={self._overlap_tokens}:{self._tokenizer_name}"
+            f":overlap={self._overlap_tokens}{levels}:{self._tokenizer_name}"
         )
 
-    def chunk(self, document: Document) -> list[Chunk]:
+    def chunk(self, document: Document) -> CutDocument:
         """Cut a document.
 
         Returns:
             Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them.
         """
-        body, sections, begin = document.body, document.sections, document.content_start
-        ends = self._token_ends(body[begin:])
-        ruler = TokenRuler([begin + end for end in ends] if begin else ends)
+        sections = sections_at(document.sections, self._levels)
+        ruler = TokenRuler(body_token_ends(document, self._token_ends))
         cutter = Cutter(
-            body,
+            document.body,
             document.blocks,
             ruler,
             max_tokens=self._max_tokens,
@@ -91,46 +93,22 @@ class SectionChunker:
         )
         groups = group_sections(
             sections,
-            has_text=_sections_with_text(document),
+            has_text=sections_with_text(document, sections),
             tokens_between=ruler.count,
             max_tokens=self._max_tokens,
             min_tokens=self._min_tokens,
         )
-        line_ends = [match.start() for match in re.finditer("\n", body)]
-        chunks: list[Chunk] = []
-        started_by: dict[int, int] = {}
+        writer = ChunkWriter(document, sections, ruler)
         for group in groups:
-            for ordinal in range(group.first, group.last + 1):
-                started_by[ordinal] = len(chunks)
-            named = sections[group.named_after]
+            writer.enter(group.first, group.last)
             context = context_line(document, _shared_path(group, sections))
             for start, end in cutter.parts(sections[group.first].start, sections[group.last].end):
-                chunks.append(
-                    Chunk(
-                        ordinal=len(chunks),
-                        parent=_parent_chunk(named, sections, started_by, len(chunks)),
-                        depth=min(named.level, _MAX_DEPTH),
-                        heading=named.heading,
-                        heading_path=named.heading_path,
-                        start=start,
-                        end=end,
-                        start_line=bisect.bisect_left(line_ends, start) + 1,
-                        end_line=bisect.bisect_left(line_ends, end - 1) + 1,
-                        token_count=ruler.count(start, end),
-                        text=body[start:end],
-                        context=context,
-                    )
-                )
-        return chunks
+                writer.write(start, end, named=sections[group.named_after], context=context)
+        return CutDocument(writer.chunks)
 
 
-def _sections_with_text(document: Document) -> list[bool]:
-    """Tell for each section whether it says more than its heading."""
-    heading_ends = {block.start: block.end for block in document.blocks if block.kind is BlockKind.HEADING}
-    return [
-        bool(document.body[heading_ends.get(section.start, section.start) : section.end].strip())
-        for section in document.sections
-    ]
+def _joined(levels: Sequence[int]) -> str:
+    return ",".join(map(str, levels))
 
 
 def _shared_path(group: Group, sections: Sequence[Section]) -> tuple[str, ...]:
@@ -138,16 +116,3 @@ def _shared_path(group: Group, sections: Sequence[Section]) -> tuple[str, ...]:
     if group.sections_with_text == 1 or named.parent is None:
         return named.heading_path
     return sections[named.parent].heading_path
-
-
-def _parent_chunk(
-    section: Section, sections: Sequence[Section], started_by: dict[int, int], ordinal: int
-) -> int | None:
-    """Return the chunk in which the nearest section above starts, if that is not the chunk itself."""
-    parent = section.parent
-    while parent is not None:
-        chunk = started_by.get(parent)
-        if chunk is not None and chunk != ordinal:
-            return chunk
-        parent = sections[parent].parent
-    return None

@@ -23,7 +23,7 @@ class Chunk:
         end_line: 1-based line of the last character.
         token_count: Tokens of ``text``, as the embedder in use counts them.
         text: The chunk itself.
-        context: One line that says where the chunk stands; empty when there is nothing to say.
+        context: Says where the chunk stands, in one or several lines; empty when there is nothing to say.
     """
 
     ordinal: int
@@ -41,5 +41,18 @@ class Chunk:
 
     @property
     def embedded_text(self) -> str:
-        """What the embedder is given: the text under its line of context."""
+        """What the embedder is given: the text under its context."""
         return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class CutDocument:
+    """What cutting a document gave.
+
+    Attributes:
+        chunks: In document order, ordinals from 0.
+        warnings: For the author, such as a section that is too long; they name the heading.
+    """
+
+    chunks: tuple[Chunk, ...]
+    warnings: tuple[str, ...] = ()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 
 import pytest
 
+from mdvec.chunking.outline import ALL_LEVELS
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import parse_document
 from mdvec.errors import ConfigError
@@ -24,12 +26,22 @@ def _characters(text: str) -> list[int]:
 
 
 def _chunks(
-    text: str, *, max_tokens: int = 20, min_tokens: int = 0, overlap: int = 0, path: str = "x.md"
+    text: str,
+    *,
+    max_tokens: int = 20,
+    min_tokens: int = 0,
+    overlap: int = 0,
+    levels: Sequence[int] = ALL_LEVELS,
+    path: str = "x.md",
 ) -> list[Chunk]:
     chunker = SectionChunker(
-        token_ends=_words, max_tokens=max_tokens, min_tokens=min_tokens, overlap_tokens=overlap
+        token_ends=_words,
+        max_tokens=max_tokens,
+        min_tokens=min_tokens,
+        overlap_tokens=overlap,
+        levels=levels,
     )
-    return chunker.chunk(parse_document(path, text))
+    return list(chunker.chunk(parse_document(path, text)).chunks)
 
 
 def _texts(text: str, *, max_tokens: int = 20, min_tokens: int = 0, path: str = "x.md") -> list[str]:
@@ -38,7 +50,7 @@ def _texts(text: str, *, max_tokens: int = 20, min_tokens: int = 0, path: str = 
 
 def _by_character(text: str, max_tokens: int) -> list[str]:
     chunker = SectionChunker(token_ends=_characters, max_tokens=max_tokens, min_tokens=0)
-    return [chunk.text for chunk in chunker.chunk(parse_document("x.md", text))]
+    return [chunk.text for chunk in chunker.chunk(parse_document("x.md", text)).chunks]
 
 
 # --- one section, one chunk ----------------------------------------------------------------------------
@@ -82,6 +94,41 @@ def test_a_heading_alone_goes_with_the_first_section_below_it() -> None:
 def test_a_document_of_headings_alone_is_kept() -> None:
     """Headings without any text are still found."""
     assert _texts("# A\n\n## B\n\n# C\n") == ["# A\n\n## B", "# C"]
+
+
+# --- levels --------------------------------------------------------------------------------------------
+
+
+def test_headings_of_other_levels_stay_with_the_section_above() -> None:
+    """Only the levels that are asked for make chunks; parents are the nearest chunks above that are left."""
+    text = (
+        "In.\n\n# A\n\nText a.\n\n## B\n\nText b.\n\n### C\n\nText c.\n\n#### D\n\nText d.\n\n# E\n\nText e."
+    )
+    chunks = _chunks(text, levels=(1, 3))
+    assert [(c.text.split("\n")[0], c.depth, c.heading_path, c.parent) for c in chunks] == [
+        ("In.", 0, (), None),
+        ("# A", 1, ("A",), 0),
+        ("### C", 3, ("A", "B", "C"), 1),
+        ("# E", 1, ("E",), 0),
+    ]
+    assert chunks[1].text == "# A\n\nText a.\n\n## B\n\nText b."
+    assert chunks[2].text == "### C\n\nText c.\n\n#### D\n\nText d."
+
+
+def test_the_tree_of_sections_has_four_depths() -> None:
+    """With levels 1-3 depth 0 is the text above the headings, and deeper headings add no depth."""
+    text = "In.\n\n" + "".join(f"{'#' * level} L{level}\n\ntext\n\n" for level in (1, 2, 3, 4, 5))
+    chunks = _chunks(text, levels=(1, 2, 3))
+    assert [(c.depth, c.parent, c.ordinal) for c in chunks] == [(0, None, 0), (1, 0, 1), (2, 1, 2), (3, 2, 3)]
+    assert chunks[3].text.endswith("##### L5\n\ntext")
+
+
+@pytest.mark.parametrize("levels", [(), (0, 1), (1, 7)])
+def test_levels_that_headings_do_not_have_are_refused(levels: tuple[int, ...]) -> None:
+    """The error names the setting and an example."""
+    with pytest.raises(ConfigError, match="levels") as caught:
+        SectionChunker(token_ends=_words, levels=levels)
+    assert "[1, 2, 3]" in caught.value.hint
 
 
 # --- small sections ------------------------------------------------------------------------------------
@@ -259,7 +306,7 @@ def test_overlap_works_without_sentences() -> None:
     assert len(words) > 2
     assert all(before.end > after.start for before, after in itertools.pairwise(words))
     chunker = SectionChunker(token_ends=_characters, max_tokens=20, overlap_tokens=5)
-    parts = chunker.chunk(parse_document("x.md", "あ" * 60))
+    parts = chunker.chunk(parse_document("x.md", "あ" * 60)).chunks
     assert len(parts) > 2
     assert {before.end - after.start for before, after in itertools.pairwise(parts)} == {5}
 
@@ -277,6 +324,8 @@ def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     """Another limit, overlap or tokenizer is another fingerprint."""
     chunker = SectionChunker(token_ends=_words, max_tokens=100, min_tokens=10, tokenizer_name="e5")
     assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:e5"
+    some = SectionChunker(token_ends=_words, overlap_tokens=30, levels=(2, 1), tokenizer_name="e5")
+    assert some.fingerprint == "sections/1:max=400:min=60:overlap=30:levels=1,2:e5"
 
 
 @pytest.mark.parametrize(("max_tokens", "min_tokens", "overlap_tokens"), [(0, 0, 0), (9, -1, 0), (9, 0, -1)])
@@ -291,7 +340,7 @@ def test_impossible_settings_are_refused(max_tokens: int, min_tokens: int, overl
 def test_huge_inputs_take_time_in_proportion() -> None:
     """A line of 500 kB and 10,000 headings are cut in moments."""
     chunker = SectionChunker(token_ends=estimate_token_ends)
-    line = chunker.chunk(parse_document("x.md", "日本語の文です。" * 30_000))
+    line = chunker.chunk(parse_document("x.md", "日本語の文です。" * 30_000)).chunks
     assert sum(len(chunk.text) for chunk in line) == 240_000
-    headings = chunker.chunk(parse_document("x.md", "# h\n\ntext\n\n" * 10_000))
+    headings = chunker.chunk(parse_document("x.md", "# h\n\ntext\n\n" * 10_000)).chunks
     assert sum(chunk.text.count("# h") for chunk in headings) == 10_000

@@ -1,0 +1,191 @@
+"""Chunks for a vault of notes: a section of the second level is one of them, whatever its length."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mdvec.chunking.context import short_name
+from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
+from mdvec.chunking.interface import TokenEnds
+from mdvec.chunking.outline import sections_at, sections_with_text
+from mdvec.chunking.previous import last_sentences
+from mdvec.chunking.vault_context import vault_context
+from mdvec.chunking.writing import ChunkWriter
+from mdvec.model.chunk import CutDocument
+from mdvec.model.document import BlockKind, Document, Section
+
+_VERSION = 1
+# Sections of these levels are chunks; the last one, only parts of a section that is too long.
+_LEVELS: Final = (1, 2, 3)
+_SPARE_LEVEL: Final = 3
+# A tokenizer that falls back to bytes; with this a short context need not be tokenised.
+_MAX_TOKENS_PER_CHAR = 4
+# A document of many long sections gets a warning that can still be read.
+_NAMED_IN_WARNING = 3
+
+
+class VaultChunker:
+    """Cuts documents at headings of the first and second level, and nowhere else if the embedder can read it.
+
+    A section above the limit is cut at its headings of the third level. What is above it then is kept whole,
+    with a warning. A document of headings alone gives no chunk. The context of a chunk is that of
+    :func:`~mdvec.chunking.vault_context.vault_context`.
+
+    Args:
+        token_ends: Tokenises a text; called for each document, and for contexts near the limit.
+        token_limit: Most tokens the embedder reads at once, of text and context; None when there is no limit.
+        tokenizer_name: Part of the fingerprint, because another tokenizer counts otherwise.
+    """
+
+    def __init__(
+        self, *, token_ends: TokenEnds, token_limit: int | None = None, tokenizer_name: str = ""
+    ) -> None:
+        self._token_ends = token_ends
+        self._token_limit = token_limit
+        self._tokenizer_name = tokenizer_name
+
+    @property
+    def fingerprint(self) -> str:
+        """Strategy, version and settings as one string."""
+        return f"vault/{_VERSION}:limit={self._token_limit}:{self._tokenizer_name}"
+
+    def chunk(self, document: Document) -> CutDocument:
+        """Cut a document.
+
+        Returns:
+            Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them, and a warning that names the
+            sections above the limit.
+        """
+        if all(block.kind is BlockKind.HEADING for block in document.blocks):
+            return CutDocument(())
+        sections = sections_at(document.sections, _LEVELS)
+        has_text = sections_with_text(document, sections)
+        ruler = TokenRuler(body_token_ends(document, self._token_ends))
+        writer = ChunkWriter(document, sections, ruler)
+        context_of = functools.partial(self._context, document, sections, ruler)
+        too_long: list[tuple[Section, int]] = []
+        previous = ""
+        for section in _kept_whole(sections, has_text):
+            whole = context_of(section, previous)
+            for piece in _cut(section, has_text) if whole[1] else [section]:
+                context, tokens = whole if piece is section else context_of(piece, previous)
+                if tokens:
+                    too_long.append((piece.named, tokens))
+                start, end = trim(document.body, piece.start, piece.end)
+                writer.enter(piece.sections[0].ordinal, piece.sections[-1].ordinal)
+                writer.write(start, end, named=piece.named, context=context)
+                previous = last_sentences(document, piece.start, piece.end)
+        return CutDocument(writer.chunks, self._warnings(too_long))
+
+    def _context(
+        self,
+        document: Document,
+        sections: Sequence[Section],
+        ruler: TokenRuler,
+        piece: _Piece,
+        previous: str,
+    ) -> tuple[str, int]:
+        """Return the context, and how many tokens it has with the text if that is above the limit, else 0.
+
+        The sentences before are left out when there is room for all but them.
+        """
+        make = functools.partial(
+            vault_context,
+            document,
+            above=_sections_above(piece, sections),
+            holds_title=any(section.level == 1 and section.heading for section in piece.sections),
+        )
+        context = make(previous=previous)
+        text_tokens = ruler.count(piece.start, piece.end)
+        most_tokens = text_tokens + _MAX_TOKENS_PER_CHAR * len(context)
+        if self._token_limit is None or most_tokens <= self._token_limit:
+            return context, 0
+        tokens = text_tokens + len(self._token_ends(context))
+        if tokens <= self._token_limit:
+            return context, 0
+        shorter = make(previous="")
+        if text_tokens + len(self._token_ends(shorter)) <= self._token_limit:
+            return shorter, 0
+        return context, tokens
+
+    def _warnings(self, too_long: Sequence[tuple[Section, int]]) -> tuple[str, ...]:
+        if not too_long:
+            return ()
+        named = [f"{_label(section)} ({tokens} tokens)" for section, tokens in too_long[:_NAMED_IN_WARNING]]
+        if more := len(too_long) - len(named):
+            named.append(f"{more} more")
+        return (
+            f"longer than the {self._token_limit} tokens that the model reads at once, so embedded in parts: "
+            f"{', '.join(named)}; divide them with ## or ### headings",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Sections that follow each other, and the one among them that they are named after."""
+
+    sections: tuple[Section, ...]
+    named: Section
+
+    @property
+    def start(self) -> int:
+        """First character."""
+        return self.sections[0].start
+
+    @property
+    def end(self) -> int:
+        """One past the last character."""
+        return self.sections[-1].end
+
+
+def _kept_whole(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[_Piece]:
+    """Put sections of the spare level with their own, and headings alone with what is below them."""
+    runs: list[list[Section]] = []
+    for section in sections:
+        if section.level == 0 and not has_text[0]:
+            continue
+        if runs and (section.level == _SPARE_LEVEL or _only_lead_to(section, runs[-1], has_text)):
+            runs[-1].append(section)
+        else:
+            runs.append([section])
+    for run in runs:
+        above_spare = [section for section in run if section.level < _SPARE_LEVEL]
+        yield _Piece(tuple(run), above_spare[-1] if above_spare else run[0])
+
+
+def _only_lead_to(section: Section, run: Sequence[Section], has_text: Sequence[bool]) -> bool:
+    return section.parent == run[-1].ordinal and not any(has_text[each.ordinal] for each in run)
+
+
+def _cut(piece: _Piece, has_text: Sequence[bool]) -> list[_Piece]:
+    """Part the sections of a piece; headings alone go with what is below, at the end with what is above."""
+    cut: list[_Piece] = []
+    run: list[Section] = []
+    for section in piece.sections:
+        run.append(section)
+        if has_text[section.ordinal]:
+            cut.append(_Piece(tuple(run), section))
+            run = []
+    if not cut:
+        return [piece]
+    if run:
+        cut[-1] = _Piece((*cut[-1].sections, *run), cut[-1].named)
+    return cut
+
+
+def _sections_above(piece: _Piece, sections: Sequence[Section]) -> list[Section]:
+    """Return what the section it is named after stands under and it does not hold itself, outermost first."""
+    above: list[Section] = []
+    parent = piece.named.parent
+    while parent is not None:
+        if parent < piece.sections[0].ordinal:
+            above.insert(0, sections[parent])
+        parent = sections[parent].parent
+    return above
+
+
+def _label(section: Section) -> str:
+    return repr(short_name(section.heading)) if section.heading else "text without a heading"

@@ -1,0 +1,82 @@
+"""Puts down the chunks of a document as they are found."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Sequence
+
+from mdvec.chunking.cutting import TokenRuler
+from mdvec.model.chunk import Chunk
+from mdvec.model.document import Document, Section
+
+_MAX_DEPTH = 3
+
+
+class ChunkWriter:
+    """Makes the chunks of one document: gives them their numbers, lines, parents and token counts.
+
+    Args:
+        document: The document that is cut.
+        sections: Its section tree, as coarse as it is cut.
+        ruler: Measures the body in tokens.
+    """
+
+    def __init__(self, document: Document, sections: Sequence[Section], ruler: TokenRuler) -> None:
+        self._body = document.body
+        self._sections = sections
+        self._ruler = ruler
+        self._line_ends = [match.start() for match in re.finditer("\n", document.body)]
+        self._started_by: dict[int, int] = {}
+        self._chunks: list[Chunk] = []
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """What was written so far."""
+        return tuple(self._chunks)
+
+    def enter(self, first: int, last: int) -> None:
+        """Note that sections start in the next chunk, which makes it the parent of those below them.
+
+        Args:
+            first: Ordinal of the first section.
+            last: Ordinal of the last one; a section that started before stays where it started.
+        """
+        for ordinal in range(first, last + 1):
+            self._started_by.setdefault(ordinal, len(self._chunks))
+
+    def write(self, start: int, end: int, *, named: Section, context: str) -> None:
+        """Add a chunk.
+
+        Args:
+            start: First character.
+            end: One past the last.
+            named: The section it is named after.
+            context: What stands above its text when it is embedded.
+        """
+        self._chunks.append(
+            Chunk(
+                ordinal=len(self._chunks),
+                parent=self._parent_of(named),
+                depth=min(named.level, _MAX_DEPTH),
+                heading=named.heading,
+                heading_path=named.heading_path,
+                start=start,
+                end=end,
+                start_line=bisect.bisect_left(self._line_ends, start) + 1,
+                end_line=bisect.bisect_left(self._line_ends, end - 1) + 1,
+                token_count=self._ruler.count(start, end),
+                text=self._body[start:end],
+                context=context,
+            )
+        )
+
+    def _parent_of(self, section: Section) -> int | None:
+        """Return the chunk in which the nearest section above starts, if that is not the next one."""
+        parent = section.parent
+        while parent is not None:
+            chunk = self._started_by.get(parent)
+            if chunk is not None and chunk != len(self._chunks):
+                return chunk
+            parent = self._sections[parent].parent
+        return None

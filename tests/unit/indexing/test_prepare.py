@@ -1,0 +1,31 @@
+"""From bytes to what is written about a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mdvec.documents.parse import PARSER_VERSION, parse_document
+from mdvec.indexing.prepare import Prepared, Recipe, prepare
+from mdvec.model.change import SourceEntry
+from mdvec.model.chunk import CutDocument
+from mdvec.model.document import Document
+
+
+@dataclass
+class _WarningChunker:
+    """Finds something to say about every document."""
+
+    fingerprint: str = "warning/1"
+
+    def chunk(self, document: Document) -> CutDocument:
+        return CutDocument((), (f"{len(document.body)} characters are too many",))
+
+
+def test_what_a_chunker_warns_of_is_told_after_what_the_parser_did() -> None:
+    """All warnings about a document come together."""
+    recipe = Recipe(parse_document, PARSER_VERSION, _WarningChunker())
+    prepared = prepare(SourceEntry("a.md", "a.md", 1, 1), b"---\na: b: c\n---\n", recipe)
+    assert isinstance(prepared, Prepared)
+    assert len(prepared.warnings) == 2
+    assert "frontmatter" in prepared.warnings[0]
+    assert prepared.warnings[1] == "16 characters are too many"
