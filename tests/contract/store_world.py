@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from mdvec.model.change import SourceEntry
 from mdvec.model.chunk import Chunk
 from mdvec.model.collection import ChunkingSpec, SourceSpec
 from mdvec.model.document import Document, TitleSource
-from mdvec.model.ids import ChunkId, CollectionId
+from mdvec.model.ids import ChunkId, CollectionId, DocumentId
 from mdvec.model.query import Filters, Scope
 from mdvec.model.space import EmbeddingSpace
 from mdvec.stores.interface import LexicalFields, LexicalIndex, Store, VectorIndex
@@ -98,8 +99,10 @@ class World(ABC):
         collections: Ids of the two collections.
         lexical: The index of words under test.
         vectors: The index of vectors under test.
+        added: How many documents were ever added.
     """
 
+    added = 0
     chunks: dict[ChunkId, ChunkFacts]
     collections: tuple[CollectionId, CollectionId]
     lexical: LexicalIndex
@@ -116,20 +119,31 @@ class World(ABC):
         aliases: tuple[str, ...] = (),
         depths: Sequence[int] = (),
         mtime_ns: int = 1,
+        updated_ns: int | None = None,
     ) -> list[ChunkId]:
         """Add a document, one chunk for each text; its words are those between spaces.
 
-        It is called by its path's last part and its aliases.
+        It is called by its path's last part and its aliases. Documents count from 1.
         """
         collection_id = self.collections[collection]
+        self.added += 1
         document, chunks = make_document(path, texts, tags=tags, aliases=aliases, depths=depths)
+        document = replace(document, updated_ns=updated_ns)
         words = fields or [LexicalFields((), (), text.split()) for text in texts]
         ids = self.write(collection_id, document, chunks, mtime_ns, words)
         names = tuple(text_hash(name) for name in embedded_names(document))
         for chunk_id, chunk in zip(ids, chunks, strict=True):
             identity = text_hash(chunk.embedded_text)
             self.chunks[chunk_id] = ChunkFacts(
-                collection_id, chunk.depth, identity, path, mtime_ns, tags, aliases, names
+                collection_id=collection_id,
+                document_id=DocumentId(self.added),
+                depth=chunk.depth,
+                text_hash=identity,
+                path=path,
+                updated_ns=mtime_ns if updated_ns is None else updated_ns,
+                tags=tags,
+                aliases=aliases,
+                name_hashes=names,
             )
         return ids
 

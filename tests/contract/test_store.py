@@ -13,8 +13,9 @@ from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry,
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError
 from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.document import DocumentState, Link, LinkKind
+from mdvec.model.document import Comment, DocumentState, Link, LinkKind
 from mdvec.model.ids import ChunkId
+from mdvec.model.links import Versions
 from mdvec.model.query import Filters, Scope
 from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.stores.interface import Store
@@ -22,6 +23,7 @@ from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import content_hash, text_hash
+from mdvec.text.paths import file_key
 
 
 @pytest.fixture(params=["sqlite"])
@@ -554,3 +556,120 @@ def test_every_change_is_a_new_generation(store: Store, notes: Collection) -> No
         store.catalog.change_collection(notes.id, lambda now: now)
     store.catalog.collections()
     assert store.generation == after
+
+
+# --- links and versions ------------------------------------------------------------------------
+
+
+def put_linked(store: Store, notes: Collection, path: str, *links: Link) -> None:
+    """Write a document with links."""
+    document, chunks = make_document(path, ["text"])
+    with store.transaction():
+        put(store, notes.id, replace(document, links=links), chunks)
+
+
+def version_paths(store: Store, notes: Collection, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a document supersedes, and what supersedes it."""
+    found = store.catalog.find_document(notes.id, path)
+    assert found is not None
+    versions = store.catalog.versions(notes.id)
+    assert (found.id in versions.superseded) == bool(versions.newer.get(found.id))
+    return versions.older.get(found.id, ()), versions.newer.get(found.id, ())
+
+
+def previous(target: str) -> Link:
+    """Return a link to an older version."""
+    return Link(LinkKind.PREVIOUS, target)
+
+
+def test_comments_come_back(store: Store, notes: Collection) -> None:
+    """What is hidden in a document is kept beside it."""
+    document, chunks = make_document("a.md", ["a       b"])
+    comments = (Comment(2, "%%猫\n%%"), Comment(8, "\ud800"))
+    with store.transaction():
+        put(store, notes.id, replace(document, comments=comments), chunks)
+    found = store.catalog.find_document(notes.id, "a.md")
+    assert found is not None
+    assert found.comments == (comments[0], Comment(8, "\ufffd"))
+
+
+def test_links_come_back_and_are_found_by_the_file_they_name(store: Store, notes: Collection) -> None:
+    """A document has its links in order; those to a file are found by its folded name, percent-decoded."""
+    links = (
+        Link(LinkKind.WIKI, "dir/Café", "x", "shown", 3),
+        Link(LinkKind.MARKDOWN, "../CAF%C3%89.md", "", "here", 9),
+        Link(LinkKind.WIKI, "", "Here", "", 10),
+        Link(LinkKind.MARKDOWN, "https://x.example/cafe\u0301", "", "", 11),
+    )
+    put_linked(store, notes, "b.md", *links)
+    put_linked(store, notes, "a.md", Link(LinkKind.EMBED, "cafe\u0301.md"))
+    found = store.catalog.find_document(notes.id, "b.md")
+    assert found is not None
+    assert store.catalog.links_of(found.id) == list(links)
+    named = store.catalog.links_named(notes.id, file_key("x/CAFÉ.md"))
+    assert [(each.path, each.link.line) for each in named] == [("a.md", 1), ("b.md", 3), ("b.md", 9)]
+    assert named[1].document_id == found.id
+    with store.transaction():
+        other = store.catalog.add_collection("other", "", FOLDER, ChunkingSpec())
+    assert store.catalog.links_named(other.id, file_key("café")) == []
+    put_linked(store, notes, "b.md")
+    assert len(store.catalog.links_named(notes.id, file_key("café"))) == 1
+
+
+def test_documents_are_found_by_the_names_of_their_files(store: Store, notes: Collection) -> None:
+    """Every folder, spelling and suffix of a name is found; names of no file are left out."""
+    for path in ("Note.md", "a/NOTE.md", "a/note.txt", "other.md"):
+        put_linked(store, notes, path)
+    found = store.catalog.documents_named(notes.id, ["note", "other", "none", "note"])
+    assert {key: sorted(paths) for key, paths in found.items()} == {
+        "note": ["Note.md", "a/NOTE.md", "a/note.txt"],
+        "other": ["other.md"],
+    }
+    document = store.catalog.find_document(notes.id, "a/note.txt")
+    assert document is not None
+    assert found["note"]["a/note.txt"] == document.id
+    assert store.catalog.documents_named(notes.id, []) == {}
+
+
+def test_versions_follow_every_change(store: Store, notes: Collection) -> None:
+    """Who replaces whom is as the documents say now: added, rewritten and deleted ones count at once."""
+    put_linked(store, notes, "v1.md")
+    assert store.catalog.versions(notes.id) == Versions()
+    put_linked(store, notes, "v2.md", previous("v1.md"))
+    put_linked(store, notes, "v3.md", previous("v2"), previous("v0.md"))
+    assert version_paths(store, notes, "v1.md") == ((), ("v2.md",))
+    assert version_paths(store, notes, "v2.md") == (("v1.md",), ("v3.md",))
+    assert version_paths(store, notes, "v3.md") == (("v2.md",), ())
+    dangling = store.catalog.versions(notes.id).dangling
+    assert [(each.path, each.link.target) for each in dangling] == [("v3.md", "v0.md")]
+    put_linked(store, notes, "v0.md")
+    assert store.catalog.versions(notes.id).dangling == ()
+    with store.transaction():
+        store.catalog.delete_document(notes.id, "v2.md")
+        assert version_paths(store, notes, "v1.md") == ((), ())
+    assert version_paths(store, notes, "v1.md") == ((), ())
+
+
+def test_documents_that_replace_each_other_in_a_circle_hide_none(store: Store, notes: Collection) -> None:
+    """The circle is named, and only a link from outside of it hides one of its documents."""
+    put_linked(store, notes, "b.md", previous("a.md"))
+    put_linked(store, notes, "a.md", previous("c.md"))
+    put_linked(store, notes, "c.md", previous("b.md"))
+    put_linked(store, notes, "self.md", previous("self"))
+    versions = store.catalog.versions(notes.id)
+    assert sorted(versions.cycles) == [("a.md", "c.md", "b.md"), ("self.md",)]
+    assert versions.superseded == frozenset()
+    put_linked(store, notes, "new.md", previous("b.md"))
+    assert version_paths(store, notes, "b.md") == ((), ("new.md",))
+    assert len(store.catalog.versions(notes.id).superseded) == 1
+
+
+def test_chunks_know_their_collection(store: Store, notes: Collection) -> None:
+    """Those that exist are told; the same text in two collections is two chunks."""
+    document, chunks = make_document("a.md", ["text"])
+    with store.transaction():
+        other = store.catalog.add_collection("other", "", FOLDER, ChunkingSpec())
+        (first,) = put(store, notes.id, document, chunks)
+        (second,) = put(store, other.id, document, chunks)
+    found = store.catalog.collections_of([first, second, ChunkId(99)])
+    assert found == {first: notes.id, second: other.id}

@@ -283,3 +283,24 @@ def test_drop_unused(world: World) -> None:
     assert world.vectors.drop_unused() == 1
     after = world.vectors.search(space_id, query, 5, world.scope())
     assert after.ids == tuple(chunk_id for chunk_id in before.ids if chunk_id in kept)
+
+
+def test_drop_space(world: World) -> None:
+    """All its vectors go, those of other spaces stay; who still asks for it finds nothing."""
+    ids = world.add("a.md", ["one", "two"])
+    other = replace(SPACE, model="other")
+    dropped, kept = world.vectors.open_space(SPACE), world.vectors.open_space(other)
+    embed(world, dropped, ids)
+    embed(world, kept, ids, seed=3)
+    query = unit_vectors(1, seed=9)[0]
+    before = world.vectors.search(kept, query, 5, world.scope())
+    assert len(world.vectors.search(dropped, query, 5, world.scope()).ids) == 2
+    assert world.vectors.drop_space(dropped) == 2
+    gone = world.vectors.search(dropped, query, 5, world.scope())
+    assert (gone.ids, gone.spread) == ((), 0.0)
+    assert world.vectors.similarities(dropped, query, ids) == {}
+    assert world.vectors.search(kept, query, 5, world.scope()) == before
+    assert world.vectors.drop_space(dropped) == 0
+    assert world.vectors.open_space(SPACE) not in (None, kept)
+    embed(world, world.vectors.open_space(SPACE), ids)
+    assert len(world.vectors.search(world.vectors.open_space(SPACE), query, 5, world.scope()).ids) == 2

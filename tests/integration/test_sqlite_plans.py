@@ -12,7 +12,7 @@ import pytest
 from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, unit_vectors
 
 from mdvec.model.collection import ChunkingSpec
-from mdvec.model.ids import SpaceId
+from mdvec.model.ids import DocumentId, SpaceId
 from mdvec.model.query import Filters, Scope, TagMatch
 from mdvec.stores.interface import LexicalFields
 from mdvec.stores.sqlite.catalog import SqliteCatalog
@@ -123,6 +123,7 @@ MATCHING = {
     "depth": (Filters(depths=(3,)), CHUNKS // 5),
     "time": (Filters(updated_since_ns=DOCUMENTS - 3), 30),
     "alias": (Filters(alias_prefix="ALIAS 199"), 110),
+    "time span": (Filters(updated_since_ns=10, updated_until_ns=12), 20),
 }
 
 
@@ -135,6 +136,57 @@ def test_filters_give_all_hits_there_are(filled: Filled, name: str) -> None:
         assert len(filled.lexical.search(["word", "w1"], k, scope)) == min(k, matching)
         nearest = filled.vectors.search(filled.space_id, QUERY, k, scope)
         assert len(nearest.ids) == min(k, matching)
+
+
+@pytest.mark.parametrize("k", [10, 50])
+def test_documents_that_are_named_or_hidden_give_all_hits_there_are(filled: Filled, k: int) -> None:
+    """Few documents to look in, and few or many that are hidden, leave min(k, matching) chunks to find."""
+    known = [DocumentId(number) for number in range(1, DOCUMENTS + 1)]
+    for scope, matching in (
+        (replace(filled.scope(), only=frozenset(known[:3])), 30),
+        (replace(filled.scope(), only=frozenset()), 0),
+        (replace(filled.scope(), hidden=frozenset(known[:3])), CHUNKS - 30),
+        (replace(filled.scope(), hidden=frozenset(known[2:])), 20),
+        (replace(filled.scope(COMMON), only=frozenset(known[:12]), hidden=frozenset(known[:2])), 30),
+    ):
+        assert len(filled.lexical.search(["word"], k, scope)) == min(k, matching)
+        nearest = filled.vectors.search(filled.space_id, QUERY, k, scope)
+        assert len(nearest.ids) == min(k, matching)
+
+
+def test_plan_of_documents_that_are_named(filled: Filled) -> None:
+    """A scope of few documents is listed from their ids, and nothing is walked through."""
+    scope = replace(filled.scope(), only=frozenset([DocumentId(5)]))
+    plans = filled.plans(lambda: filled.lexical.search(["word"], 5, scope))
+    listing = only([each for each in plans if "sqlite_autoindex_chunks_1" in each], "SCAN j")
+    assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in listing
+    assert "SEARCH c USING INDEX sqlite_autoindex_chunks_1 (document_id=?)" in listing
+
+
+def test_plan_of_hidden_documents(filled: Filled) -> None:
+    """With hidden documents the best candidates are tested one by one; the list of all is not made."""
+    scope = replace(filled.scope(), hidden=frozenset([DocumentId(5)]))
+    for action in (
+        lambda: filled.lexical.search(["word"], 5, scope),
+        lambda: filled.vectors.search(filled.space_id, QUERY, 5, scope),
+    ):
+        plans = filled.plans(action)
+        testing = only(plans, "LIST SUBQUERY")
+        assert testing.startswith("SCAN j")
+        assert "SEARCH c USING INTEGER PRIMARY KEY (rowid=?)" in testing
+        assert not [each for each in plans if "chunks_collection" in each and "SCAN k" not in each]
+
+
+def test_plan_of_links(filled: Filled) -> None:
+    """Links and documents of a name, and links to older versions, are found by index."""
+    named = only(filled.plans(lambda: filled.catalog.links_named(filled.notes, "x")), "links_file")
+    assert "(file_key=?)" in named
+    assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in named
+    documents = only(filled.plans(lambda: filled.catalog.documents_named(filled.notes, ["x"])), "SCAN j")
+    assert "SEARCH d USING INDEX documents_file (file_key=?)" in documents
+    versions = only(filled.plans(lambda: filled.catalog.versions(filled.notes)), "links_previous")
+    assert versions.startswith("SCAN l USING INDEX links_previous")
+    assert "B-TREE" not in versions
 
 
 def only(plans: list[str], part: str) -> str:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.property.markdown import markdown_texts
 
 from mdvec.documents.parse import parse_document
+from mdvec.model.document import with_comments
 
 
 def _without_space(text: str) -> str:
@@ -44,8 +45,24 @@ def test_blocks_hold_all_text_in_order(text: str, path: str) -> None:
     for block in document.blocks:
         assert position <= block.start < block.end
         position = block.end
-    blocks = "".join(text[block.start : block.end] for block in document.blocks)
-    assert _without_space(blocks) == _without_space(text[document.content_start :])
+    blocks = "".join(document.body[block.start : block.end] for block in document.blocks)
+    assert _without_space(blocks) == _without_space(document.body[document.content_start :])
+
+
+@settings(max_examples=150, deadline=None)
+@given(markdown_texts())
+def test_comments_hide_themselves_and_nothing_else(text: str) -> None:
+    """Comments do not overlap, the body differs in them alone, and with them it is the file again."""
+    document = parse_document("a.md", text)
+    assert len(document.body) == len(text)
+    assert with_comments(document.body, document.comments) == text
+    position = document.content_start
+    for comment in document.comments:
+        assert position <= comment.start
+        position = comment.end
+        assert comment.text.startswith("%%")
+        assert comment.text.endswith("%%")
+        assert not document.body[comment.start : comment.end].strip()
 
 
 @settings(max_examples=150, deadline=None)
@@ -53,7 +70,6 @@ def test_blocks_hold_all_text_in_order(text: str, path: str) -> None:
 def test_metadata_is_clean(text: str) -> None:
     """Tags and aliases are distinct and not blank, lines exist, frontmatter fits JSON, a title is there."""
     document = parse_document("a.md", text)
-    assert document.body == text
     assert document.title.strip()
     folded = [tag.casefold() for tag in document.tags]
     assert len(set(folded)) == len(folded)
@@ -68,4 +84,5 @@ def test_metadata_is_clean(text: str) -> None:
 def test_any_text_parses(text: str) -> None:
     """No text at all makes the parser raise."""
     for path in ("a.md", "a.txt"):
-        assert parse_document(path, text).body == text
+        document = parse_document(path, text)
+        assert with_comments(document.body, document.comments) == text

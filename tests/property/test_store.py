@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
 
-from mdvec.model.ids import ChunkId, TextHash
+from mdvec.model.ids import ChunkId, DocumentId, TextHash
 from mdvec.model.query import Filters, Scope, TagMatch
 from mdvec.stores.interface import DenseMatches
 from mdvec.stores.sqlite.labels import fold, prefix_end
@@ -33,6 +33,7 @@ documents = st.fixed_dictionaries(
         "tags": st.lists(st.sampled_from(TAGS), max_size=3, unique_by=str.casefold).map(tuple),
         "aliases": st.lists(st.sampled_from(["Cat", "cats", "猫"]), max_size=2, unique=True).map(tuple),
         "mtime_ns": st.integers(1, 4),
+        "updated_ns": st.none() | st.integers(0, 4),
     }
 )
 filters = st.builds(
@@ -43,7 +44,9 @@ filters = st.builds(
     path=st.none() | st.sampled_from(GLOBS),
     depths=st.lists(st.integers(0, 3), max_size=2).map(tuple),
     updated_since_ns=st.none() | st.integers(0, 5),
+    updated_until_ns=st.none() | st.integers(0, 5),
 )
+numbers = st.frozensets(st.integers(1, len(PATHS) + 1).map(DocumentId), max_size=4)
 
 
 def real_tags(document: dict[str, object]) -> tuple[str, ...]:
@@ -79,6 +82,8 @@ def _agree(found: DenseMatches, wanted: DenseMatches, real: dict[ChunkId, float]
     files=st.dictionaries(st.sampled_from(PATHS), documents, max_size=6),
     narrow=filters,
     chosen=st.sampled_from([(0, 1), (0,), (1,)]),
+    only=st.none() | numbers,
+    hidden=st.just(frozenset()) | numbers,
     terms=st.lists(st.sampled_from("abcxy"), min_size=1, max_size=3),
     limit=st.integers(1, 12),
 )
@@ -86,6 +91,8 @@ def test_filtered_search_equals_the_reference(
     files: dict[str, dict[str, object]],
     narrow: Filters,
     chosen: tuple[int, ...],
+    only: frozenset[DocumentId] | None,
+    hidden: frozenset[DocumentId],
     terms: list[str],
     limit: int,
 ) -> None:
@@ -96,7 +103,7 @@ def test_filtered_search_equals_the_reference(
         real = StoreWorld(store)
         _fill(reference, files)
         _fill(real, files)
-        scope = Scope(tuple(real.collections[number] for number in chosen), narrow)
+        scope = Scope(tuple(real.collections[number] for number in chosen), narrow, only, hidden)
         expected = reference.lexical.search(terms, limit, scope)
         found = real.lexical.search(terms, limit, scope)
         assert [score for _, score in found] == pytest.approx([score for _, score in expected], rel=1e-4)

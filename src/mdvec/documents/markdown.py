@@ -92,8 +92,28 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
     return MarkdownContent(tuple(headings), blocks, tuple(links), tuple(tags))
 
 
+def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
+    """Find fences and indented code.
+
+    Args:
+        body: As for :func:`read_markdown`.
+        content_start: Likewise.
+
+    Returns:
+        First character of each, and one past the last, in order.
+    """
+    parser = _parser()
+    tokens: list[Token] = []
+    parser.block.parse(body[content_start:], parser, {}, tokens)
+    starts = [content_start, *(match.end() for match in re.compile("\n").finditer(body, content_start))]
+    starts.append(len(body))
+    lines = (token.map for token in tokens if token.type in _CODE and token.map)
+    return [(starts[first], starts[min(last, len(starts) - 1)]) for first, last in lines]
+
+
 # --- blocks ------------------------------------------------------------------------------------------
 
+_CODE = frozenset({"fence", "code_block"})
 _CONTAINERS = frozenset({"bullet_list_open", "ordered_list_open", "blockquote_open"})
 
 

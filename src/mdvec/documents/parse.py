@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from mdvec.documents.comments import blank_out, find_comments
 from mdvec.documents.frontmatter import read_frontmatter
-from mdvec.documents.markdown import read_markdown
+from mdvec.documents.markdown import code_blocks, read_markdown
 from mdvec.documents.plain import paragraphs
+from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import Heading, build_sections
 from mdvec.model.document import Document, TitleSource
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 """Raised when the same text gives another document: everything is then parsed and cut again."""
 
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
@@ -34,21 +36,27 @@ def parse_document(path: str, text: str) -> Document:
     if PurePosixPath(path).suffix.lower() not in _MARKDOWN_SUFFIXES:
         return _plain_document(path, text)
     front = read_frontmatter(text)
-    content = read_markdown(text, content_start=front.content_start)
+    start = front.content_start
+    # Code is looked for by a parser of its own, since a comment may hold what looks like markup.
+    comments = find_comments(text, start, code_blocks(text, content_start=start)) if "%%" in text else ()
+    body = blank_out(text, comments)
+    content = read_markdown(body, content_start=start)
     title, title_source = _title(path, front.values, content.headings)
     return Document(
         path=path,
         title=title,
         title_source=title_source,
-        body=text,
-        content_start=front.content_start,
+        body=body,
+        content_start=start,
         frontmatter=front.values,
         tags=distinct_tags([*frontmatter_tags(front.values), *content.tags]),
         aliases=frontmatter_aliases(front.values),
-        links=content.links,
-        sections=build_sections(content.headings, content_start=front.content_start, length=len(text)),
+        links=(*property_links(text[:start], front.values), *content.links),
+        sections=build_sections(content.headings, content_start=start, length=len(body)),
         blocks=content.blocks,
         warnings=front.warnings,
+        updated_ns=updated_ns(front.values),
+        comments=comments,
     )
 
 
@@ -65,6 +73,7 @@ def _plain_document(path: str, text: str) -> Document:
         links=(),
         sections=build_sections((), content_start=0, length=len(text)),
         blocks=paragraphs(text),
+        is_plain=True,
     )
 
 

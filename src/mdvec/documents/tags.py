@@ -46,7 +46,7 @@ def frontmatter_tags(frontmatter: Mapping[str, object]) -> list[str]:
         if isinstance(value, str):
             found.extend(_COMMA.split(value) if _COMMA.search(value) else value.split())
         else:
-            found.extend(_scalars(value))
+            found.extend(scalars(value))
     return found
 
 
@@ -57,7 +57,7 @@ def frontmatter_aliases(frontmatter: Mapping[str, object]) -> tuple[str, ...]:
     """
     found: list[str] = []
     for value in _values(frontmatter, ("aliases", "alias")):
-        found.extend(_COMMA.split(value) if isinstance(value, str) else _scalars(value))
+        found.extend(_COMMA.split(value) if isinstance(value, str) else scalars(value))
     return _distinct(" ".join(alias.split()) for alias in found)
 
 
@@ -73,6 +73,17 @@ def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return _distinct(" ".join(tag.split()).lstrip("#").strip("/ ") for tag in tags)
 
 
+def scalars(value: object) -> Iterator[str]:
+    """Yield the texts and numbers of a value of frontmatter, those of lists in lists too."""
+    if isinstance(value, list):
+        for item in value:
+            yield from scalars(item)
+    elif isinstance(value, bool):
+        yield str(value).lower()
+    elif isinstance(value, (str, int, float)):
+        yield str(value)
+
+
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     first: dict[str, str] = {}
     for name in names:
@@ -85,13 +96,3 @@ def _values(frontmatter: Mapping[str, object], keys: tuple[str, ...]) -> Iterato
     for key, value in frontmatter.items():
         if key.strip().casefold() in keys:
             yield value
-
-
-def _scalars(value: object) -> Iterator[str]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _scalars(item)
-    elif isinstance(value, bool):
-        yield str(value).lower()
-    elif isinstance(value, (str, int, float)):
-        yield str(value)

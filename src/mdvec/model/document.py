@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -62,6 +62,24 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment of the author's, which is no part of what is read and searched.
+
+    Attributes:
+        start: Where it stands, in the document's body.
+        text: The comment with its ``%%``.
+    """
+
+    start: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        """One past its last character."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A block of the body: the best places to cut are between blocks.
 
@@ -114,7 +132,8 @@ class Document:
         title: For people; see ``title_source``.
         title_source: Where the title was found.
         body: The whole decoded text of the file, frontmatter included, every line end as ``\n``,
-            without a byte order mark. All positions count characters of this text.
+            without a byte order mark, and white space for every character of a comment. All positions
+            count characters of this text.
         content_start: Where the text after the frontmatter starts.
         frontmatter: Parsed frontmatter (JSON-compatible values), empty when there is none.
         tags: Without ``#``, first spelling kept, in order of appearance, no duplicates (by case folding).
@@ -125,6 +144,8 @@ class Document:
         warnings: What was odd, for people; such as frontmatter that does not parse.
         updated_ns: When its frontmatter says it was last updated, in nanoseconds since 1970; None when it
             does not say.
+        is_plain: Plain text: it has no markup, and its blocks are its paragraphs.
+        comments: What the author hid from readers, in order; see :func:`with_comments`.
     """
 
     path: str
@@ -140,6 +161,8 @@ class Document:
     blocks: tuple[Block, ...]
     warnings: tuple[str, ...] = ()
     updated_ns: int | None = None
+    is_plain: bool = False
+    comments: tuple[Comment, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,3 +170,13 @@ class Document:
         stem = self.path.rpartition("/")[2].rpartition(".")[0] or self.path.rpartition("/")[2]
         names = (self.title, *(() if self.title_source is TitleSource.FILE_NAME else (stem,)), *self.aliases)
         return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def with_comments(body: str, comments: Sequence[Comment]) -> str:
+    """Return a document's text as its file has it, comments included."""
+    pieces: list[str] = []
+    position = 0
+    for comment in comments:
+        pieces += body[position : comment.start], comment.text
+        position = comment.end
+    return "".join((*pieces, body[position:]))

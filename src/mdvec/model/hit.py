@@ -41,6 +41,8 @@ class SearchHit:
         lexical_rank: Rank by words alone; None when no word was found.
         text: The passage.
         stale: The file has changed (or gone) since it was indexed.
+        supersedes: Paths of the older versions that the document names.
+        superseded_by: Paths of the documents that name this one as an older version.
     """
 
     rank: int
@@ -60,6 +62,8 @@ class SearchHit:
     lexical_rank: int | None
     text: str
     stale: bool = False
+    supersedes: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,14 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
         msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
         raise UsageError(msg)
-    if query.filters.updated_since_ns is not None:
-        _check_range("updated_since_ns", query.filters.updated_since_ns, 0, _MAX_NS)
+    since_ns, until_ns = query.filters.updated_since_ns, query.filters.updated_until_ns
+    if since_ns is not None:
+        _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
+    if until_ns is not None:
+        _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
+    if since_ns is not None and until_ns is not None and until_ns <= since_ns:
+        msg = "the time until which documents were updated is not after the one since which they were"
+        raise UsageError(msg, hint="Give the earlier time to updated-since.")
     for depth in query.filters.depths:
         _check_range("depth", depth, 0, MAX_DEPTH)
     return replace(query, text=text, filters=_clean_filters(query.filters)), warnings
@@ -63,4 +69,5 @@ def _clean_filters(filters: Filters) -> Filters:
         tags=tags,
         path=spelled(filters.path or "") or None,
         alias_prefix=spelled(filters.alias_prefix or "") or None,
+        linked_to=spelled(filters.linked_to or "").strip() or None,
     )

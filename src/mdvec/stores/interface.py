@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.model.chunk import Chunk
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.document import Document
+from mdvec.model.document import Comment, Document, Link
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.model.links import PlacedLink, Versions
 from mdvec.model.query import Scope
 from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.model.space import EmbeddingSpace
@@ -34,6 +35,7 @@ class StoredDocument:
         locator: The name as the file system spells it.
         title: For people.
         body: The whole text, see :class:`mdvec.model.document.Document`.
+        comments: What the author hid in it, see :func:`mdvec.model.document.with_comments`.
         content_start: Where the text after the frontmatter starts.
         frontmatter: Parsed frontmatter.
         tags: As written.
@@ -50,6 +52,7 @@ class StoredDocument:
     locator: str
     title: str
     body: str
+    comments: tuple[Comment, ...]
     content_start: int
     frontmatter: Mapping[str, object]
     tags: tuple[str, ...]
@@ -269,8 +272,37 @@ class Catalog(Protocol):
         """Return the context of each of a document's chunks, in order; none when it is not there."""
         ...
 
+    def links_of(self, document_id: DocumentId) -> list[Link]:
+        """Return a document's links, in order."""
+        ...
+
+    def links_named(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
+        """Return the links with this :func:`mdvec.stores.versions.link_key`, by path and position."""
+        ...
+
+    def documents_named(
+        self, collection_id: CollectionId, keys: Iterable[str]
+    ) -> dict[str, dict[str, DocumentId]]:
+        """Return paths and ids of the documents with each :func:`mdvec.text.paths.file_key` that is there."""
+        ...
+
+    def versions(self, collection_id: CollectionId) -> Versions:
+        """Return what :func:`mdvec.stores.versions.find_versions` says; every search asks for it."""
+        ...
+
     def documents_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
         """Return the documents of those of the chunks that still exist, without reading any text."""
+        ...
+
+    def collections_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, CollectionId]:
+        """Return the collections of those of the chunks that still exist, without reading any text."""
+        ...
+
+    def unspaced(self, ids: Sequence[ChunkId]) -> set[ChunkId]:
+        """Return those of the chunks that are mostly written without spaces, such as Japanese.
+
+        See :func:`mdvec.text.writing.is_unspaced`.
+        """
         ...
 
     def load_chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
@@ -375,6 +407,14 @@ class VectorIndex(Protocol):
         self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> dict[ChunkId, float]:
         """Return how near those of the chunks are that have a vector, see :meth:`search`."""
+        ...
+
+    def drop_space(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space. Its id stays what it is: who still asks for it finds nothing.
+
+        Returns:
+            How many were removed.
+        """
         ...
 
     def drop_unused(self, *, keep: int = 0) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.model.ids import ChunkId, CollectionId, SpaceId, TextHash
+from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.model.query import Filters, Scope, TagMatch
 from mdvec.model.space import EmbeddingSpace
 from mdvec.stores.interface import (
@@ -35,20 +35,22 @@ class ChunkFacts:
 
     Attributes:
         collection_id: Its collection.
+        document_id: Its document.
         depth: 0-3.
         text_hash: Identity of its embedded text.
         path: Path of its document.
-        mtime_ns: Time of its document's last change.
+        updated_ns: When its document was last updated.
         tags: Tags of its document.
         aliases: Aliases of its document.
         name_hashes: Identities of its document's names.
     """
 
     collection_id: CollectionId
+    document_id: DocumentId
     depth: int
     text_hash: TextHash
     path: str
-    mtime_ns: int = 0
+    updated_ns: int = 0
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     name_hashes: tuple[TextHash, ...] = ()
@@ -64,11 +66,14 @@ def inside(chunk: ChunkFacts, scope: Scope) -> bool:
     filters = scope.filters
     return (
         chunk.collection_id in scope.collections
+        and (scope.only is None or chunk.document_id in scope.only)
+        and chunk.document_id not in scope.hidden
         and _tags_match(chunk, filters)
         and (filters.alias_prefix is None or _has_alias(chunk, filters.alias_prefix))
         and (filters.path is None or compile_glob(filters.path)(chunk.path))
         and (not filters.depths or chunk.depth in filters.depths)
-        and (filters.updated_since_ns is None or chunk.mtime_ns >= filters.updated_since_ns)
+        and (filters.updated_since_ns is None or chunk.updated_ns >= filters.updated_since_ns)
+        and (filters.updated_until_ns is None or chunk.updated_ns < filters.updated_until_ns)
     )
 
 
@@ -213,6 +218,12 @@ class MemoryVectorIndex:
         if not beside:
             return near[key]
         return (near[key] + NEIGHBOUR_SHARE * float(np.mean(beside))) / (1 + NEIGHBOUR_SHARE)
+
+    def drop_space(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space."""
+        removed = len(self._vectors[space_id])
+        self._vectors[space_id].clear()
+        return removed
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.model.collection import Collection
-from mdvec.model.document import Section
+from mdvec.model.document import Section, with_comments
+from mdvec.model.report import Passage
 from mdvec.stores.interface import Catalog, StoredDocument
 from mdvec.text.undecodable import spelled
 
@@ -31,28 +32,67 @@ def find(path: str, collections: Sequence[Collection], catalog: Catalog) -> Stor
         DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths.
         UsageError: If more than one of them has it.
     """
-    path = spelled(path)
-    wanted = unicodedata.normalize("NFC", path).removeprefix("./")
-    spellings = dict.fromkeys((path, wanted, wanted.replace("\\", "/")))
     found = [
         document
         for collection in collections
-        if (document := _first(catalog.find_document(collection.id, spelling) for spelling in spellings))
+        if (document := _first(catalog.find_document(collection.id, each) for each in spellings(path)))
     ]
     if len(found) > 1:
         msg = f"{path!r} is in more than one collection: {', '.join(item.collection for item in found)}"
         raise UsageError(msg, hint="Name the collection.")
     if found:
         return found[0]
+    raise not_found(path, collections, catalog)
+
+
+def spellings(path: str) -> tuple[str, ...]:
+    r"""Return the paths that somebody may mean: as written, in canonical form, and with ``/`` for ``\``."""
+    path = spelled(path)
+    wanted = unicodedata.normalize("NFC", path).removeprefix("./")
+    return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
+
+
+def not_found(path: str, collections: Sequence[Collection], catalog: Catalog) -> DocumentNotFoundError:
+    """Return the error that says a document is not there; its hint names the nearest paths."""
+    wanted = spellings(path)[-1]
     known = [item for collection in collections for item in catalog.known_documents(collection.id)]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
     near = near or difflib.get_close_matches(wanted, known, n=3)
-    msg = f"no document {path!r} in {', '.join(item.name for item in collections) or 'any collection'}"
-    raise DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?" if near else None)
+    places = ", ".join(item.name for item in collections) or "any collection"
+    msg = f"no document {spelled(path)!r} in {places}"
+    return DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?" if near else None)
 
 
 def _first(items: Iterable[StoredDocument | None]) -> StoredDocument | None:
     return next((item for item in items if item is not None), None)
+
+
+def passage(document: StoredDocument, *, lines: Lines | None, section: str | None, stale: bool) -> Passage:
+    """Return a document, or the lines or the section of it that were asked for.
+
+    Args:
+        document: The document.
+        lines: Which ones.
+        section: A heading, instead of lines.
+        stale: Whether the file has changed since.
+
+    Raises:
+        DocumentNotFoundError: If there is no such section.
+        UsageError: If the lines do not exist.
+    """
+    if section is not None:
+        lines = lines_of_section(document, section)
+    text, first, last = cut(document, lines or (None, None))
+    return Passage(
+        collection=document.collection,
+        path=document.path,
+        title=document.title,
+        tags=document.tags,
+        start_line=first,
+        end_line=last,
+        text=text,
+        stale=stale,
+    )
 
 
 def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
@@ -76,7 +116,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     if section is None:
         msg = f"{document.path} has no section {wanted!r}"
         raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
-    text = document.body[section.start : section.subtree_end].rstrip()
+    # A comment at the end belongs to the section.
+    text = with_comments(document.body, document.comments)[section.start : section.subtree_end].rstrip()
     first = document.body.count("\n", 0, section.start) + 1
     return first, first + text.count("\n")
 
@@ -102,7 +143,7 @@ def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:
     Raises:
         UsageError: If the first line does not exist, or comes after the last one.
     """
-    all_lines = _split(document.body)
+    all_lines = _split(with_comments(document.body, document.comments))
     first = 1 if lines[0] is None else lines[0]
     last = len(all_lines) if lines[1] is None else min(lines[1], len(all_lines))
     if not all_lines and lines == (None, None):

@@ -35,6 +35,7 @@ def test_a_huge_query_is_cut_with_a_warning() -> None:
         (SearchQuery("a", filters=Filters(depths=(4,))), "depth"),
         (SearchQuery("a", filters=Filters(updated_since_ns=-1)), "updated_since_ns"),
         (SearchQuery("a", filters=Filters(updated_since_ns=2**63)), "updated_since_ns"),
+        (SearchQuery("a", filters=Filters(updated_until_ns=-1)), "updated_until_ns"),
         (SearchQuery("a", filters=Filters(tags=("#",))), "tag"),
     ],
 )
@@ -52,7 +53,9 @@ def test_tags_are_brought_into_one_form() -> None:
 
 def test_bytes_that_are_not_utf8_are_spelled() -> None:
     """A query and its filters hold nothing that a store cannot hold, spelled as in the paths of documents."""
-    asked = Filters(tags=("\udcff",), path="\udcff*.md", alias_prefix="\udcff")
+    asked = Filters(tags=("\udcff",), path="\udcff*.md", alias_prefix="\udcff", linked_to="\udcff")
     cleaned, _ = clean(SearchQuery("a\udcffb", filters=asked))
     assert cleaned.text == r"a\xffb"
-    assert cleaned.filters == Filters(tags=(r"\xff",), path=r"\xff*.md", alias_prefix=r"\xff")
+    assert cleaned.filters == Filters(
+        tags=(r"\xff",), path=r"\xff*.md", alias_prefix=r"\xff", linked_to=r"\xff"
+    )

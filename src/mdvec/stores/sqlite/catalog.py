@@ -7,12 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.model.chunk import Chunk
 from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.document import Document
+from mdvec.model.document import Document, Link
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.model.links import PlacedLink, Versions
 from mdvec.model.query import Scope
 from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.stores.interface import PendingText, StoredChunk, StoredDocument
-from mdvec.stores.sqlite import chunk_rows, collection_rows, document_rows, file_states, name_rows
+from mdvec.stores.sqlite import (
+    chunk_rows,
+    collection_rows,
+    document_rows,
+    file_states,
+    link_rows,
+    name_rows,
+)
 from mdvec.stores.sqlite.database import Database, generation, vector_epoch
 
 
@@ -22,6 +30,7 @@ class SqliteCatalog:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counts: dict[tuple[CollectionId, SpaceId | None], tuple[int, CollectionCounts]] = {}
+        self._versions: dict[CollectionId, tuple[int, Versions]] = {}
         self._embedded_up_to: dict[tuple[CollectionId, SpaceId, int], int] = {}
         self._named_up_to: dict[tuple[CollectionId, SpaceId, int], int] = {}
 
@@ -119,10 +128,49 @@ class SqliteCatalog:
         with self._database.reading() as connection:
             return chunk_rows.contexts(connection, collection_id, path)
 
+    def links_of(self, document_id: DocumentId) -> list[Link]:
+        """Return a document's links, in order."""
+        with self._database.reading() as connection:
+            return link_rows.links_of(connection, document_id)
+
+    def links_named(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
+        """Return the links that may lead to the files of a name."""
+        with self._database.reading() as connection:
+            return link_rows.links_named(connection, collection_id, key)
+
+    def documents_named(
+        self, collection_id: CollectionId, keys: Iterable[str]
+    ) -> dict[str, dict[str, DocumentId]]:
+        """Return paths and ids of the documents whose files have one of the names, by name."""
+        with self._database.reading() as connection:
+            return link_rows.documents_named(connection, collection_id, keys)
+
+    def versions(self, collection_id: CollectionId) -> Versions:
+        """Return which documents replace which; found out once for every state of the database."""
+        with self._database.reading() as connection:
+            if self._database.in_transaction:
+                return link_rows.versions(connection, collection_id)
+            now = generation(connection)
+            found_at, known = self._versions.get(collection_id, (-1, None))
+            if known is None or found_at != now:
+                known = link_rows.versions(connection, collection_id)
+                self._versions[collection_id] = now, known
+            return known
+
     def documents_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
         """Return the documents of those of the chunks that still exist."""
         with self._database.reading() as connection:
             return chunk_rows.documents_of(connection, ids)
+
+    def collections_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, CollectionId]:
+        """Return the collections of those of the chunks that still exist."""
+        with self._database.reading() as connection:
+            return chunk_rows.collections_of(connection, ids)
+
+    def unspaced(self, ids: Sequence[ChunkId]) -> set[ChunkId]:
+        """Return those of the chunks that are mostly in scripts without spaces."""
+        with self._database.reading() as connection:
+            return chunk_rows.unspaced(connection, ids)
 
     def load_chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return those of the chunks that still exist, by id."""

@@ -64,6 +64,24 @@ def documents_of(connection: Connection, ids: Sequence[ChunkId]) -> dict[ChunkId
     return {ChunkId(chunk_id): DocumentId(document_id) for chunk_id, document_id in rows}
 
 
+def collections_of(connection: Connection, ids: Sequence[ChunkId]) -> dict[ChunkId, CollectionId]:
+    """Return the collections of those of the chunks that still exist."""
+    rows = connection.execute(
+        "SELECT c.id, c.collection_id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value",
+        (json.dumps(list(ids)),),
+    )
+    return {ChunkId(chunk_id): CollectionId(collection_id) for chunk_id, collection_id in rows}
+
+
+def unspaced(connection: Connection, ids: Sequence[ChunkId]) -> set[ChunkId]:
+    """Return those of the chunks that are mostly in scripts without spaces."""
+    rows = connection.execute(
+        "SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value WHERE c.unspaced",
+        (json.dumps(list(ids)),),
+    )
+    return {ChunkId(chunk_id) for (chunk_id,) in rows}
+
+
 def load_chunks(connection: Connection, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
     """Return those of the chunks that still exist, by id."""
     sql = f"""SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_JOINS}

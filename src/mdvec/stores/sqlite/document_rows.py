@@ -8,15 +8,17 @@ from collections.abc import Sequence
 
 from mdvec.model.change import KnownDocument, SourceEntry
 from mdvec.model.chunk import Chunk
-from mdvec.model.document import Document
+from mdvec.model.document import Comment, Document
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId
 from mdvec.model.report import ListedDocument
 from mdvec.stores.interface import StoredDocument
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.labels import LabelKind, fold, storable
+from mdvec.stores.sqlite.link_rows import put_links
 from mdvec.stores.sqlite.name_rows import put_names
 from mdvec.text.hashing import text_hash
 from mdvec.text.paths import file_key
+from mdvec.text.writing import is_unspaced
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -75,12 +77,16 @@ def put_document(
     )
     document_id = DocumentId(connection.last_insert_rowid())
     frontmatter = storable(json.dumps(dict(document.frontmatter), ensure_ascii=False))
+    comments = json.dumps(
+        [(each.start, storable(each.text)) for each in document.comments], ensure_ascii=False
+    )
     connection.execute(
-        "INSERT INTO contents VALUES (?, ?, ?)", (document_id, frontmatter, storable(document.body))
+        "INSERT INTO contents(document_id, frontmatter, body, comments) VALUES (?, ?, ?, ?)",
+        (document_id, frontmatter, storable(document.body), comments),
     )
     _put_labels(connection, document_id, LabelKind.TAG, document.tags)
     _put_labels(connection, document_id, LabelKind.ALIAS, document.aliases)
-    _put_links(connection, document_id, document)
+    put_links(connection, document_id, document.links)
     put_names(connection, document_id, document)
     return _put_chunks(connection, collection_id, document_id, chunks)
 
@@ -101,8 +107,8 @@ def delete_document(connection: Connection, collection_id: CollectionId, path: s
 def find_document(connection: Connection, collection_id: CollectionId, path: str) -> StoredDocument | None:
     """Return the document at a path."""
     row = connection.execute(
-        """SELECT d.id, k.name, d.locator, d.title, t.body, d.content_start, t.frontmatter, d.sha256,
-        d.mtime_ns, d.size
+        """SELECT d.id, k.name, d.locator, d.title, t.body, d.content_start, t.frontmatter, t.comments,
+        d.sha256, d.mtime_ns, d.size
         FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
         CROSS JOIN contents t ON t.document_id = d.id
         WHERE d.collection_id = ? AND d.path = ?""",
@@ -110,7 +116,7 @@ def find_document(connection: Connection, collection_id: CollectionId, path: str
     ).fetchone()
     if row is None:
         return None
-    document_id, collection, locator, title, body, start, frontmatter, sha256, mtime_ns, size = row
+    document_id, collection, locator, title, body, start, frontmatter, comments, sha256, mtime_ns, size = row
     return StoredDocument(
         id=DocumentId(document_id),
         collection=collection,
@@ -119,6 +125,7 @@ def find_document(connection: Connection, collection_id: CollectionId, path: str
         locator=locator_text(locator),
         title=title,
         body=body,
+        comments=tuple(Comment(at, text) for at, text in json.loads(comments)),
         content_start=start,
         frontmatter=json.loads(frontmatter),
         tags=_labels(connection, document_id, LabelKind.TAG),
@@ -159,26 +166,6 @@ def _labels(connection: Connection, document_id: DocumentId, kind: LabelKind) ->
     return tuple(row[0] for row in rows)
 
 
-def _put_links(connection: Connection, document_id: DocumentId, document: Document) -> None:
-    connection.executemany(
-        """INSERT INTO links(document_id, position, kind, target, fragment, text, line, file_key)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        [
-            (
-                document_id,
-                position,
-                link.kind.value,
-                storable(link.target),
-                storable(link.fragment),
-                storable(link.text),
-                link.line,
-                file_key(storable(link.target)),
-            )
-            for position, link in enumerate(document.links)
-        ],
-    )
-
-
 def _put_chunks(
     connection: Connection, collection_id: CollectionId, document_id: DocumentId, chunks: Sequence[Chunk]
 ) -> list[ChunkId]:
@@ -186,8 +173,8 @@ def _put_chunks(
         return []
     connection.executemany(
         """INSERT INTO chunks(document_id, collection_id, ordinal, parent, depth, start, stop, start_line,
-        end_line, token_count, text_hash, heading_path, context)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        end_line, token_count, text_hash, heading_path, context, unspaced)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         [
             (
                 document_id,
@@ -203,6 +190,7 @@ def _put_chunks(
                 text_hash(chunk.embedded_text),
                 storable(json.dumps(chunk.heading_path, ensure_ascii=False)),
                 storable(chunk.context),
+                is_unspaced(chunk.text),
             )
             for chunk in chunks
         ],

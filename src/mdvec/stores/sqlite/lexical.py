@@ -69,6 +69,8 @@ class SqliteLexicalIndex:
         match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
         with self._database.reading() as connection:
             if covers_everything(connection, scope):
+                if scope.hidden:  # nearly all of the ranking is inside
+                    return _search_large_scope(connection, match, limit, scope)
                 sql = _SEARCH.format(condition="", limit="LIMIT ?")
                 return _rows(connection, sql, (*FIELD_WEIGHTS, match, limit))
             few = chunks_inside(connection, scope, SMALL_SCOPE)

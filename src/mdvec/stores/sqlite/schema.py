@@ -93,11 +93,13 @@ CREATE TABLE documents(
   UNIQUE(collection_id, path)
 ) STRICT;
 
--- Apart from documents, so that listing and filtering documents reads no text.
+-- Apart from documents, so that listing and filtering documents reads no text. comments: start and text
+-- of what is hidden from readers; the body has white space there.
 CREATE TABLE contents(
   document_id INTEGER PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE,
   frontmatter TEXT NOT NULL,
-  body TEXT NOT NULL
+  body TEXT NOT NULL,
+  comments TEXT NOT NULL DEFAULT '[]'
 ) STRICT;
 
 -- Tags and aliases; folded is what is compared, display what is shown.
@@ -113,7 +115,8 @@ CREATE INDEX labels_document ON labels(document_id, kind, folded);
 
 {_LINKS}
 -- The text of a chunk is a span of its document's body. AUTOINCREMENT: an id is never used again,
--- so a remembered one can be stale but never wrong.
+-- so a remembered one can be stale but never wrong. unspaced: whether it is mostly in scripts that are
+-- written without spaces.
 CREATE TABLE chunks(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
@@ -129,6 +132,7 @@ CREATE TABLE chunks(
   text_hash BLOB NOT NULL,
   heading_path TEXT NOT NULL,
   context TEXT NOT NULL,
+  unspaced INTEGER NOT NULL DEFAULT 0,
   UNIQUE(document_id, ordinal)
 ) STRICT;
 CREATE INDEX chunks_collection ON chunks(collection_id, text_hash);
@@ -223,6 +227,8 @@ _TO_3 = f"""
 ALTER TABLE collections ADD COLUMN settings TEXT NOT NULL DEFAULT '{{}}';
 ALTER TABLE documents ADD COLUMN file_key TEXT NOT NULL DEFAULT '';
 ALTER TABLE documents ADD COLUMN updated_ns INTEGER;
+ALTER TABLE chunks ADD COLUMN unspaced INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE contents ADD COLUMN comments TEXT NOT NULL DEFAULT '[]';
 DROP TABLE links;
 {_LINKS}
 UPDATE documents SET fingerprint = '';

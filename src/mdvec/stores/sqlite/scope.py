@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mdvec.model.ids import ChunkId
 from mdvec.model.query import Filters, Scope, TagMatch
@@ -31,13 +31,13 @@ class Sql:
 
 
 def covers_everything(connection: Connection, scope: Scope) -> bool:
-    """Return whether every chunk is inside the scope.
+    """Return whether every chunk is inside the scope, apart from those of its hidden documents.
 
     Args:
         connection: Where to look for chunks of other collections.
         scope: What is allowed.
     """
-    if scope.filters != Filters():
+    if _document_conditions(replace(scope, hidden=frozenset())) or scope.filters.depths:
         return False
     inside = _one_of("k.id", scope.collections)
     sql = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
@@ -73,14 +73,14 @@ def keep_inside(connection: Connection, scope: Scope, ids: Iterable[ChunkId]) ->
     """
     condition = chunk_condition(scope)
     sql = f"""SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-        {_document_join(scope.filters)} WHERE {condition.text}"""
+        {_document_join(scope)} WHERE {condition.text}"""
     rows = connection.execute(sql, (json.dumps(list(ids)), *condition.arguments))
     return {ChunkId(row[0]) for row in rows}
 
 
 def document_condition(scope: Scope) -> Sql:
     """Return what the scope asks of a document ``d``; of its chunks, that one has the right depth."""
-    parts = [_one_of("d.collection_id", scope.collections), *_document_conditions(scope.filters)]
+    parts = [_one_of("d.collection_id", scope.collections), *_document_conditions(scope)]
     if scope.filters.depths:
         depth = _one_of("c.depth", scope.filters.depths)
         text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {depth.text})"
@@ -90,7 +90,7 @@ def document_condition(scope: Scope) -> Sql:
 
 def chunk_condition(scope: Scope) -> Sql:
     """Return what the scope asks of a chunk ``c`` and of its document ``d``."""
-    parts = [_one_of("+c.collection_id", scope.collections), *_document_conditions(scope.filters)]
+    parts = [_one_of("+c.collection_id", scope.collections), *_document_conditions(scope)]
     if scope.filters.depths:
         parts.append(_one_of("+c.depth", scope.filters.depths))
     return _all(parts)
@@ -99,6 +99,12 @@ def chunk_condition(scope: Scope) -> Sql:
 def _source(scope: Scope) -> Sql:
     """Joins that reach at least every chunk of the scope, starting where an index is most selective."""
     filters = scope.filters
+    if scope.only is not None:
+        return Sql(
+            """json_each(?) j CROSS JOIN documents d ON d.id = j.value
+                CROSS JOIN chunks c ON c.document_id = d.id WHERE 1""",
+            (_id_list(scope.only),),
+        )
     if filters.tags or filters.alias_prefix is not None:
         labels = _labelled(filters)
         return Sql(
@@ -106,7 +112,7 @@ def _source(scope: Scope) -> Sql:
                 CROSS JOIN chunks c ON c.document_id = d.id WHERE 1""",
             labels.arguments,
         )
-    if filters.path is not None or filters.updated_since_ns is not None:
+    if _document_conditions(scope):
         inside = _one_of("d.collection_id", scope.collections)
         paths = _starts_with("d.path", literal_prefix(filters.path or ""))
         return Sql(
@@ -120,9 +126,9 @@ def _source(scope: Scope) -> Sql:
     return Sql(f"chunks c WHERE {inside.text}", inside.arguments)
 
 
-def _document_join(filters: Filters) -> str:
+def _document_join(scope: Scope) -> str:
     """Look up a chunk's document only when something is asked of it."""
-    return "CROSS JOIN documents d ON d.id = c.document_id" if _document_conditions(filters) else ""
+    return "CROSS JOIN documents d ON d.id = c.document_id" if _document_conditions(scope) else ""
 
 
 def _labelled(filters: Filters) -> Sql:
@@ -140,8 +146,13 @@ def _labelled(filters: Filters) -> Sql:
     )
 
 
-def _document_conditions(filters: Filters) -> list[Sql]:
+def _document_conditions(scope: Scope) -> list[Sql]:
+    filters = scope.filters
     conditions: list[Sql] = []
+    if scope.only is not None:
+        conditions.append(Sql("d.id IN (SELECT value FROM json_each(?))", (_id_list(scope.only),)))
+    if scope.hidden:
+        conditions.append(Sql("d.id NOT IN (SELECT value FROM json_each(?))", (_id_list(scope.hidden),)))
     match filters.tag_match:
         case TagMatch.ANY if filters.tags:
             ranges = [part for tag in filters.tags for part in _tag_ranges(tag)]
@@ -156,6 +167,8 @@ def _document_conditions(filters: Filters) -> list[Sql]:
         conditions.append(Sql("matches_glob(?, d.path)", (filters.path,)))
     if filters.updated_since_ns is not None:
         conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) >= ?", (filters.updated_since_ns,)))
+    if filters.updated_until_ns is not None:
+        conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) < ?", (filters.updated_until_ns,)))
     return conditions
 
 
@@ -193,6 +206,10 @@ def _starts_with(column: str, prefix: str) -> Sql:
 def _one_of(column: str, values: Iterable[int]) -> Sql:
     arguments = tuple(values)
     return Sql(f"{column} IN ({','.join('?' * len(arguments))})", arguments)
+
+
+def _id_list(ids: Iterable[int]) -> str:
+    return json.dumps(sorted(ids))
 
 
 def _all(parts: list[Sql]) -> Sql:

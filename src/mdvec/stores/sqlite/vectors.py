@@ -104,6 +104,12 @@ class SqliteVectorIndex:
         with self._snapshot(space_id) as (connection, view):
             return view.similarities(view.positions(_that_exist(connection, ids)), query)
 
+    def drop_space(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space; its row stays, so that its id is not used again."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM vectors WHERE space_id = ?", (space_id,))
+            return _removed(connection)
+
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
         with self._database.writing() as connection:
@@ -115,10 +121,7 @@ class SqliteVectorIndex:
                 ORDER BY v.id DESC LIMIT -1 OFFSET ?)""",
                 (keep,),
             )
-            removed = connection.changes()
-            if removed:
-                connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
-            return removed
+            return _removed(connection)
 
     @contextmanager
     def _snapshot(self, space_id: SpaceId) -> Iterator[tuple[Connection, SpaceView]]:
@@ -161,6 +164,14 @@ class SqliteVectorIndex:
 def _find_space(connection: Connection, space: EmbeddingSpace) -> SpaceId | None:
     found = connection.execute("SELECT id FROM spaces WHERE key = ?", (space.key,)).get
     return None if found is None else SpaceId(found)
+
+
+def _removed(connection: Connection) -> int:
+    """Return how many vectors the last statement removed; those in memory are of no use then."""
+    removed = connection.changes()
+    if removed:
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
+    return removed
 
 
 def _dimension(connection: Connection, space_id: SpaceId) -> int:

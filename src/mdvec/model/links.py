@@ -1,0 +1,121 @@
+"""How documents hang together: links with where they lead, and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from mdvec.model.document import Link, LinkKind
+from mdvec.model.ids import DocumentId
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLink:
+    """A link and the document it stands in.
+
+    Attributes:
+        document_id: The document.
+        path: Its path.
+        link: The link.
+    """
+
+    document_id: DocumentId
+    path: str
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Which documents of a collection replace which, as their ``previous`` says.
+
+    Attributes:
+        older: Paths of the versions that a document names, in its order.
+        newer: Paths of the documents that name it, by path.
+        dangling: Links to older versions that are not there.
+        cycles: Paths of documents that replace each other in a circle, each before the one that it names.
+    """
+
+    older: Mapping[DocumentId, tuple[str, ...]] = field(default_factory=dict)
+    newer: Mapping[DocumentId, tuple[str, ...]] = field(default_factory=dict)
+    dangling: tuple[PlacedLink, ...] = ()
+    cycles: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def superseded(self) -> frozenset[DocumentId]:
+        """The documents that another one replaces."""
+        return frozenset(self.newer)
+
+
+class LinkState(StrEnum):
+    """What is known of where a link leads: a document, another kind of file, an address outside, nothing."""
+
+    DOCUMENT = "document"
+    FILE = "file"
+    OUTSIDE = "outside"
+    UNRESOLVED = "unresolved"
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingLink:
+    """A link of a document.
+
+    Attributes:
+        kind: How it is written.
+        target: What it points at as written, without the fragment.
+        fragment: Heading or ``^block``; empty for none.
+        text: What the reader sees, where it is another than the target; else empty.
+        line: 1-based line it stands in.
+        state: What it leads to.
+        path: Path of the document it leads to; None when it leads to none.
+    """
+
+    kind: LinkKind
+    target: str
+    fragment: str
+    text: str
+    line: int
+    state: LinkState
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backlink:
+    """A link to a document.
+
+    Attributes:
+        path: Path of the document it stands in.
+        line: 1-based line it stands in.
+        kind: How it is written.
+        fragment: Heading or ``^block`` it leads to; empty for none.
+        text: What the reader sees, where it is another than the target; else empty.
+    """
+
+    path: str
+    line: int
+    kind: LinkKind
+    fragment: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLinks:
+    """What a document links to, and what links to it.
+
+    Attributes:
+        collection: Name of the collection.
+        path: Path of the document.
+        title: Title of the document.
+        links: Its links, in order; those to older versions are in ``supersedes``.
+        backlinks: Links to it, by path and line.
+        supersedes: Paths of the older versions it names.
+        superseded_by: Paths of the documents that name it as an older version.
+    """
+
+    collection: str
+    path: str
+    title: str
+    links: tuple[OutgoingLink, ...]
+    backlinks: tuple[Backlink, ...]
+    supersedes: tuple[str, ...]
+    superseded_by: tuple[str, ...]

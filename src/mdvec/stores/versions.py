@@ -1,0 +1,70 @@
+"""Which documents replace which; the same in every store."""
+
+from __future__ import annotations
+
+import graphlib
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from mdvec.model.document import Link
+from mdvec.model.ids import DocumentId
+from mdvec.model.links import PlacedLink, Versions
+from mdvec.text.linking import linked_path, resolve
+from mdvec.text.paths import file_key
+
+
+def link_key(link: Link) -> str:
+    """Return the key of the file that a link points at; empty for the document itself and for addresses."""
+    return file_key(linked_path(link) or "")
+
+
+def find_versions(previous: Sequence[PlacedLink], named: Mapping[str, Mapping[str, DocumentId]]) -> Versions:
+    """Find out which documents replace which.
+
+    Documents that replace each other in a circle hide none of each other: the links of the circle count for
+    nothing, so that of any documents at least one is found.
+
+    Args:
+        previous: The links of a collection to older versions.
+        named: Paths and ids of its documents, by their file key; those of :func:`link_key` are enough.
+    """
+    ids: dict[str, DocumentId] = {}
+    older: dict[str, dict[str, None]] = {}
+    dangling: list[PlacedLink] = []
+    for each in sorted(previous, key=lambda placed: placed.path):
+        candidates = named.get(link_key(each.link), {})
+        path = resolve(each.link, each.path, candidates)
+        if path is None:
+            dangling.append(each)
+            continue
+        ids |= {each.path: each.document_id, path: candidates.get(path, each.document_id)}
+        older.setdefault(each.path, {})[path] = None
+    cycles = _break_cycles(older)
+    newer: defaultdict[DocumentId, list[str]] = defaultdict(list)
+    for path, versions in older.items():
+        for version in versions:
+            newer[ids[version]].append(path)
+    return Versions(
+        older={ids[path]: tuple(versions) for path, versions in older.items() if versions},
+        newer={each: tuple(paths) for each, paths in newer.items()},
+        dangling=tuple(dangling),
+        cycles=tuple(cycles),
+    )
+
+
+def _break_cycles(older: Mapping[str, dict[str, None]]) -> list[tuple[str, ...]]:
+    """Take the links of circles out, one circle after the other, and return the circles."""
+    cycles: list[tuple[str, ...]] = []
+    while True:
+        try:
+            graphlib.TopologicalSorter(older).prepare()
+        except graphlib.CycleError as error:
+            # Each node comes before the one that names it, and the first again at the end.
+            circle = list(reversed(error.args[1]))
+            for path, version in itertools.pairwise(circle):
+                older[path].pop(version, None)
+            start = circle.index(min(circle))
+            cycles.append((*circle[start:-1], *circle[:start]))
+        else:
+            return cycles

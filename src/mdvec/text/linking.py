@@ -1,0 +1,140 @@
+"""What a link leads to, as Obsidian decides it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from urllib.parse import unquote
+
+from mdvec.model.document import Link, LinkKind
+
+# One letter and a colon is a drive, not a scheme.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+_MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
+_SUFFIXES = (*_MARKDOWN_SUFFIXES, ".txt")
+# What Obsidian embeds besides notes, and what else people keep beside them.
+_OTHER_SUFFIXES = (
+    *(".avif", ".bmp", ".gif", ".heic", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp"),
+    *(
+        ".3gp",
+        ".aac",
+        ".flac",
+        ".m4a",
+        ".mp3",
+        ".ogg",
+        ".opus",
+        ".wav",
+        ".mkv",
+        ".mov",
+        ".mp4",
+        ".ogv",
+        ".webm",
+    ),
+    *(".base", ".canvas", ".excalidraw", ".epub", ".pdf"),
+    *(".csv", ".ipynb", ".json", ".toml", ".tsv", ".xml", ".yaml", ".yml"),
+    *(".css", ".htm", ".html", ".js", ".py", ".sh", ".sql", ".ts"),
+    *(".doc", ".docx", ".odp", ".ods", ".odt", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx", ".gz", ".zip"),
+)
+
+
+def linked_path(link: Link) -> str | None:
+    """Return the path that a link names, as written or as its percent signs say.
+
+    Returns:
+        A path, possibly a part of one or relative; empty for a place in the document itself. None for an
+        address outside.
+    """
+    if _SCHEME.match(link.target) and (link.kind is LinkKind.MARKDOWN or "://" in link.target):
+        return None
+    # A file's name may hold a percent sign; a Markdown link spells it %25.
+    target = unquote(link.target) if link.kind is LinkKind.MARKDOWN else link.target
+    return unicodedata.normalize("NFC", target.replace("\\", "/")).strip()
+
+
+def resolve(link: Link, from_path: str, candidates: Iterable[str]) -> str | None:
+    """Find the document that a link leads to.
+
+    A path that starts with ``./`` or ``../`` counts from the document's folder, one with ``/`` from the root.
+    Any other is the end of a path. Of the documents whose paths end so, the one at exactly that path from the
+    root comes first, then those below the document's own folder, then the one with the shortest path. Before
+    all of them a Markdown link means the one that it names from its folder, as everywhere else, and so does
+    an older version, whose name is often that of others elsewhere.
+
+    Case does not count, except between paths that are equal otherwise. The suffix may be left out; Markdown
+    then comes before plain text. Aliases are no targets, as in Obsidian.
+
+    Args:
+        link: The link.
+        from_path: Path of the document it stands in; empty for a link that stands nowhere.
+        candidates: The paths of all documents whose :func:`~mdvec.text.paths.file_key` is that of the link.
+
+    Returns:
+        One of the candidates; None when none of them is meant.
+    """
+    wanted = linked_path(link)
+    if wanted is None:
+        return None
+    if not wanted:
+        return from_path or None
+    folder = from_path.rpartition("/")[0]
+    rooted = wanted.startswith("/")
+    if wanted.startswith(("./", "../")):
+        joined = _joined(folder, wanted)
+        if joined is None:
+            return None
+        wanted, rooted = joined, True
+    wanted = wanted.strip("/")
+    counts_from_folder = link.kind in {LinkKind.MARKDOWN, LinkKind.PREVIOUS} and not rooted
+    beside = _joined(folder, wanted) if counts_from_folder else None
+    fitting = [path for path in candidates if _ends_so(path, wanted, whole=rooted)]
+    return min(fitting, key=lambda path: _order(path, wanted, folder, beside), default=None)
+
+
+def names_other_file(path: str) -> bool:
+    """Return whether a path names a file that is no document, such as an image: by its suffix."""
+    return path.lower().endswith(_OTHER_SUFFIXES)
+
+
+def _joined(folder: str, path: str) -> str | None:
+    """Return a path that counts from a folder as one from the root; None when it leads out of that."""
+    parts = folder.split("/") if folder else []
+    for part in path.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _ends_so(path: str, wanted: str, *, whole: bool) -> bool:
+    end = _folded(wanted)
+    spellings = (_folded(path), _folded(_without_suffix(path)))
+    return any(each == end or (not whole and each.endswith(f"/{end}")) for each in spellings)
+
+
+def _order(
+    path: str, wanted: str, folder: str, beside: str | None
+) -> tuple[bool, bool, bool, bool, int, bool, str]:
+    """Return what candidates are compared by: the smallest is the one that is meant."""
+    written = path if _folded(path).endswith(_folded(wanted)) else _without_suffix(path)
+    return (
+        written != path and not path.lower().endswith(_MARKDOWN_SUFFIXES),
+        beside is None or _folded(written) != _folded(beside),
+        _folded(written) != _folded(wanted),
+        not _folded(path).startswith(_folded(f"{folder}/") if folder else ""),
+        len(path),
+        not written.endswith(wanted),
+        path,
+    )
+
+
+def _without_suffix(path: str) -> str:
+    suffix = next((suffix for suffix in _SUFFIXES if path.lower().endswith(suffix)), "")
+    return path[: len(path) - len(suffix)]
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

@@ -1,0 +1,135 @@
+"""Links, older versions and dates of frontmatter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from mdvec.documents.parse import parse_document
+from mdvec.model.document import Link, LinkKind
+
+
+def links_of(frontmatter: str) -> list[tuple[LinkKind, str, str, str, int]]:
+    """Return the parts of the links of a document that is frontmatter alone."""
+    links = parse_document("x.md", f"---\n{frontmatter}\n---\n").links
+    return [(link.kind, link.target, link.fragment, link.text, link.line) for link in links]
+
+
+def test_wikilinks_in_any_value_are_links() -> None:
+    """Quoted or not, in lists or alone, with their line; comments and lists of lists are none."""
+    assert links_of(
+        'up: "[[Index]]"\nrelated:\n  - "[[A#Part|shown]]"\n  - [[B]]\n# [[no]]\n'
+        "cover: '![[c.png]]'\nm: [[1, 2]]\nnames: '[[C, D]]'"
+    ) == [
+        (LinkKind.WIKI, "Index", "", "", 2),
+        (LinkKind.WIKI, "A", "Part", "shown", 4),
+        (LinkKind.WIKI, "B", "", "", 5),
+        (LinkKind.EMBED, "c.png", "", "", 7),
+        (LinkKind.WIKI, "C, D", "", "", 9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "found"),
+    [
+        ("previous: old.md", [("old.md", 2)]),
+        ("previous: 'archive/old v1'", [("archive/old v1", 2)]),
+        ('previous: "[[Old#Part|the old one]]"', [("Old", 2)]),
+        ("previous: [[Old]]", [("Old", 2)]),
+        ('previous:\n  - a.md\n  - "[[B]]"\n  - [[C]]\ntags: x', [("a.md", 3), ("B", 4), ("C", 5)]),
+        ("previous:\n- a.md\n- b.md", [("a.md", 3), ("b.md", 4)]),
+        ("previous: [a.md, b.md]", [("a.md", 2), ("b.md", 2)]),
+        ("title: x\nPrevious: a.md", [("a.md", 3)]),
+        ("previous:", []),
+        ("previous: []", []),
+        ("previous: ''", []),
+        ("previous: 2024-01-02", [("2024-01-02", 2)]),
+        ("previous: [[A]], [[B]]", [("A", 2), ("B", 2)]),  # no YAML, and yet clear
+    ],
+)
+def test_previous_lists_older_versions(frontmatter: str, found: list[tuple[str, int]]) -> None:
+    """One or several, as a path, a file's name or a wikilink; nothing of it is a link of another kind."""
+    links = links_of(frontmatter)
+    assert [(target, line) for _, target, _, _, line in links] == found
+    assert all(kind is LinkKind.PREVIOUS for kind, *_ in links)
+
+
+def test_toml_frontmatter_names_versions_and_links() -> None:
+    """What YAML can say TOML can."""
+    text = '+++\nprevious = ["old.md"]\nup = "[[Index]]"\n+++\n'
+    assert parse_document("x.md", text).links == (
+        Link(LinkKind.PREVIOUS, "old.md", line=2),
+        Link(LinkKind.WIKI, "Index", line=3),
+    )
+
+
+def test_links_of_frontmatter_come_before_those_of_the_text() -> None:
+    """Links are in order of line, of the whole file."""
+    links = parse_document("x.md", '---\nup: "[[A]]"\n---\n[[B]]\n').links
+    assert [(link.target, link.line) for link in links] == [("A", 2), ("B", 4)]
+
+
+TOKYO = timezone(timedelta(hours=9))
+
+
+@pytest.mark.parametrize(
+    ("value", "moment"),
+    [
+        ("2026-05-01", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026-5-1", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026/05/01", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("20260501", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("2026-05-01T09:30", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
+        ("2026-05-01 09:30:15", datetime(2026, 5, 1, 9, 30, 15, tzinfo=UTC)),
+        ("2026-05-01T09:30:15.123456Z", datetime(2026, 5, 1, 9, 30, 15, 123456, tzinfo=UTC)),
+        ("2026-05-01T09:30:00+09:00", datetime(2026, 5, 1, 9, 30, tzinfo=TOKYO)),
+        ("'2026-05-01'", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("[2026-05-01]", datetime(2026, 5, 1, tzinfo=UTC)),
+    ],
+)
+def test_dates_are_read_as_people_write_them(value: str, moment: datetime) -> None:
+    """ISO 8601 and what is near it; without an offset it is UTC; to the microsecond."""
+    expected = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+    assert parse_document("x.md", f"---\nupdated: {value}\n---\n").updated_ns == expected
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "updated",
+        "Updated",
+        "modified",
+        "date modified",
+        "date_modified",
+        "last-modified",
+        "lastmod",
+        "last_updated",
+    ],
+)
+def test_many_keys_say_when_a_document_was_updated(key: str) -> None:
+    """Those of Obsidian's plug-ins and of site generators, in any spelling."""
+    assert parse_document("x.md", f"---\n{key}: 1970-01-02\n---\n").updated_ns == 86_400 * 10**9
+
+
+@pytest.mark.parametrize(
+    "frontmatter",
+    [
+        "created: 2026-05-01",
+        "date: 2026-05-01",
+        "updated: soon",
+        "updated:",
+        "updated: 1960-01-01",
+        "updated: 9999-12-31",
+    ],
+)
+def test_other_keys_and_values_say_nothing(frontmatter: str) -> None:
+    """The day of creation is no update, and what is no date from 1970 to 2262 is left out."""
+    assert parse_document("x.md", f"---\n{frontmatter}\n---\n").updated_ns is None
+
+
+def test_the_first_key_that_holds_a_date_counts() -> None:
+    """``updated`` comes before ``modified``, wherever they stand, unless it holds none."""
+    text = "---\nmodified: 1970-01-02\nupdated: {}\n---\n"
+    assert parse_document("x.md", text.format("1970-01-03")).updated_ns == 2 * 86_400 * 10**9
+    assert parse_document("x.md", text.format("never")).updated_ns == 86_400 * 10**9

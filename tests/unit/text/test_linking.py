@@ -1,0 +1,96 @@
+"""Where links lead."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.model.document import Link, LinkKind
+from mdvec.text.linking import linked_path, names_other_file, resolve
+
+NOTES = ("Note.md", "a/Note.md", "a/b/Note.md", "z/note.txt")
+
+
+@pytest.mark.parametrize(
+    ("target", "from_path", "path"),
+    [
+        ("Note", "a/x.md", "Note.md"),  # exactly that path, from anywhere
+        ("a/Note", "", "a/Note.md"),
+        ("b/Note", "x.md", "a/b/Note.md"),  # the end of a path
+        ("NOTE.md", "x.md", "Note.md"),
+        ("./Note", "a/b/x.md", "a/b/Note.md"),
+        ("../Note", "a/b/x.md", "a/Note.md"),
+        ("../../Note", "a/b/x.md", "Note.md"),
+        ("../../../Note", "a/b/x.md", None),  # outside
+        ("../z/note", "a/x.md", "z/note.txt"),
+        ("/Note", "a/x.md", "Note.md"),
+        ("/b/Note", "a/x.md", None),  # from the root there is none
+        ("note.txt", "a/x.md", "z/note.txt"),
+        ("ote", "x.md", None),  # names are whole
+        ("", "a/x.md", "a/x.md"),  # [[#heading]]
+        ("https://x.example/Note", "a/x.md", None),
+    ],
+)
+def test_a_wikilink_leads_where_obsidian_goes(target: str, from_path: str, path: str | None) -> None:
+    """Exact path, then ends of paths; ``./`` counts from the folder, ``/`` from the root; case never."""
+    assert resolve(Link(LinkKind.WIKI, target), from_path, NOTES) == path
+
+
+def test_notes_below_the_own_folder_come_before_shorter_paths() -> None:
+    """Without an exact path the own folder counts first, then the length of the path."""
+    notes = ("a/Note.md", "long/folder/Note.md", "b/c/Note.md")
+    link = Link(LinkKind.WIKI, "Note")
+    assert resolve(link, "long/x.md", notes) == "long/folder/Note.md"
+    assert resolve(link, "elsewhere/x.md", notes) == "a/Note.md"
+    assert resolve(link, "lo/x.md", notes) == "a/Note.md"  # a folder is not the beginning of its name
+
+
+def test_equal_paths_are_told_apart_by_case_and_then_by_order() -> None:
+    """Two files whose names differ in case alone are both reached; the order they come in decides nothing."""
+    notes = ["a/Note.md", "b/note.md"]
+    assert resolve(Link(LinkKind.WIKI, "note"), "", notes) == "b/note.md"
+    assert resolve(Link(LinkKind.WIKI, "Note"), "", notes) == "a/Note.md"
+    assert resolve(Link(LinkKind.WIKI, "NOTE"), "", notes[::-1]) == "a/Note.md"
+
+
+def test_markdown_comes_before_plain_text() -> None:
+    """A target without a suffix means a note, however short the path of the text is."""
+    notes = ("x.txt", "long/folder/x.md")
+    assert resolve(Link(LinkKind.WIKI, "x"), "", notes) == "long/folder/x.md"
+    assert resolve(Link(LinkKind.WIKI, "x.txt"), "", notes) == "x.txt"
+
+
+@pytest.mark.parametrize("kind", [LinkKind.MARKDOWN, LinkKind.PREVIOUS])
+def test_markdown_links_and_versions_count_from_their_folder(kind: LinkKind) -> None:
+    """The document beside comes before the one at that path from the root, and that before others."""
+    assert resolve(Link(kind, "Note.md"), "a/x.md", NOTES) == "a/Note.md"
+    assert resolve(Link(kind, "b/Note.md"), "a/x.md", NOTES) == "a/b/Note.md"
+    assert resolve(Link(kind, "a/Note.md"), "z/x.md", NOTES) == "a/Note.md"
+    assert resolve(Link(kind, "/Note.md"), "a/x.md", NOTES) == "Note.md"
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "path"),
+    [
+        (LinkKind.MARKDOWN, "a%20b%2Fc.md", "a b/c.md"),
+        (LinkKind.MARKDOWN, "%E7%8C%AB.md", "猫.md"),
+        (LinkKind.MARKDOWN, "mailto:me@x.example", None),
+        (LinkKind.MARKDOWN, "//x.example/a.md", None),
+        (LinkKind.MARKDOWN, "c:/notes.md", "c:/notes.md"),  # a drive
+        (LinkKind.WIKI, "100%20", "100%20"),  # a name may hold a percent sign
+        (LinkKind.WIKI, "Re: plan", "Re: plan"),
+        (LinkKind.WIKI, "obsidian://open", None),
+        (LinkKind.WIKI, "か\u3099", "が"),
+        (LinkKind.WIKI, "a\\b", "a/b"),
+    ],
+)
+def test_what_a_link_names(kind: LinkKind, target: str, path: str | None) -> None:
+    """Markdown links are percent-decoded, addresses are outside, and names are in NFC."""
+    assert linked_path(Link(kind, target)) == path
+
+
+def test_other_files_are_known_by_their_suffix() -> None:
+    """An image is no missing note; a note with a dot in its name is one."""
+    assert names_other_file("x/Image.PNG")
+    assert names_other_file("board.canvas")
+    assert not names_other_file("v1.2")
+    assert not names_other_file("Dr. Who")
