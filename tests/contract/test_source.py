@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fakes.git_repository import GitRepository
+from tests.fakes.github_server import REPOSITORY, GithubServer
 
 from mdvec.errors import SourceMissingError, UnreadableFileError
 from mdvec.model.change import SourceEntry
 from mdvec.sources.folder import FolderSource
+from mdvec.sources.git.source import GitSource
+from mdvec.sources.github.source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.text.hashing import content_hash
 
@@ -27,7 +32,7 @@ _FILES = {
 Make = Callable[[Mapping[str, bytes]], Source]
 
 
-def _make_folder(root: Path, files: Mapping[str, bytes]) -> Source:
+def _make_folder(root: Path, files: Mapping[str, bytes], _open: ExitStack) -> Source:
     for path, raw in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -35,11 +40,24 @@ def _make_folder(root: Path, files: Mapping[str, bytes]) -> Source:
     return FolderSource(location=str(root))
 
 
-@pytest.fixture(params=[_make_folder], ids=["folder"])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+def _make_github(root: Path, files: Mapping[str, bytes], opened: ExitStack) -> Source:
+    server = opened.enter_context(GithubServer())
+    server.commit(files)
+    return GithubSource(location=REPOSITORY, cache_dir=root / "cache", base_url=server.base_url)
+
+
+def _make_git(root: Path, files: Mapping[str, bytes], _open: ExitStack) -> Source:
+    repository = GitRepository(root / "repository.git")
+    repository.commit(files)
+    return GitSource(location=repository.url, cache_dir=root / "cache")
+
+
+@pytest.fixture(params=[_make_folder, _make_github, _make_git], ids=["folder", "github", "git"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes a source that holds the given files."""
-    adapter: Callable[[Path, Mapping[str, bytes]], Source] = request.param
-    return lambda files: adapter(tmp_path, files)
+    adapter: Callable[[Path, Mapping[str, bytes], ExitStack], Source] = request.param
+    with ExitStack() as opened:
+        yield lambda files: adapter(tmp_path, files, opened)
 
 
 def test_a_listing_is_sorted_and_unique(make: Make) -> None:
@@ -70,12 +88,23 @@ def test_listing_twice_gives_the_same(make: Make) -> None:
 
 
 def test_read_returns_the_bytes_as_they_are(make: Make) -> None:
-    """Reading neither decodes nor changes line ends, and the size is that of the bytes."""
+    """Reading neither decodes nor changes line ends; a size, where it is known, is that of the bytes."""
     source = make(_FILES)
-    for entry in source.list().entries:
+    entries = source.list().entries
+    source.expect(entries[:2])
+    for entry in entries:
         raw = source.read(entry)
         assert raw == _FILES[entry.path]
-        assert entry.size == len(raw)
+        assert entry.size in {len(raw), 0}
+
+
+def test_a_content_has_one_name(make: Make) -> None:
+    """Where a source says what identifies a content, it is the same for the same bytes alone."""
+    files = {"a.md": b"one", "b.md": b"one", "c.md": b"two"}
+    names = [entry.content_hash for entry in make(files).list().entries]
+    if names[0] is not None:
+        assert names[0] == names[1] != names[2]
+    assert [name is None for name in names] in ([True] * 3, [False] * 3)
 
 
 def test_what_was_just_read_does_not_differ(make: Make) -> None:

@@ -34,7 +34,11 @@ def _hash(content: str) -> bytes:
 @st.composite
 def _cases(draw: st.DrawFn, *, readable: bool = False) -> _Case:
     files = draw(st.dictionaries(_PATHS, st.tuples(_TIMES, _CONTENTS)))
-    entries = tuple(SourceEntry(path, path, time, len(content)) for path, (time, content) in files.items())
+    is_named = draw(st.booleans())  # the source says what identifies a content, as git does
+    entries = tuple(
+        SourceEntry(path, path, time, len(content), _hash(content) if is_named else None)
+        for path, (time, content) in files.items()
+    )
     known = {
         path: KnownDocument(path, path, time, len(content), _hash(content), fingerprint)
         for path, (time, content, fingerprint) in draw(
@@ -94,9 +98,11 @@ def test_doing_the_plan_gives_the_listing(case: _Case) -> None:
     for entry in case.listing.entries:
         # A change that keeps time, size and fingerprint cannot be seen; that is the price of not reading.
         hidden = case.known.get(entry.path)
-        if hidden is None or entry in (*plan.new, *plan.changed, *plan.touched):
+        is_named = entry.content_hash is not None
+        if is_named or hidden is None or entry in (*plan.new, *plan.changed, *plan.touched):
             assert state[entry.path].content_hash == case.hashes[entry.path]
-        assert (state[entry.path].mtime_ns, state[entry.path].size) == (entry.mtime_ns, entry.size)
+        if not is_named:
+            assert (state[entry.path].mtime_ns, state[entry.path].size) == (entry.mtime_ns, entry.size)
         assert state[entry.path].fingerprint == _FINGERPRINT
     assert compare(case.listing, state, _FINGERPRINT).to_hash == ()
 
@@ -106,7 +112,9 @@ def test_doing_the_plan_gives_the_listing(case: _Case) -> None:
 def test_an_unchanged_folder_needs_nothing(case: _Case) -> None:
     """A listing that is just as known gives an empty plan, and no file is asked for."""
     known = {
-        entry.path: KnownDocument(entry.path, entry.locator, entry.mtime_ns, entry.size, b"", _FINGERPRINT)
+        entry.path: KnownDocument(
+            entry.path, entry.locator, entry.mtime_ns, entry.size, entry.content_hash or b"", _FINGERPRINT
+        )
         for entry in case.listing.entries
     }
     comparison = compare(case.listing, known, _FINGERPRINT)

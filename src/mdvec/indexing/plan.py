@@ -1,7 +1,8 @@
 """What an import has to do: a source's listing compared with what is known, without any I/O.
 
 It takes two steps, so that a file whose time and size are as before is not even opened:
-:func:`compare` says which files have to be hashed, :func:`resolve` makes the plan of their hashes.
+:func:`compare` says which contents have to be known, :func:`resolve` makes the plan of their hashes.
+Where the source itself says what identifies a content, times and sizes do not matter.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Comparison:
     """What names, times and sizes tell.
 
     Attributes:
-        to_hash: Entries that are new or may have changed, sorted by path.
+        to_hash: Entries that are new, have changed or may have, sorted by path.
         unchanged: How many entries are as known.
         missing: Known documents that the source does not offer any more, sorted by path. Those that it
             could not look at are not among them.
@@ -34,7 +35,7 @@ class Comparison:
 
 
 def compare(listing: Listing, known: Mapping[str, KnownDocument], fingerprint: str) -> Comparison:
-    """Compare a listing with what is known, by spelling, time, size and fingerprint.
+    """Compare a listing with what is known: by spelling, fingerprint, and content hash or time and size.
 
     Args:
         listing: The source's answer, in any order.
@@ -45,17 +46,9 @@ def compare(listing: Listing, known: Mapping[str, KnownDocument], fingerprint: s
         What is settled, and what has to be hashed. A known path that is, or lies below, an unreadable
         one is in neither: nothing can be said about it, so it stays as it is.
     """
-    to_hash: list[SourceEntry] = []
-    for entry in listing.entries:
-        document = known.get(entry.path)
-        if (
-            document is None
-            or document.locator != entry.locator  # a rename from NFD to NFC keeps path, time and size
-            or document.mtime_ns != entry.mtime_ns
-            or document.size != entry.size
-            or document.fingerprint != fingerprint
-        ):
-            to_hash.append(entry)
+    to_hash = [
+        entry for entry in listing.entries if not _is_as_known(entry, known.get(entry.path), fingerprint)
+    ]
     to_hash.sort(key=_path)
     return Comparison(
         to_hash=tuple(to_hash),
@@ -71,8 +64,8 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
 
     Args:
         comparison: From :func:`compare`.
-        hashes: SHA-256 of each entry in ``comparison.to_hash``, by path; None when it could not be
-            read.
+        hashes: What identifies the content of each entry in ``comparison.to_hash``, by path; None when
+            it could not be read.
 
     Returns:
         The plan, every part sorted by path. An entry that could not be read is in none of them. One
@@ -105,6 +98,15 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
         deleted=tuple(item.path for item in comparison.missing if item.path not in moved_from),
         unchanged=comparison.unchanged,
     )
+
+
+def _is_as_known(entry: SourceEntry, document: KnownDocument | None, fingerprint: str) -> bool:
+    # A rename from NFD to NFC keeps path, time and size.
+    if document is None or document.locator != entry.locator or document.fingerprint != fingerprint:
+        return False
+    if entry.content_hash is not None:
+        return document.content_hash == entry.content_hash
+    return document.mtime_ns == entry.mtime_ns and document.size == entry.size
 
 
 def _path(item: SourceEntry | KnownDocument) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mdvec.model.change import Exclusion, SourceEntry
-from mdvec.model.chunk import Chunk
+from mdvec.model.chunk import Chunk, CutDocument
 from mdvec.model.document import Document
 from mdvec.stores.interface import LexicalFields
 from mdvec.text.encodings import decode
@@ -26,7 +26,7 @@ class DocumentChunker(Protocol):
         """Another one means other chunks."""
         ...
 
-    def chunk(self, document: Document) -> list[Chunk]:
+    def chunk(self, document: Document) -> CutDocument:
         """Cut a document."""
         ...
 
@@ -57,7 +57,7 @@ class Prepared:
 
     Attributes:
         entry: What the source listed.
-        content_hash: SHA-256 of the bytes that were read.
+        content_hash: What identifies the content: what the source says, else the SHA-256 of its bytes.
         document: The parsed document.
         chunks: Its chunks, in order.
         fields: The terms of each chunk, in the same order.
@@ -89,14 +89,38 @@ def prepare(
     decoded = decode(raw)
     if decoded is None:
         return Exclusion(entry.path, BINARY_RULE)
-    document = recipe.parse(entry.path, decoded.text)
-    chunks = tuple(recipe.chunker.chunk(document))
+    identity = entry.content_hash or content_hash(raw)
+    prepared = prepare_text(entry, decoded.text, recipe, content_hash=identity, contexts=contexts)
+    if not decoded.warning:
+        return prepared
+    return replace(prepared, warnings=(decoded.warning, *prepared.warnings))
+
+
+def prepare_text(
+    entry: SourceEntry,
+    text: str,
+    recipe: Recipe,
+    *,
+    content_hash: bytes,
+    contexts: Sequence[str] | None = None,
+) -> Prepared:
+    """Parse, cut and tokenise a text.
+
+    Args:
+        entry: What the source listed.
+        text: As :func:`mdvec.text.encodings.decode` gives it.
+        recipe: How to do it.
+        content_hash: What identifies the file's content.
+        contexts: Used instead of the chunks' own when there are as many: those of the same content.
+    """
+    document = recipe.parse(entry.path, text)
+    cut = recipe.chunker.chunk(document)
+    chunks = cut.chunks
     if contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(replace(chunk, context=kept) for chunk, kept in zip(chunks, contexts, strict=True))
     title = index_terms("\n".join(document.names))
     fields = tuple(_fields(title, chunk) for chunk in chunks)
-    warnings = (*((decoded.warning,) if decoded.warning else ()), *document.warnings)
-    return Prepared(entry, content_hash(raw), document, chunks, fields, warnings)
+    return Prepared(entry, content_hash, document, chunks, fields, (*document.warnings, *cut.warnings))
 
 
 def _fields(title: Terms, chunk: Chunk) -> LexicalFields:

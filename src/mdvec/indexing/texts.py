@@ -6,14 +6,13 @@ From the end of each transaction on, the documents in it are found by words; vec
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import chain
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 from mdvec import trace
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
+from mdvec.indexing.kept import DocumentSource, Texts, kept_texts, known_binaries, sized
 from mdvec.indexing.plan import compare, resolve
-from mdvec.indexing.prepare import Prepared, Recipe, prepare
+from mdvec.indexing.prepare import Prepared, Recipe
 from mdvec.model.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry, Unreadable
 from mdvec.model.collection import Collection
 from mdvec.model.ids import SpaceId, TextHash
@@ -27,21 +26,12 @@ _CHUNKS_PER_TRANSACTION = 500
 _DOCUMENTS_PER_TRANSACTION = 100
 
 
-class DocumentSource(Protocol):
-    """The part of a source that indexing needs; see :class:`mdvec.sources.interface.Source`."""
-
-    def list(self) -> Listing:
-        """Say what is there."""
-        ...
-
-    def read(self, entry: SourceEntry) -> bytes:
-        """Return the bytes of a listed file."""
-        ...
-
-
 @dataclass(slots=True)
 class TextOutcome:
-    """What was done to the documents; see :class:`mdvec.model.report.ImportReport`."""
+    """What was done to the documents; see :class:`mdvec.model.report.ImportReport`.
+
+    ``revision`` is that of the source.
+    """
 
     added: int = 0
     updated: int = 0
@@ -49,6 +39,7 @@ class TextOutcome:
     deleted: int = 0
     unchanged: int = 0
     cached_chunks: int = 0
+    revision: str = ""
     exclusions: list[Exclusion] = field(default_factory=list)
     failures: list[Unreadable] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -78,7 +69,7 @@ def list_source(source: DocumentSource, *, knows_documents: bool, allow_empty: b
             listing = Listing(())
         details.update(files=len(listing.entries), excluded=len(listing.exclusions))
     if knows_documents and not listing.entries and not listing.unreadable and not allow_empty:
-        msg = "the folder holds no document, but the index does"
+        msg = "the source holds no document, but the index does"
         raise SourceEmptyError(msg)
     return listing
 
@@ -97,7 +88,7 @@ def make_plan(
     with trace.step("hash", files=len(comparison.to_hash)):
         for entry in comparison.to_hash:
             try:
-                hashes[entry.path] = content_hash(source.read(entry))
+                hashes[entry.path] = entry.content_hash or content_hash(source.read(entry))
             except UnreadableFileError as error:
                 hashes[entry.path] = None
                 failures.append(Unreadable(entry.path, str(error)))
@@ -139,23 +130,32 @@ def bring_texts_up_to_date(
     progress(ImportStage.SCAN, 0, 0)
     listing = list_source(source, knows_documents=bool(known), allow_empty=allow_empty)
     failures: list[Unreadable] = []
+    binaries: list[Exclusion] = []
     if rebuild:
         plan = _plan_of_rebuild(listing, known, recipe.fingerprint)
     else:
         plan, failures = make_plan(listing, known, source, recipe.fingerprint)
+        binaries = known_binaries(collection, listing, plan.new, store.catalog)
+        skipped = {exclusion.path for exclusion in binaries}
+        plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
     outcome = TextOutcome(
         unchanged=plan.unchanged + len(plan.touched),
-        exclusions=list(listing.exclusions),
+        revision=listing.revision,
+        exclusions=[*listing.exclusions, *binaries],
         failures=[*listing.unreadable, *failures],
     )
-    _write_small_changes(collection, plan, outcome, store)
+    kept = kept_texts(plan, known)
+    entries = (*plan.new, *plan.changed, *(move.entry for move in plan.moved))
+    # Before anything is written: who cannot be asked for new documents keeps the old ones.
+    source.expect([entry for entry in entries if entry.path not in kept])
+    _write_small_changes(collection, plan, known, outcome, store)
     total = len(plan.new) + len(plan.changed) + len(plan.moved)
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
     new = {entry.path for entry in plan.new}
     contexts = _kept_contexts(collection, plan, known, recipe.fingerprint, store)
-    entries = chain(plan.new, plan.changed, (move.entry for move in plan.moved))
+    texts = Texts(collection, source, store.catalog, kept)
     done = 0
-    for batch in _batches(_prepared(entries, contexts, source, recipe, outcome)):
+    for batch in _batches(_prepared(entries, contexts, texts, recipe, outcome)):
         _write(collection, batch, old_paths, recipe.fingerprint, space_id, outcome, store)
         outcome.added += sum(item.entry.path in new for item in batch)
         outcome.moved += sum(item.entry.path in old_paths for item in batch)
@@ -176,15 +176,21 @@ def _plan_of_rebuild(listing: Listing, known: dict[str, KnownDocument], fingerpr
     return Plan(new=listing.entries, deleted=tuple(document.path for document in missing))
 
 
-def _write_small_changes(collection: Collection, plan: Plan, outcome: TextOutcome, store: Store) -> None:
-    """Write what needs no reading: removals and new times."""
+def _write_small_changes(
+    collection: Collection,
+    plan: Plan,
+    known: Mapping[str, KnownDocument],
+    outcome: TextOutcome,
+    store: Store,
+) -> None:
+    """Write what needs no reading: removals, new times and spellings."""
     if not (plan.deleted or plan.touched):
         return
     with trace.step("small_changes", deleted=len(plan.deleted)), store.transaction():
         for path in plan.deleted:
             store.catalog.delete_document(collection.id, path)
         for entry in plan.touched:
-            store.catalog.touch_document(collection.id, entry)
+            store.catalog.touch_document(collection.id, sized(entry, known[entry.path].size))
     outcome.deleted = len(plan.deleted)
 
 
@@ -206,20 +212,19 @@ def _kept_contexts(
 def _prepared(
     entries: Iterable[SourceEntry],
     contexts: Mapping[str, list[str]],
-    source: DocumentSource,
+    texts: Texts,
     recipe: Recipe,
     outcome: TextOutcome,
 ) -> Iterator[Prepared]:
     for entry in entries:
         try:
-            raw = source.read(entry)
+            with trace.step("prepare", path=entry.path) as details:
+                item = texts.prepared(entry, recipe, contexts.get(entry.path))
+                if isinstance(item, Prepared):
+                    details.update(chunks=len(item.chunks))
         except UnreadableFileError as error:
             outcome.failures.append(Unreadable(entry.path, str(error)))
             continue
-        with trace.step("prepare", path=entry.path) as details:
-            item = prepare(entry, raw, recipe, contexts=contexts.get(entry.path))
-            if isinstance(item, Prepared):
-                details.update(chunks=len(item.chunks))
         if isinstance(item, Prepared):
             yield item
         else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
+from mdvec.indexing.kept import kept_texts
 from mdvec.indexing.plan import Comparison, compare, resolve
 from mdvec.model.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 
@@ -133,3 +135,27 @@ def test_content_from_an_unreadable_folder_is_not_moved() -> None:
     entry = _entry("b.md")
     comparison = _compare([entry], [_known("locked/a.md")], unreadable=(Unreadable("locked/", "?"),))
     assert resolve(comparison, {"b.md": _hash("a")}) == Plan(new=(entry,))
+
+
+def test_where_the_source_names_contents_times_do_not_matter() -> None:
+    """The id settles it: the same one is unchanged, another one changed, whatever time and size say."""
+    known = [_known("a.md"), _known("b.md")]
+    entries = [
+        replace(_entry("a.md", mtime_ns=0, size=0), content_hash=_hash("a")),
+        replace(_entry("b.md"), content_hash=_hash("other")),
+    ]
+    comparison = _compare(entries, known)
+    assert comparison.unchanged == 1
+    assert resolve(comparison, {"b.md": _hash("other")}).changed == (entries[1],)
+
+
+def test_only_what_the_source_names_is_taken_from_the_store() -> None:
+    """A moved document, and one that is only cut anew, need no reading; one of a folder does."""
+    named = replace(_entry("new/a.md"), content_hash=_hash("a"))
+    cut_anew = replace(_entry("b.md"), content_hash=_hash("b"))
+    changed = replace(_entry("c.md"), content_hash=_hash("c2"))
+    plan = Plan(changed=(cut_anew, changed, _entry("d.md")), moved=(Move("a.md", named),))
+    known = {
+        each.path: each for each in (_known("a.md"), _known("b.md", "b"), _known("c.md", "c"), _known("d.md"))
+    }
+    assert kept_texts(plan, known) == {"b.md": "b.md", "new/a.md": "a.md"}

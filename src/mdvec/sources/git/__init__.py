@@ -1,0 +1,1 @@
+"""Repositories anywhere, read by the program git."""

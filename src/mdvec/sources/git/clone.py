@@ -1,0 +1,222 @@
+"""A clone that holds the latest commit's names, and of contents only those that were asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError
+from mdvec.net.reply import redacted
+from mdvec.sources.git.locking import locked
+from mdvec.sources.git.program import GitFailedError, GitProgram
+from mdvec.sources.location import GitLocation
+from mdvec.sources.tree import TreeItem
+
+_REMOTE = "origin"
+# Refs of ours, so that collections of several branches share a clone.
+_REFS = "refs/mdvec/"
+
+_NO_REMOTE_REF = "couldn't find remote ref"
+_NO_REF = (_NO_REMOTE_REF, "not our ref", "unadvertised object")
+_NO_REPOSITORY = (
+    *("repository not found", "does not appear to be a git repository", "does not exist", "not found"),
+    "no such file",
+)
+_NO_ACCESS = (
+    *("authentication failed", "could not read username", "could not read password", "permission denied"),
+    *("host key verification failed", "access denied", "terminal prompts disabled"),
+    *("returned error: 401", "returned error: 403"),
+)
+_NO_CONNECTION = (
+    *("could not resolve", "unable to connect", "connection", "timed out", "early eof", "unable to access"),
+    *("hung up", "rpc failed", "returned error: 5", "from promisor remote", "unreachable", "too slow"),
+)
+_TOO_SIMPLE = "dumb http transport"
+_OTHER_HASH = "server sha256"
+
+
+class _PuzzlingError(SourceError):
+    """Git fails, and neither the network, nor the place, nor rights are the reason."""
+
+
+class Clone:
+    """A bare clone of one repository, shared by all who read it on this machine."""
+
+    def __init__(self, directory: Path, location: GitLocation, on_tick: Callable[[], None]) -> None:
+        """Take note; nothing is run.
+
+        Args:
+            directory: Where it is, or will be.
+            location: What it is a clone of.
+            on_tick: Called now and then while git works; what it raises ends that.
+        """
+        self._directory = directory
+        self._location = location
+        self._git = GitProgram(directory, environment=os.environ, on_tick=on_tick)
+
+    def fetch(self) -> str:
+        """Bring the names of the ref's latest commit here.
+
+        Returns:
+            The commit, in hex; empty when the repository has none.
+
+        Raises:
+            SourceMissingError: If there is no such repository or ref.
+            SourceError: If it cannot be read.
+        """
+        with self._held():
+            is_new = not self._directory.exists()
+            try:
+                return self._fetched()
+            except _PuzzlingError:
+                if is_new:
+                    raise
+            shutil.rmtree(self._directory, ignore_errors=True)  # it may be what is broken
+            return self._fetched()
+
+    def items(self, commit: str) -> list[TreeItem]:
+        """Return what a fetched commit holds; sizes are not known.
+
+        Raises:
+            SourceError: If the clone is broken.
+        """
+        with self._translated():
+            listed = self._git.run("ls-tree", "-r", "-z", "--full-tree", commit)
+        return [_as_item(line) for line in listed.split(b"\0") if line]
+
+    def fetch_blobs(self, commit: str, wanted: Iterable[bytes]) -> None:
+        """Bring contents here, all in one request.
+
+        Args:
+            commit: What they belong to; it is fetched.
+            wanted: Their ids.
+
+        Raises:
+            SourceError: If they cannot be fetched.
+        """
+        with self._held(), self._translated():
+            listed = self._git.run("rev-list", "--objects", "--no-object-names", "--missing=print", commit)
+            missing = {line[1:] for line in listed.decode().split("\n") if line.startswith("?")}
+            lines = [f"{blob_id.hex()}\n" for blob_id in wanted if blob_id.hex() in missing]
+            if lines:
+                self._git.run(
+                    *("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags"),
+                    *("--no-write-fetch-head", "--filter=blob:none", "--stdin", _REMOTE),
+                    stdin="".join(lines).encode(),
+                )
+
+    def blobs(self, wanted: Iterable[bytes], max_bytes: int) -> Iterator[tuple[bytes, bytes | int]]:
+        """Read contents; git fetches one by one what is not here.
+
+        Args:
+            wanted: Their ids.
+            max_bytes: Larger ones are not read.
+
+        Yields:
+            Id and content, or id and size where that is too large; nothing for what is nowhere.
+
+        Raises:
+            SourceError: If git cannot read them.
+        """
+        lines = "".join(f"{blob_id.hex()}\n" for blob_id in wanted).encode()
+        with tempfile.TemporaryFile() as output:
+            with self._translated():
+                self._git.run_into(output, "cat-file", "--batch", stdin=lines)
+            while header := output.readline().split():
+                if len(header) != 3:
+                    continue  # "ID missing"
+                size = int(header[2])
+                if size <= max_bytes:
+                    yield bytes.fromhex(header[0].decode()), output.read(size)
+                else:
+                    yield bytes.fromhex(header[0].decode()), size
+                    output.seek(size, os.SEEK_CUR)
+                output.seek(1, os.SEEK_CUR)  # a line feed
+
+    def _fetched(self, *init_options: str) -> str:
+        git, url = self._git, self._location.url
+        own_ref = _REFS + hashlib.sha256(self._location.ref.encode()).hexdigest()[:32]
+        refspec = f"+{self._location.ref or 'HEAD'}:{own_ref}"
+        with self._translated():
+            git.run("init", "--quiet", "--bare", "--template=", *init_options)
+            git.run("config", f"remote.{_REMOTE}.url", url)
+            git.ask_nobody_over_ssh()
+            common = ("--quiet", "--no-tags", "--no-write-fetch-head", _REMOTE, refspec)
+            try:
+                git.run("fetch", "--depth=1", "--filter=blob:none", *common)
+            except GitFailedError as error:
+                if _OTHER_HASH in error.said and not init_options:
+                    shutil.rmtree(self._directory)
+                    return self._fetched("--object-format=sha256")
+                if _NO_REMOTE_REF in error.said and not self._location.ref:
+                    return self._without_head()
+                if _TOO_SIMPLE not in error.said:
+                    raise
+                # Asking has made a promise of it that such a server does not keep.
+                git.run("config", "--remove-section", f"remote.{_REMOTE}")
+                git.run("config", f"remote.{_REMOTE}.url", url)
+                git.run("fetch", *common)
+            return git.run("rev-parse", "--verify", f"{own_ref}^{{commit}}").decode().strip()
+
+    def _without_head(self) -> str:
+        """Tell an empty repository from one whose HEAD leads nowhere.
+
+        Raises:
+            SourceMissingError: If it holds commits all the same.
+        """
+        if not self._git.run("ls-remote", _REMOTE).strip():
+            return ""
+        msg = f"the HEAD of {self._location.url} names a branch that does not exist"
+        raise SourceMissingError(msg, hint="Name a branch: git+URL@REF.")
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep other processes from writing to the clone, and clear up after one that was killed."""
+        place = self._directory.parent
+        with ExitStack() as stack:
+            try:
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+                stack.enter_context(locked(self._directory.with_suffix(".lock"), self._git.on_tick))
+            except OSError as error:
+                msg = f"the clone of {self._location.url} cannot be kept in {place}: {error.strerror}"
+                raise SourceError(msg, hint="Free some space there, or make the folder writable.") from error
+            for left_over in self._directory.rglob("*.lock"):
+                with suppress(OSError):
+                    left_over.unlink()
+            yield
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Say of git's errors what they mean to one who reads documents."""
+        try:
+            yield
+        except GitFailedError as error:
+            raise _meaning(redacted(error.said, ()), self._location) from None
+
+
+def _as_item(line: bytes) -> TreeItem:
+    about, _, path = line.partition(b"\t")
+    mode, _, blob_id = about.split(b" ")
+    return TreeItem(os.fsdecode(path), mode.decode(), bytes.fromhex(blob_id.decode()))
+
+
+def _meaning(said: str, location: GitLocation) -> SourceError:
+    """Find out from git's words what is wrong: it has no numbers for that."""
+    words = said.lower()
+    if any(each in words for each in _NO_REF):
+        msg = f"{location.url} has no branch, tag or commit {location.ref or 'HEAD'!r} ({said})"
+        return SourceMissingError(msg, hint="Name another: 'mdvec tool update -n NAME -s git+URL@REF'.")
+    if any(each in words for each in _NO_ACCESS):
+        msg = f"{location.url} lets nobody in without credentials, or not with these ({said})"
+        return SourceError(msg, hint="Set up a credential helper ('git help credentials'), or use SSH.")
+    if any(each in words for each in _NO_REPOSITORY):
+        msg = f"there is no repository {location.url}, or it is hidden ({said})"
+        return SourceMissingError(msg, hint="Check the address: 'mdvec tool update -n NAME -s git+URL'.")
+    if any(each in words for each in _NO_CONNECTION):
+        return SourceUnavailableError(f"{location.url} cannot be reached ({said})")
+    return _PuzzlingError(f"git cannot read {location.url} ({said})")

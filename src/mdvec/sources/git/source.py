@@ -1,0 +1,144 @@
+"""A repository that git can reach as a source of documents."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from mdvec.errors import UnreadableFileError
+from mdvec.model.change import Listing, SourceEntry
+from mdvec.sources.blobs import FetchedBlobs, verified
+from mdvec.sources.files import too_large
+from mdvec.sources.git.clone import Clone
+from mdvec.sources.location import parse_git
+from mdvec.sources.selection import (
+    DEFAULT_EXCLUDED_DIRECTORIES,
+    DEFAULT_EXTENSIONS,
+    DEFAULT_MAX_FILE_BYTES,
+    Selection,
+)
+from mdvec.sources.tree import listing_of_tree
+
+
+def _no_fetch(_done: int, _total: int) -> None:
+    pass
+
+
+class GitSource:
+    """Lists and reads a commit by the program git; see :class:`mdvec.sources.interface.Source`.
+
+    Of the repository's history nothing is fetched but the latest commit, and of its files the documents.
+    """
+
+    def __init__(
+        self,
+        *,
+        location: str,
+        cache_dir: Path,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        extensions: Sequence[str] = DEFAULT_EXTENSIONS,
+        exclude_dirs: Sequence[str] = DEFAULT_EXCLUDED_DIRECTORIES,
+        max_file_bytes: int = DEFAULT_MAX_FILE_BYTES,
+        on_fetch: Callable[[int, int], None] = _no_fetch,
+    ) -> None:
+        """Take note of what is wanted; git is not run yet.
+
+        Args:
+            location: ``URL[@REF][:PATH]``.
+            cache_dir: Where the clone is kept.
+            include: Globs, as for a folder.
+            exclude: Globs, as for a folder.
+            extensions: What file names end in.
+            exclude_dirs: Names of folders that are not entered.
+            max_file_bytes: The largest file to take.
+            on_fetch: Told how many files are fetched, and of how many, twice a second while git works.
+
+        Raises:
+            UsageError: If the location is none.
+        """
+        self._location = parse_git(location)
+        self._selection = Selection.parse(
+            extensions=extensions,
+            exclude_dirs=exclude_dirs,
+            include=include,
+            exclude=exclude,
+            max_file_bytes=max_file_bytes,
+        )
+        self._on_fetch = on_fetch
+        self._expected = 0
+        name = re.sub(r"[^A-Za-z0-9]+", "-", self._location.url.rpartition("/")[2]).strip("-")[:40]
+        digest = hashlib.sha256(self._location.url.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        directory = cache_dir.absolute() / "sources" / f"git-{name}-{digest}"
+        self._clone = Clone(directory, self._location, lambda: on_fetch(0, self._expected))
+        self._commit = ""
+        self._large: dict[bytes, int] = {}
+
+    def list(self) -> Listing:
+        """Fetch the names of the latest commit.
+
+        Returns:
+            See :meth:`mdvec.sources.interface.Source.list`. Sizes are 0: git knows them of fetched files
+            alone.
+
+        Raises:
+            SourceMissingError: If there is no such repository, ref or folder.
+            SourceError: If it cannot be read, or there is no git.
+        """
+        self._commit = self._clone.fetch()
+        items = self._clone.items(self._commit) if self._commit else []
+        return listing_of_tree(items, self._selection, path=self._location.path, revision=self._commit)
+
+    def read(self, entry: SourceEntry) -> bytes:
+        """Return the raw bytes of a listed file.
+
+        Raises:
+            UnreadableFileError: If git does not have it, or it is too large.
+            SourceError: If git cannot be run.
+        """
+        wanted = entry.content_hash
+        if wanted is None:
+            msg = "it is not in the repository"
+            raise UnreadableFileError(msg)
+        if wanted not in self._blobs and wanted not in self._large:
+            self._take([wanted])
+        if wanted in self._large:
+            raise UnreadableFileError(too_large(self._large[wanted], self._selection.max_file_bytes))
+        raw = self._blobs.get(wanted)
+        if raw is None:
+            msg = "the repository does not have it any more"
+            raise UnreadableFileError(msg)
+        return verified(raw, wanted)
+
+    def expect(self, entries: Sequence[SourceEntry]) -> None:
+        """Fetch files in one request.
+
+        Raises:
+            SourceError: If they cannot be fetched.
+        """
+        wanted = list(dict.fromkeys(entry.content_hash for entry in entries if entry.content_hash))
+        if not wanted or not self._commit:
+            return
+        self._expected = len(wanted)
+        self._on_fetch(0, self._expected)
+        self._clone.fetch_blobs(self._commit, wanted)
+        self._take(wanted)
+        self._on_fetch(self._expected, self._expected)
+
+    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
+        """Say no: what is elsewhere is as new as the last import."""
+        return False
+
+    @cached_property
+    def _blobs(self) -> FetchedBlobs:
+        return FetchedBlobs()
+
+    def _take(self, wanted: Sequence[bytes]) -> None:
+        for blob_id, found in self._clone.blobs(wanted, self._selection.max_file_bytes):
+            if isinstance(found, int):
+                self._large[blob_id] = found
+            else:
+                self._blobs.put(blob_id, found)

@@ -1,0 +1,1 @@
+"""Repositories on GitHub, read over its REST interface."""

@@ -1,0 +1,270 @@
+"""The four questions that are put to GitHub's REST interface."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, NoReturn
+from urllib.parse import quote, urlsplit
+
+from mdvec.errors import (
+    ConfigError,
+    ServiceAnswerError,
+    ServiceError,
+    ServiceRefusedError,
+    ServiceUnavailableError,
+    SourceError,
+    SourceMissingError,
+    SourceUnavailableError,
+    UnreadableFileError,
+)
+from mdvec.net.client import Clock, HttpClient
+from mdvec.sources.github.limits import RateLimits
+from mdvec.sources.location import GithubLocation
+from mdvec.sources.tree import FOLDER_MODE, TreeItem
+
+_VERSION = "2022-11-28"
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_NOT_MODIFIED = 304
+_UNAUTHORISED = 401
+_NOT_FOUND = 404
+_EMPTY_REPOSITORY = 409
+_NO_COMMIT = 422
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What proves who asks.
+
+    Attributes:
+        variable: Name of the environment variable it comes from; messages name it.
+        value: Empty when there is none: then only public repositories are seen, 60 calls an hour.
+    """
+
+    variable: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a ref points to now.
+
+    Attributes:
+        commit: Its id, in hex; empty for a repository without commits.
+        etag: To be given back the next time.
+    """
+
+    commit: str
+    etag: str
+
+
+class GithubApi:
+    """One repository on GitHub. Requests are made one after the other, as GitHub asks for."""
+
+    def __init__(
+        self,
+        location: GithubLocation,
+        token: Token,
+        *,
+        base_url: str,
+        most_wait_s: float,
+        on_wait: Callable[[float], None],
+        clock: Clock | None = None,
+    ) -> None:
+        """Prepare; nothing is sent.
+
+        Args:
+            location: The repository.
+            token: Sent with every request when there is one.
+            base_url: Such as ``https://api.github.com``.
+            most_wait_s: A limit that holds for longer than this many seconds ends the call.
+            on_wait: Told the seconds left, once a second, while waiting; what it raises ends the call.
+            clock: For tests.
+
+        Raises:
+            ConfigError: If the token would be read by others on its way.
+            SourceError: If the token cannot be one.
+        """
+        address = urlsplit(base_url)
+        if token.value and address.scheme != "https" and address.hostname not in _LOOPBACK:
+            msg = f"the token in {token.variable} is not sent to {address.hostname} without encryption"
+            raise ConfigError(msg, hint="Write https:// in [github] base_url.")
+        if not re.fullmatch(r"[\x21-\x7e]*", token.value):
+            msg = f"what {token.variable} holds is no token"
+            raise SourceError(msg, hint=_token_hint(token))
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION}
+        if token.value:
+            headers["Authorization"] = f"Bearer {token.value}"
+        clock = clock or Clock()
+        self._location = location
+        self._token = token
+        self._root = f"/repos/{location.owner}/{location.repo}"
+        self._http = HttpClient(
+            base_url.rstrip("/"),
+            service="GitHub",
+            headers=headers,
+            most_wait_s=most_wait_s,
+            on_wait=on_wait,
+            wait_of=RateLimits(clock.now),
+            clock=clock,
+        )
+        self.close = self._http.close
+
+    def head(self, etag: str) -> Head | None:
+        """Ask what the ref points to; when that has not changed, the call is free of charge.
+
+        Args:
+            etag: Of the answer before; empty without one.
+
+        Returns:
+            The commit; None when it is that of the answer before.
+
+        Raises:
+            SourceMissingError: If there is no such repository or ref.
+            SourceError: If the token is wrong, or GitHub cannot be asked.
+        """
+        headers = {"Accept": "application/vnd.github.sha"} | ({"If-None-Match": etag} if etag else {})
+        path = f"{self._root}/commits/{quote(self._location.ref or 'HEAD', safe='/')}"
+        expected = (200, _NOT_MODIFIED, _NOT_FOUND, _EMPTY_REPOSITORY, _NO_COMMIT)
+        with self._translated():
+            reply = self._http.request("GET", path, headers=headers, expected=expected)
+            match reply.status:
+                case 304:
+                    return None
+                case 404 | 422:
+                    self._refuse_ref()
+                case 409:
+                    return Head("", "")
+            commit = reply.text.strip()
+            if not _COMMIT.fullmatch(commit):
+                msg = f"GitHub answers with {len(reply.content):,} bytes that are no commit"
+                raise ServiceAnswerError(msg, status=reply.status)
+            return Head(commit, reply.headers.get("etag", ""))
+
+    def items(self, commit: str, is_entered: Callable[[str], bool]) -> list[TreeItem]:
+        """Return what a commit holds: one call, unless GitHub finds that too much.
+
+        Then the folders are asked for one by one, from the top down.
+
+        Args:
+            commit: Its id.
+            is_entered: Says of a folder, from the root of the repository, whether it is worth a call;
+                of others the name is returned.
+
+        Raises:
+            SourceError: If a single folder is too large, or GitHub cannot be asked.
+        """
+        found: list[TreeItem] = []
+        waiting = [("", commit)]
+        with self._translated():
+            while waiting:
+                prefix, tree_id = waiting.pop()
+                is_cut_off, items = self._tree(prefix, tree_id, {"recursive": "1"})
+                if not is_cut_off:
+                    found += (item for item in items if item.mode != FOLDER_MODE)
+                    continue
+                is_cut_off, items = self._tree(prefix, tree_id, None)
+                if is_cut_off:
+                    msg = f"GitHub does not list all of {prefix or 'the root'}: it has too many files"
+                    raise SourceError(msg, hint=f"Read it with git: {self._as_git()}")
+                for item in items:
+                    if item.mode == FOLDER_MODE and is_entered(item.path):
+                        waiting.append((f"{item.path}/", item.blob_id.hex()))
+                    else:
+                        found.append(item)
+        return found
+
+    def blob(self, blob_id: bytes) -> bytes:
+        """Return a content; it is not checked.
+
+        Raises:
+            UnreadableFileError: If there is none of that id.
+            SourceError: If GitHub cannot be asked.
+        """
+        path = f"{self._root}/git/blobs/{blob_id.hex()}"
+        headers = {"Accept": "application/vnd.github.raw+json"}
+        with self._translated():
+            reply = self._http.request("GET", path, headers=headers, expected=(200, _NOT_FOUND))
+        if reply.status == _NOT_FOUND:
+            msg = "GitHub does not have it any more"
+            raise UnreadableFileError(msg)
+        return reply.content
+
+    def archive(self, commit: str, file: BinaryIO) -> bool:
+        """Write all contents of a commit to a file, as a compressed archive.
+
+        Returns:
+            Whether it could be had; some networks let nobody through to where archives are.
+
+        Raises:
+            SourceError: If GitHub cannot be asked.
+        """
+        with self._translated():
+            try:
+                self._http.download(f"{self._root}/tarball/{commit}", file)
+            except ServiceRefusedError as error:
+                if error.status == _UNAUTHORISED:
+                    raise
+                return False
+        return True
+
+    def _tree(
+        self, prefix: str, tree_id: str, params: dict[str, str] | None
+    ) -> tuple[bool, Sequence[TreeItem]]:
+        answer = self._http.ask("GET", f"{self._root}/git/trees/{tree_id}", params=params)
+        try:
+            items = [
+                TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), each.get("size"))
+                for each in answer["tree"]
+            ]
+            return bool(answer["truncated"]), items
+        except (KeyError, TypeError, ValueError) as error:
+            msg = "GitHub answers with something that is no tree"
+            raise ServiceAnswerError(msg) from error
+
+    def _refuse_ref(self) -> NoReturn:
+        """Say what of a place is not there: the repository, or the ref in it."""
+        place = f"{self._location.owner}/{self._location.repo}"
+        reply = self._http.request("GET", self._root, expected=(200, _NOT_FOUND))
+        if reply.status == _NOT_FOUND:
+            msg = f"there is no repository {place} on GitHub, or the token may not see it"
+            hint = (
+                f"Check its name; for a private one set {self._token.variable} to a token that may read it."
+            )
+            raise SourceMissingError(msg, hint=hint)
+        msg = f"{place} on GitHub has no branch, tag or commit {self._location.ref or 'HEAD'!r}"
+        raise SourceMissingError(
+            msg, hint="Name another with 'mdvec tool update -n NAME -s github:OWNER/REPO@REF'."
+        )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Say of the network's errors what they mean to one who reads documents."""
+        try:
+            yield
+        except ServiceRefusedError as error:
+            if error.status == _UNAUTHORISED and self._token.value:
+                msg = f"GitHub does not accept the token in {self._token.variable} ({error})"
+            else:
+                msg = str(error)
+            raise SourceError(msg, hint=_token_hint(self._token)) from error
+        except ServiceUnavailableError as error:
+            raise SourceUnavailableError(str(error), hint=self._hint_for_later(error)) from error
+        except ServiceAnswerError as error:
+            raise SourceUnavailableError(str(error)) from error
+
+    def _hint_for_later(self, error: ServiceError) -> str:
+        if error.status in {403, 429} and not self._token.value:
+            return f"{error.hint} With a token in {self._token.variable} GitHub allows far more calls."
+        return error.hint
+
+    def _as_git(self) -> str:
+        return f"-s git+https://github.com/{self._location}"
+
+
+def _token_hint(token: Token) -> str:
+    return f"Set {token.variable} to a token that may read the repository's contents (gh auth token)."

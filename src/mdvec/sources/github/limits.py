@@ -1,0 +1,46 @@
+"""How GitHub says that it has been asked too much."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from mdvec.net.reply import Reply
+from mdvec.net.retry import retry_after
+
+# What GitHub asks for where it does not say how long; doubled when that was not enough.
+_LEAST_WAIT_S = 60.0
+_MOST_DOUBLINGS = 6
+
+
+class RateLimits:
+    """Finds the wait in a refusal; the ``wait_of`` of an :class:`mdvec.net.client.HttpClient`.
+
+    References:
+        https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+    """
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        """Start without a refusal.
+
+        Args:
+            now: Returns seconds since 1970.
+        """
+        self._now = now
+        self._refusals = 0
+
+    def __call__(self, reply: Reply) -> float | None:
+        """Return the seconds to wait; None when the limits are no reason for what was answered."""
+        if reply.status not in {403, 429}:
+            self._refusals = 0
+            return None
+        said_s = retry_after(reply.headers, reply.content, self._now())
+        if said_s is not None:
+            return said_s
+        reset = reply.headers.get("x-ratelimit-reset", "")
+        if reply.headers.get("x-ratelimit-remaining") == "0" and reset.isdigit():
+            return max(1.0, float(reset) - self._now())
+        if reply.status == 403 and "rate limit" not in reply.text.lower():
+            return None  # it is not ours to read
+        self._refusals += 1
+        return _LEAST_WAIT_S * 2.0 ** min(self._refusals - 1, _MOST_DOUBLINGS)

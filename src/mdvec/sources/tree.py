@@ -1,0 +1,157 @@
+"""From the tree of a commit to a listing: the same selection as for a folder, without any I/O."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from mdvec.errors import SourceMissingError
+from mdvec.model.change import Exclusion, Listing, SourceEntry
+from mdvec.sources.files import too_large
+from mdvec.sources.names import path_names
+from mdvec.sources.selection import Selection
+
+FOLDER_MODE = "040000"
+"""Of a folder that is known by name alone; files imply theirs."""
+
+_LINK_MODE = "120000"
+_SUBMODULE_MODE = "160000"
+# Git refuses to make them; a tree from elsewhere may hold them all the same.
+_FORBIDDEN_NAMES = frozenset({"", ".", ".."})
+
+
+@dataclass(frozen=True, slots=True)
+class TreeItem:
+    """A file, link, submodule or folder of a commit.
+
+    Attributes:
+        path: From the root of the repository, with ``/`` (``os.fsdecode`` form).
+        mode: As git writes it, such as ``100644``.
+        blob_id: What identifies its content: 20 bytes (SHA-1) or 32 (SHA-256).
+        size: In bytes; None when only reading would tell.
+    """
+
+    path: str
+    mode: str
+    blob_id: bytes
+    size: int | None = None
+
+
+@dataclass(slots=True)
+class _Folder:
+    items: dict[str, TreeItem] = field(default_factory=dict)
+    folders: dict[str, _Folder] = field(default_factory=dict)
+
+
+def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: str, revision: str) -> Listing:
+    """Apply a selection to the tree of a commit.
+
+    Args:
+        items: What the commit holds, in any order; what is not below ``path`` does not matter, nor what
+            is in a folder that is not entered.
+        selection: What is wanted.
+        path: The folder that is listed, without slashes around it; empty for the root.
+        revision: The commit.
+
+    Returns:
+        The listing; its paths are relative to ``path``. Links and submodules are excluded: what they lead
+        to is listed under its own name, or is in another repository.
+
+    Raises:
+        SourceMissingError: If there is no such folder.
+    """
+    entries: list[SourceEntry] = []
+    exclusions: list[Exclusion] = []
+    waiting = [("", _found(_as_folders(items), path, revision))]
+    while waiting:
+        prefix, folder = waiting.pop()
+        respelled = path_names([*(folder.items | folder.folders)])
+        for name, inner in folder.folders.items():
+            place = f"{prefix}{respelled.get(name, name)}/"
+            if (rule := folder_rule(selection, name, place)) is None:
+                waiting.append((place, inner))
+            else:
+                exclusions.append(Exclusion(place, rule))
+        for name, item in folder.items.items():
+            place = prefix + respelled.get(name, name)
+            if item.mode == _SUBMODULE_MODE:
+                exclusions.append(Exclusion(f"{place}/", "submodule"))
+            elif (rule := _file_rule(selection, name, place, item)) is None:
+                entries.append(SourceEntry(place, item.path, 0, item.size or 0, item.blob_id))
+            else:
+                exclusions.append(Exclusion(place, rule))
+    by_path = attrgetter("path")
+    return Listing(
+        entries=tuple(sorted(entries, key=by_path)),
+        exclusions=tuple(sorted(exclusions, key=by_path)),
+        revision=revision,
+    )
+
+
+def folder_rule(selection: Selection, name: str, path: str) -> str | None:
+    """Say why a folder is not entered; None when it is.
+
+    Args:
+        selection: What is wanted.
+        name: Its own name.
+        path: As in a listing, with a trailing ``/``.
+    """
+    return (
+        _name_rule(name)
+        or selection.name_rule(name)
+        or selection.exclude_rule(path)
+        or selection.include_rule(path)
+    )
+
+
+def composed(path: str) -> str:
+    """Return what two spellings share that differ in how accents and kana are encoded."""
+    return unicodedata.normalize("NFC", path)
+
+
+def _file_rule(selection: Selection, name: str, path: str, item: TreeItem) -> str | None:
+    rule = (
+        _name_rule(name)
+        or selection.extension_rule(name)
+        or selection.exclude_rule(path)
+        or selection.include_rule(path)
+    )
+    if rule is None and item.mode == _LINK_MODE:
+        return "link"
+    if rule is None and item.size is not None and item.size > selection.max_file_bytes:
+        return too_large(item.size, selection.max_file_bytes)
+    return rule
+
+
+def _name_rule(name: str) -> str | None:
+    return "not a name that git allows" if name in _FORBIDDEN_NAMES else None
+
+
+def _as_folders(items: Iterable[TreeItem]) -> _Folder:
+    root = _Folder()
+    for item in items:
+        *above, name = item.path.split("/")
+        folder = root
+        for part in above:
+            folder = folder.folders.setdefault(part, _Folder())
+        if item.mode == FOLDER_MODE:
+            folder.folders.setdefault(name, _Folder())
+        else:
+            folder.items[name] = item
+    return root
+
+
+def _found(root: _Folder, path: str, revision: str) -> _Folder:
+    """Go down to a folder, however its name is encoded."""
+    folder = root
+    for part in path.split("/") if path else ():
+        inner = folder.folders.get(part) or next(
+            (each for name, each in folder.folders.items() if composed(name) == composed(part)), None
+        )
+        if inner is None:
+            msg = f"there is no folder {path!r} in the repository at {revision[:12]}"
+            raise SourceMissingError(msg, hint="Look for its new name, or leave out ':PATH' to take all.")
+        folder = inner
+    return folder
