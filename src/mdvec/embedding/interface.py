@@ -143,6 +143,15 @@ class Embedder(Protocol):
         """
         ...
 
+    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
+        """Return how many requests to a service these passages take; 0 for a model that runs here.
+
+        Args:
+            texts: As for :meth:`embed_passages`, which makes so many when nothing has to be repeated.
+            titles: Likewise.
+        """
+        ...
+
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of a model that was not used for so long; the next use loads it again.
 

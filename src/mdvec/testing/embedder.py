@@ -14,11 +14,18 @@ from mdvec.text.terms import index_terms
 from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Vector
+    from mdvec.embedding.interface import Matrix, Runtime, Vector
+
+
+def make_hashing(*, model: str, dimension: int | None, runtime: Runtime) -> HashingEmbedder:  # noqa: ARG001 - the port's
+    """Make one as the registry does: any model, each with a space of its own."""
+    return HashingEmbedder(model=model or "terms", dimension=dimension or 256)
 
 
 class HashingEmbedder:
     """Feature hashing of terms into a small unit vector; deterministic in every process.
+
+    Each model hashes in its own way: vectors of two of them have nothing to do with each other.
 
     Attributes:
         embedded: Every passage it was ever given, in order.
@@ -28,6 +35,7 @@ class HashingEmbedder:
     def __init__(
         self,
         *,
+        model: str = "terms",
         dimension: int = 256,
         revision: str = "1",
         problem: EmbedderUnavailableError | None = None,
@@ -35,7 +43,8 @@ class HashingEmbedder:
         self._problem = problem
         self.embedded: list[str] = []
         self.queries: list[str] = []
-        self._space = EmbeddingSpace("hashing", "terms", revision, dimension)
+        self._space = EmbeddingSpace("hashing", model, revision, dimension)
+        self._salt = "" if model == "terms" else f"{model}\0"
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -87,6 +96,10 @@ class HashingEmbedder:
         rows = [self._vector(text) for text in texts]
         return np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
 
+    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002 - the port's
+        """None: it runs here."""
+        return 0
+
     def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002 - the port's signature
         """Nothing to free."""
         return False
@@ -97,6 +110,6 @@ class HashingEmbedder:
         vector = np.full(self._space.dimension, 0.02, np.float32)
         terms = index_terms(text)
         for term in (*terms.main, *terms.minor):
-            digest = int.from_bytes(text_hash(term)[:4], "little")
+            digest = int.from_bytes(text_hash(self._salt + term)[:4], "little")
             vector[digest % self._space.dimension] += 1.0 if digest & 0x80000000 else -1.0
         return np.asarray(vector / np.linalg.norm(vector), np.float32)

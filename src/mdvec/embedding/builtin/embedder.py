@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.weights import Weights, available, weights_path
 from mdvec.embedding.interface import Runtime
+from mdvec.embedding.memory import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
 from mdvec.model.space import EmbeddingSpace, Unrelated
 from mdvec.text.tokens import estimate_token_ends
@@ -155,6 +154,10 @@ class BuiltinEmbedder:
         """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
         return self._ready_engine().embed(texts, Prefix.PASSAGE)
 
+    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002 - the port's
+        """None: it runs here."""
+        return 0
+
     def unload(self, *, idle_s: float) -> bool:
         """Free the network and the tokenizer when they were not used for so long.
 
@@ -165,7 +168,7 @@ class BuiltinEmbedder:
             if not loaded or time.monotonic() - self._used_at < idle_s:
                 return False
             self._engine = self._tokenizer = self._weights = None
-        _give_memory_back()
+        give_memory_back()
         return True
 
     def _ready_weights(self) -> Weights:
@@ -222,12 +225,6 @@ class BuiltinEmbedder:
                 "embedding takes about nine times as long.",
             )
             return engine
-
-
-def _give_memory_back() -> None:
-    """Have the C library return what was freed; glibc would keep most of it for later."""
-    with suppress(OSError, AttributeError, TypeError):  # another C library, or none to be found
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _ignore(_per_cent: int) -> None:

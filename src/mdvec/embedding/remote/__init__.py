@@ -1,0 +1,1 @@
+"""What embedders that ask a service over HTTP have in common."""

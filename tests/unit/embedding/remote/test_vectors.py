@@ -1,0 +1,93 @@
+"""What is accepted as a vector, and how what is not is named."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec.embedding.remote.answers import ListedVector, RawVector, in_order_of_index, read_answer
+from mdvec.embedding.remote.vectors import means, unit_vectors
+from mdvec.errors import EmbeddingError
+
+
+def encoded(*numbers: float) -> str:
+    return base64.b64encode(np.asarray(numbers, "<f4").tobytes()).decode()
+
+
+def test_vectors_become_unit_vectors() -> None:
+    """Numbers and base64 of little-endian float32 alike become float32 rows of length 1."""
+    matrix = unit_vectors([[3.0, 4.0], encoded(0, -2)], 2, "Test")
+    assert matrix.dtype == np.float32
+    assert matrix == pytest.approx(np.array([[0.6, 0.8], [0, -1]]))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3).filter(any))
+def test_every_finite_vector_has_unit_length(numbers: list[float]) -> None:
+    """However large or small its numbers are, a vector that is not zero becomes a unit vector."""
+    assert np.linalg.norm(unit_vectors([numbers], 1, "Test")) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ([[1.0, 0.0]], "answers with 1 vectors for 2 texts"),
+        ([[1.0, 0.0]] * 3, "answers with 3 vectors for 2 texts"),
+        ([[1.0, 0.0], [1.0]], "answers with vectors of 1 and 2 numbers"),
+        ([[], []], "answers with vectors of 0 numbers"),
+        ([[1.0, 0.0], [1.0, float("nan")]], r"no number in place 1 \(text 1\)"),
+        ([encoded(1, float("inf")), [1.0, 0.0]], r"no number in place 1 \(text 0\)"),
+        ([[1.0, 0.0], [0.0, 0.0]], r"a vector of zeros \(text 1\)"),
+        ([[1.0, 0.0], "AAA"], "no base64 of float32"),
+        ([[1.0, 0.0], "ab!="], "no base64 of float32"),
+    ],
+)
+def test_what_is_no_vector_is_named(raw: Sequence[RawVector], message: str) -> None:
+    """Too few, too many, of a wrong length, not a number, zero or garbled: each is told."""
+    with pytest.raises(EmbeddingError, match=f"Test answers with .*{message.removeprefix('answers with ')}"):
+        unit_vectors(raw, 2, "Test")
+
+
+@given(st.permutations(range(5)))
+def test_numbered_vectors_find_their_texts(order: list[int]) -> None:
+    """In whatever order they come, each vector goes where its number says."""
+    listed = [ListedVector([float(index)], index) for index in order]
+    assert in_order_of_index(listed, 5, "Test") == [[0.0], [1.0], [2.0], [3.0], [4.0]]
+
+
+@pytest.mark.parametrize("indices", [[0, 0], [1, 2], [0], [0, None], [-1, 0]])
+def test_wrong_numbers_are_named(indices: list[int | None]) -> None:
+    """A number that is missing, there twice or too large is an error: a guess could swap two documents."""
+    listed = [ListedVector([1.0], index) for index in indices]
+    with pytest.raises(EmbeddingError, match="which vector belongs to which text"):
+        in_order_of_index(listed, 2, "Test")
+
+
+def test_vectors_without_numbers_are_in_order() -> None:
+    """A server that numbers nothing is believed to keep the order."""
+    listed = [ListedVector([1.0]), ListedVector([2.0])]
+    assert in_order_of_index(listed, 2, "Test") == [[1.0], [2.0]]
+
+
+def test_another_shape_is_told_with_its_place() -> None:
+    """An answer of another shape is an error that says where it differs."""
+    with pytest.raises(EmbeddingError, match=r"`\$\[\.\.\.\]\.embedding`|embedding"):
+        read_answer([{"embedding": [1, None]}], list[ListedVector], "Test")
+
+
+def test_means_are_weighted() -> None:
+    """A text's vector is the mean of its windows by their tokens; one of a single window stays as it is."""
+    matrix = np.array([[1, 0], [0, 1], [0, 1]], np.float32)
+    mean = means(matrix, [0, 0, 1], [3, 1, 5], 2)
+    assert mean == pytest.approx(np.array([[3, 1] / np.sqrt(10), [0, 1]]))
+    assert mean.dtype == np.float32
+
+
+def test_opposite_windows_have_a_vector_too() -> None:
+    """Windows that cancel each other out leave the first one, not a vector of zeros."""
+    matrix = np.array([[1, 0], [-1, 0]], np.float32)
+    assert means(matrix, [0, 0], [1, 1], 1) == pytest.approx(np.array([[1, 0]]))
