@@ -58,7 +58,7 @@ def run(
     sets: Sequence[JudgedSet], variants: Sequence[Variant], cache: Path | None, output: Path | None
 ) -> dict[str, Any]:
     """Measure and return the figures, as they are written after each body of documents."""
-    embedder = Parts(Config()).embedder
+    embedder = Parts(Config()).embedders.model(None).embedder
     if embedder is None:
         sys.exit("there is no embedding model here: run 'mdvec doctor'")
     result: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
@@ -19,6 +19,9 @@ _WEIGHT_OF_BEST = 2.0
 # Evidence of words counts for more where much of the question is found in one place.
 _LEAST_WEIGHT = 5.0
 _WEIGHT_PER_COVERAGE = 8.0
+
+# What the words of the chunks around one count.
+_NEIGHBOUR_SHARE = 0.2
 
 # What a document's second best chunk counts.
 _SHARE_OF_SECOND = 0.2
@@ -70,6 +73,27 @@ def unknown_words_missing(evidence: Evidence, _asked: Asked) -> Evidence:
     if not words.known:
         return evidence
     return replace(evidence, lexical=replace(words, perfect=words.perfect / words.known))
+
+
+def nothing_foreign(evidence: Evidence, _asked: Asked) -> Evidence:
+    """Expect the words of the query in texts of either language."""
+    return replace(evidence, lexical=replace(evidence.lexical, foreign=frozenset()))
+
+
+def with_words_of_neighbours(evidence: Evidence, asked: Asked) -> Evidence:
+    """Let the scores of the chunks before and after one count; where they hold no word, they take away."""
+    found = dict(evidence.lexical.ranking)
+    smoothed = {
+        chunk: (score + _NEIGHBOUR_SHARE * _mean_of(found, asked.index.neighbours[chunk], score))
+        / (1 + _NEIGHBOUR_SHARE)
+        for chunk, score in found.items()
+    }
+    ranking = sorted(smoothed.items(), key=lambda pair: (-pair[1], pair[0]))
+    return replace(evidence, lexical=replace(evidence.lexical, ranking=ranking))
+
+
+def _mean_of(scores: Mapping[ChunkId, float], chunks: Sequence[ChunkId], default: float) -> float:
+    return sum(scores.get(chunk, 0.0) for chunk in chunks) / len(chunks) if chunks else default
 
 
 def with_second_best(evidence: Evidence, asked: Asked) -> list[ChunkId]:

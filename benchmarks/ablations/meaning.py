@@ -1,4 +1,4 @@
-"""Other ways to use vectors: of the question, of its neighbours, of all chunks."""
+"""Other ways to use vectors: of the question, of all chunks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.ablations.index import Index, Vector
-from benchmarks.ablations.measuring import completed
 from benchmarks.ablations.model import Asked, Evidence
 from mdvec.model.ids import ChunkId
 from mdvec.search.fusion import DenseEvidence
@@ -21,9 +20,6 @@ _FEEDBACK_DEPTH = 100
 # What is taken off a chunk for being near to everything, and how many chunks stand for everything.
 _HUBNESS_SHARE = 0.3
 _HUBNESS_SAMPLE = 256
-
-# What the chunks around one count.
-_NEIGHBOUR_SHARE = 0.2
 
 
 def moved_towards_best(documents: int) -> Callable[[Asked], Vector]:
@@ -73,24 +69,6 @@ def _excess(index: Index) -> Vector:
     sample = np.linspace(0, count - 1, min(count, _HUBNESS_SAMPLE)).astype(np.intp)
     hubness = index.vectors @ index.vectors[sample].mean(axis=0)
     return np.asarray(hubness - hubness.mean(), np.float32)
-
-
-def smoothed(evidence: Evidence, asked: Asked) -> Evidence:
-    """Let the chunks before and after one count for it; one that stands alone stays as it is."""
-    neighbours = asked.index.neighbours
-    beside = {other for chunk in evidence.dense.similarities for other in neighbours[chunk]}
-    known = completed(evidence.dense, beside, asked).similarities
-    similarities = {
-        chunk: (similarity + _NEIGHBOUR_SHARE * _mean(known, neighbours[chunk], similarity))
-        / (1 + _NEIGHBOUR_SHARE)
-        for chunk, similarity in evidence.dense.similarities.items()
-    }
-    return replace(evidence, dense=_with(evidence.dense, similarities))
-
-
-def _mean(known: Mapping[ChunkId, float], chunks: tuple[ChunkId, ...], default: float) -> float:
-    found = [known[chunk] for chunk in chunks if chunk in known]
-    return sum(found) / len(found) if found else default
 
 
 def _with(dense: DenseEvidence, similarities: Mapping[ChunkId, float]) -> DenseEvidence:

@@ -18,6 +18,7 @@ from mdvec.model.ids import ChunkId
 from mdvec.model.query import SearchMode, SearchQuery
 from mdvec.search import dense, engine, fusion
 from mdvec.search.filters import clean
+from mdvec.search.foreign import with_foreign
 from mdvec.search.lexical import find_by_words
 
 MODES = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
@@ -85,7 +86,9 @@ def _find(question: Question, index: Index, variant: Variant, depth: int) -> tup
         asked.vector, index=store.vectors, space_id=index.space_id, limit=depth, scope=scope
     )
     others = [*(chunk for chunk, _ in words.ranking), *words.named]
-    return Evidence(words, completed(nearest, others, asked)), asked
+    similar = completed(nearest, others, asked)
+    words = with_foreign(words, text, similar.similarities, store.catalog)
+    return Evidence(words, similar), asked
 
 
 def completed(

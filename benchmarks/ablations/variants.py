@@ -11,7 +11,7 @@ from mdvec.chunking import sections
 from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
 from mdvec.search import fusion, lexical
-from mdvec.stores.interface import FIELD_WEIGHTS, NAME_SHARE
+from mdvec.stores.interface import FIELD_WEIGHTS, NAME_SHARE, NEIGHBOUR_SHARE
 from mdvec.stores.sqlite import lexical as sqlite_lexical
 from mdvec.stores.sqlite import name_rows, placement
 from mdvec.stores.sqlite.catalog import SqliteCatalog
@@ -171,6 +171,12 @@ def _of_fusion() -> Iterator[Variant]:
     yield Variant(
         "z-plus-2-max", "z + 2 * the share of the best score", Stage.FUSING, rank=fusions.by_share_of_best
     )
+    yield Variant(
+        "foreign-unaided",
+        "words that a text in the other language cannot hold are missing in it",
+        Stage.FUSING,
+        revise=fusions.nothing_foreign,
+    )
     yield Variant("rrf-60", "reciprocal rank fusion", Stage.FUSING, rank=fusions.by_ranks)
 
 
@@ -204,9 +210,16 @@ def _of_documents() -> Iterator[Variant]:
         Stage.FUSING,
         rank=fusions.with_second_best,
     )
+    for name, share in (("no-neighbours", 0.0), ("neighbours-0.1", 0.1), ("neighbours-0.4", 0.4)):
+        yield Variant(
+            name,
+            f"the chunks before and after have a share of {share:g}, not {NEIGHBOUR_SHARE:g}",
+            Stage.FINDING,
+            patches=(Patch(placement, "NEIGHBOUR_SHARE", share),),
+        )
     yield Variant(
-        "neighbours",
-        "similarities are smoothed by .2 of those of the chunks before and after",
+        "word-neighbours",
+        "the words of the chunks before and after count a fifth, too",
         Stage.FUSING,
-        revise=meaning.smoothed,
+        revise=fusions.with_words_of_neighbours,
     )

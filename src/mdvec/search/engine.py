@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import assert_never
 
 from mdvec import trace
 from mdvec.model.hit import Confidence, SearchHit
-from mdvec.model.ids import DocumentId, SpaceId
+from mdvec.model.ids import DocumentId
 from mdvec.model.query import Expansion, Scope, SearchMode, SearchQuery
-from mdvec.model.space import Unrelated
-from mdvec.search import dense as dense_side
 from mdvec.search.confidence import judge
+from mdvec.search.dense import AskedSpace, complete_in_spaces, find_in_spaces
 from mdvec.search.expand import Extract, extract, fit
+from mdvec.search.foreign import with_foreign
 from mdvec.search.fusion import (
     Candidate,
-    DenseEvidence,
     LexicalEvidence,
     fuse,
     rank_by_similarity,
@@ -26,30 +25,11 @@ from mdvec.search.fusion import (
 from mdvec.search.lexical import find_by_words
 from mdvec.stores.interface import Store, StoredChunk
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 # Candidates taken from each side at first. Fusion only reorders what it is given, so this is well
 # above what is shown; it grows when one long document fills it.
 _MIN_DEPTH = 100
 _DEPTH_PER_HIT = 20
 _DEPTH_GROWTH = 8
-
-_NO_VECTORS = DenseEvidence((), {}, 0.0, 0.0)
-
-
-class QueryEmbedder(Protocol):
-    """The part of an embedder that searching needs."""
-
-    @property
-    def unrelated(self) -> Unrelated:
-        """The similarity of unrelated texts."""
-        ...
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return a unit vector, shape (dim,)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,75 +45,57 @@ class Found:
     confidence: Confidence
 
 
-def find(
-    query: SearchQuery,
-    scope: Scope,
-    *,
-    store: Store,
-    embedder: QueryEmbedder | None,
-    space_id: SpaceId | None,
-) -> Found:
+def find(query: SearchQuery, scope: Scope, *, store: Store, spaces: Sequence[AskedSpace] = ()) -> Found:
     """Answer a query that was checked already.
 
     Args:
         query: What to look for.
         scope: Where to look.
         store: What is searched.
-        embedder: Makes the query's vector; may be None for a lexical search.
-        space_id: Space of the embedder; None when no vector was ever written.
+        spaces: Where to look for it by meaning; chunks of collections in none of them are found by words.
     """
-    vector: NDArray[np.float32] | None = None
-    if query.mode is not SearchMode.LEXICAL and embedder is not None and space_id is not None:
-        with trace.step("embed_query"):
-            vector = embedder.embed_query(query.text)
     depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
     while True:
-        candidates, complete = _candidates(query, scope, store, vector, space_id, depth)
+        candidates, complete = _candidates(query, scope, store, spaces, depth)
         chosen = _choose(query, candidates, store)
         if complete or len(chosen) >= query.limit:
             break
         depth *= _DEPTH_GROWTH
-    best = chosen[0][0] if chosen else None
-    unrelated = None if embedder is None else embedder.unrelated
-    confidence = Confidence.NONE if best is None else judge(best.similarity, best.coverage, unrelated)
     with trace.step("show", hits=len(chosen)):
-        return Found(_show(query, chosen, store), confidence)
+        return Found(_show(query, chosen, store), _confidence(chosen, spaces))
 
 
 def _candidates(
-    query: SearchQuery,
-    scope: Scope,
-    store: Store,
-    vector: NDArray[np.float32] | None,
-    space_id: SpaceId | None,
-    depth: int,
+    query: SearchQuery, scope: Scope, store: Store, spaces: Sequence[AskedSpace], depth: int
 ) -> tuple[list[Candidate], bool]:
     """Return ranked candidates, and whether a greater depth would give no more of them."""
-    evidence = _NO_VECTORS
-    if vector is not None and space_id is not None:
-        evidence = dense_side.find_by_meaning(
-            vector, index=store.vectors, space_id=space_id, limit=depth, scope=scope
-        )
+    if query.mode is SearchMode.LEXICAL:
+        found = _by_words(query, scope, store, depth)
+        return rank_by_words(found), len(found.ranking) < depth
+    evidence = find_in_spaces(spaces, index=store.vectors, limit=depth, scope=scope)
+    complete = all(len(each.ranking) < depth for each in evidence)
     match query.mode:
         case SearchMode.DENSE:
-            return rank_by_similarity(evidence), len(evidence.ranking) < depth
-        case SearchMode.LEXICAL:
-            found = _by_words(query, scope, store, depth)
-            return rank_by_words(found), len(found.ranking) < depth
+            return rank_by_similarity(*evidence), complete
         case SearchMode.HYBRID:
             found = _by_words(query, scope, store, depth)
-            if vector is not None and space_id is not None:
-                evidence = dense_side.complete(
-                    evidence,
-                    [*(chunk for chunk, _ in found.ranking), *found.named],
-                    vector,
-                    index=store.vectors,
-                    space_id=space_id,
-                )
+            others = [*(chunk for chunk, _ in found.ranking), *found.named]
+            evidence = complete_in_spaces(evidence, others, spaces, store=store, scope=scope)
+            nearby = {chunk for each in evidence for chunk in each.similarities}
+            found = with_foreign(found, query.text, nearby, store.catalog)
             with trace.step("fuse"):
-                return fuse(found, evidence), len(found.ranking) < depth and len(evidence.ranking) < depth
+                return fuse(found, *evidence), complete and len(found.ranking) < depth
         case _:
             assert_never(query.mode)
+
+
+def _confidence(chosen: Sequence[tuple[Candidate, StoredChunk]], spaces: Sequence[AskedSpace]) -> Confidence:
+    """Judge by the best hit, as its own model finds it."""
+    if not chosen:
+        return Confidence.NONE
+    best, chunk = chosen[0]
+    own = next((space.unrelated for space in spaces if chunk.collection_id in space.collections), None)
+    return judge(best.similarity, best.coverage, own)
 
 
 def _by_words(query: SearchQuery, scope: Scope, store: Store, depth: int) -> LexicalEvidence:

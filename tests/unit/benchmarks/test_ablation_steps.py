@@ -131,17 +131,13 @@ def test_second_best_chunk_counts_for_its_document() -> None:
     assert fusions.with_second_best(found, asked(FakeIndex(path_of=paths))) == [2, 1, 4]
 
 
-def test_neighbours_smooth_similarities() -> None:
-    """A chunk between good ones rises; one that stands alone keeps its similarity."""
-    index = FakeIndex(
-        neighbours={chunk(1): (chunk(7), chunk(8)), chunk(2): ()}, known={chunk(7): 0.6, chunk(8): 0.8}
-    )
-    revised = meaning.smoothed(evidence({}, {1: 0.1, 2: 0.18}), asked(index)).dense
-    assert revised.similarities == {
-        chunk(1): pytest.approx((0.1 + 0.2 * 0.7) / 1.2),
-        chunk(2): pytest.approx(0.18),
-    }
-    assert revised.ranking == [1, 2]
+def test_words_of_neighbours_count() -> None:
+    """A chunk beside one with words rises; one that stands alone keeps its score."""
+    index = FakeIndex(neighbours={chunk(1): (chunk(7), chunk(8)), chunk(2): (), chunk(7): (chunk(1),)})
+    revised = fusions.with_words_of_neighbours(evidence({1: 0.1, 2: 0.11, 7: 0.4}, {}), asked(index))
+    assert [found for found, _ in revised.lexical.ranking] == [chunk(7), chunk(1), chunk(2)]
+    scores = [score for _, score in revised.lexical.ranking]
+    assert scores == pytest.approx([(4.0 + 0.2 * 1.0) / 1.2, (1.0 + 0.2 * 2.0) / 1.2, 1.1])
 
 
 def test_hubs_lose() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,11 +25,18 @@ def evidence(similarities: dict[int, float], *, mean: float = 0.8, spread: float
 
 
 def words(
-    scores: dict[int, float], *, perfect: float = PERFECT, known: float = 1.0, named: tuple[int, ...] = ()
+    scores: dict[int, float],
+    *,
+    perfect: float = PERFECT,
+    known: float = 1.0,
+    named: Iterable[int] = (),
+    foreign: Iterable[int] = (),
 ) -> LexicalEvidence:
     best_first = sorted(scores.items(), key=lambda item: -item[1])
     ranking = [(ChunkId(chunk), score) for chunk, score in best_first]
-    return LexicalEvidence(ranking, perfect, known, frozenset(ChunkId(chunk) for chunk in named))
+    return LexicalEvidence(
+        ranking, perfect, known, frozenset(map(ChunkId, named)), frozenset(map(ChunkId, foreign))
+    )
 
 
 def test_a_perfect_word_match_is_worth_seven_deviations() -> None:
@@ -89,18 +99,79 @@ def test_coverage_counts_unknown_words_as_missing() -> None:
     assert (hybrid.coverage, lexical.coverage, dense.coverage) == (0.5, 0.5, None)
 
 
+def test_words_do_not_count_against_the_other_language() -> None:
+    """A translation without a word of the query stands beside its original, not below all that hold one."""
+    similarities = {1: 0.90, 2: 0.89, 3: 0.88}
+    unaided = fuse(words({1: 5.0, 3: 4.0}), evidence(similarities))
+    aided = fuse(words({1: 5.0, 3: 4.0}, foreign=[2]), evidence(similarities))
+    assert [each.id for each in unaided] == [1, 3, 2]
+    assert [each.id for each in aided] == [1, 2, 3]
+    assert (aided[1].lexical_rank, aided[1].coverage) == (None, None)
+
+
+def test_a_word_that_both_languages_use_is_no_reason_to_help() -> None:
+    """Where near foreign chunks hold the words as well as others do, one without them stays behind."""
+    found = words({1: 5.0, 2: 5.0, 3: 4.0}, foreign=[2, 4])
+    ranked = fuse(found, evidence({1: 0.90, 2: 0.90, 3: 0.88, 4: 0.88}))
+    alone = fuse(words({1: 5.0, 2: 5.0, 3: 4.0}), evidence({1: 0.90, 2: 0.90, 3: 0.88, 4: 0.88}))
+    gain = ranked[-1].score - alone[-1].score
+    assert [each.id for each in ranked] == [1, 2, 3, 4]
+    assert 0 < gain < 0.2
+
+
+def test_among_foreign_chunks_alone_nothing_changes() -> None:
+    """There is nothing in the query's own language to compare with."""
+    similarities = {1: 0.90, 2: 0.89}
+    plain = fuse(words({2: 1.0}), evidence(similarities))
+    assert fuse(words({2: 1.0}, foreign=[1, 2]), evidence(similarities)) == [
+        replace(each, coverage=None) if each.id == 1 else each for each in plain
+    ]
+
+
 @given(
     st.dictionaries(st.integers(1, 30), st.floats(0.001, 50), max_size=20),
     st.dictionaries(st.integers(1, 30), st.floats(-1, 1), max_size=20),
     st.floats(-1, 1),
     st.floats(0, 1),
+    st.sets(st.integers(1, 30)),
 )
 def test_fusion_loses_nothing_and_orders_by_score(
-    lexical: dict[int, float], similarities: dict[int, float], mean: float, spread: float
+    lexical: dict[int, float], similarities: dict[int, float], mean: float, spread: float, foreign: set[int]
 ) -> None:
     """Every chunk of both sides is there once, scores fall, and lie in 0..1."""
-    ranked = fuse(words(lexical), evidence(similarities, mean=mean, spread=spread))
+    ranked = fuse(
+        words(lexical, foreign=foreign & similarities.keys()),
+        evidence(similarities, mean=mean, spread=spread),
+    )
     assert sorted(candidate.id for candidate in ranked) == sorted(lexical.keys() | similarities.keys())
     scores = [candidate.score for candidate in ranked]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
+
+
+def test_spaces_are_compared_by_deviations() -> None:
+    """A similarity counts as what it is in its own space: .5 where .1 is usual is more than .9 beside .88."""
+    low = evidence({1: 0.5, 2: 0.1}, mean=0.1, spread=0.1)
+    high = evidence({3: 0.9, 4: 0.88}, mean=0.88, spread=0.02)
+    fused = fuse(words({}), low, high)
+    assert [(each.id, each.dense_rank) for each in fused] == [(1, 1), (3, 2), (2, 3), (4, 4)]
+    assert [each.similarity for each in fused] == [0.5, 0.9, 0.1, 0.88]
+    by_meaning = rank_by_similarity(low, high)
+    assert [each.id for each in by_meaning] == [1, 3, 2, 4]
+    assert [each.similarity for each in by_meaning] == [0.5, 0.9, 0.1, 0.88]
+    scores = [each.score for each in by_meaning]
+    assert scores == sorted(scores, reverse=True)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.floats(-1, 1)), max_size=20, unique_by=lambda pair: pair[0]),
+    st.integers(0, 30),
+)
+def test_several_spaces_lose_nothing(pairs: list[tuple[int, float]], border: int) -> None:
+    """However chunks are spread over spaces, each is ranked once, and scores fall."""
+    below = evidence({chunk: near for chunk, near in pairs if chunk < border})
+    above = evidence({chunk: near for chunk, near in pairs if chunk >= border})
+    for ranked in (fuse(words({}), below, above), rank_by_similarity(below, above)):
+        assert sorted(each.id for each in ranked) == sorted(chunk for chunk, _ in pairs)
+        scores = [each.score for each in ranked]
+        assert scores == sorted(scores, reverse=True)
