@@ -12,9 +12,25 @@ from typing import Any
 from mdvec.errors import ConfigError
 
 _BUILTIN = {
-    "sources": {"folder": "mdvec.sources.folder:FolderSource"},
-    "chunking": {"sections": "mdvec.chunking.sections:SectionChunker"},
-    "embedding": {"builtin": "mdvec.embedding.builtin.embedder:make_builtin"},
+    "sources": {
+        "folder": "mdvec.sources.folder:FolderSource",
+        "github": "mdvec.sources.github.source:GithubSource",
+        "git": "mdvec.sources.git.source:GitSource",
+    },
+    "chunking": {
+        "sections": "mdvec.chunking.sections:SectionChunker",
+        "headings": "mdvec.chunking.headings:HeadingChunker",
+        "vault": "mdvec.chunking.vault:VaultChunker",
+        "windows": "mdvec.chunking.windows:WindowChunker",
+    },
+    "embedding": {
+        "builtin": "mdvec.embedding.builtin.embedder:make_builtin",
+        "sentence-transformers": "mdvec.embedding.local.sentence_transformers:make_sentence_transformers",
+        "plamo": "mdvec.embedding.local.plamo:make_plamo",
+        "gemini": "mdvec.embedding.gemini:make_gemini",
+        "voyage": "mdvec.embedding.voyage:make_voyage",
+        "openai": "mdvec.embedding.openai:make_openai",
+    },
     "stores": {"sqlite": "mdvec.stores.sqlite.store:SqliteStore"},
     # Doors do not know each other; the command line opens the others by name.
     "doors": {

@@ -11,15 +11,16 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
-from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
+from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, MODEL, RESULT, FakeWorkspace
 
 from mdvec.config.paths import CONFIG_NAMES
-from mdvec.config.schema import Config
+from mdvec.config.schema import Config, Section
+from mdvec.interfaces import models as shown_models
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.main import cli
 from mdvec.interfaces.cli.session import CommonOption
 from mdvec.model.document import DocumentState
-from mdvec.model.report import CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
+from mdvec.model.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
@@ -94,16 +95,29 @@ def test_no_command_is_invented(heading: str) -> None:
     assert heading in COMMANDS
 
 
+def settings_of(table: Section, above: str = "") -> Iterator[tuple[str, dict[str, object]]]:
+    """Walk the sections below a table: the dotted name of each, its keys and their defaults."""
+    for name, attribute in zip(table.__struct_encode_fields__, table.__struct_fields__, strict=True):
+        inner = getattr(table, attribute)
+        if isinstance(inner, Section):
+            values = {key: getattr(inner, key) for key in inner.__struct_fields__}
+            yield (
+                f"{above}{name}",
+                {key: value for key, value in values.items() if not isinstance(value, Section)},
+            )
+            yield from settings_of(inner, f"{above}{name}.")
+
+
 def test_every_setting_is_documented() -> None:
     """The table of each section has its keys in order, with their defaults; there are no other sections."""
     text = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
-    assert re.findall(r"^## \[(\w+)\]$", text, re.MULTILINE) == list(Config.__struct_fields__)
-    for name in Config.__struct_fields__:
-        settings = getattr(Config(), name)
+    sections = dict(settings_of(Config()))
+    assert re.findall(r"^##+ \[([\w.-]+)\]$", text, re.MULTILINE) == list(sections)
+    for name, settings in sections.items():
         rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section("configuration.md", f"[{name}]"), re.MULTILINE)
-        assert [key for key, _ in rows] == list(settings.__struct_fields__)
+        assert [key for key, _ in rows] == list(settings)
         for key, default in rows:
-            value = getattr(settings, key)
+            value = settings[key]
             assert value is None or default == f"`{msgspec.json.encode(value).decode()}`", f"{name}.{key}"
 
 
@@ -137,12 +151,16 @@ def test_json_shapes_are_documented() -> None:
     check = DiskCheck(new=("n.md",), moved=(("a.md", "b.md"),))
     files = (FileStatus("a.md", DocumentState.READY),)
     collection = replace(COLLECTION, source=replace(COLLECTION.source, include=()))
-    status = CollectionStatus(collection, workspace.statuses[0].counts, files, check)
+    change = ChangeProgress("", 1, 0)
+    status = CollectionStatus(collection, workspace.statuses[0].counts, files, check, change=change)
     printed: dict[str, object] = {
         "search --format json": present.search_json(RESULT),
         "import --format json": present.import_json(workspace.report),
         "tool ls --format json": [present.collection_json(COLLECTION)],
         "status --format json": present.status_json(WorkspaceStatus("", 0, "", (status,))),
+        "import --estimate --format json": shown_models.estimate_json(ESTIMATE),
+        "model ls --format json": [shown_models.model_json(MODEL)],
+        "model use --format json": shown_models.model_change_json(CHANGE),
         "tags --format json": present.tags_json(workspace.found_tags),
     }
     for heading, value in printed.items():

@@ -34,9 +34,9 @@ class Hashing(HashingEmbedder):
 class Slow(Hashing):
     """Takes a twentieth of a second for each passage, as a large model on a small machine does."""
 
-    def embed_passages(self, texts):
+    def embed_passages(self, texts, titles=()):
         time.sleep(0.05 * len(texts))
-        return super().embed_passages(texts)
+        return super().embed_passages(texts, titles)
 
 
 class Printing(Hashing):
@@ -48,6 +48,12 @@ class Printing(Hashing):
         os.write(1, b"bytes from a library in C")
         os.system("echo a child process")
         return super().embed_query(text)
+
+
+def make(**settings):
+    """A collection keeps its model: which kind of it a process has is no matter of names."""
+    kinds = {"hashing": Hashing, "slow": Slow, "printing": Printing}
+    return kinds[os.environ["TEST_EMBEDDER"]](**settings)
 '''
 
 
@@ -66,8 +72,7 @@ def make_home(folder: Path, documents: int) -> Path:
     metadata.mkdir(parents=True)
     (plugin / "test_embedders.py").write_text(_PLUGIN, encoding="utf-8")
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: test-embedders\nVersion: 1\n")
-    names = "\n".join(f"{name.lower()} = test_embedders:{name}" for name in ("Hashing", "Slow", "Printing"))
-    (metadata / "entry_points.txt").write_text(f"[mdvec.embedding]\n{names}\n")
+    (metadata / "entry_points.txt").write_text("[mdvec.embedding]\nhashing = test_embedders:make\n")
     write_notes(folder / "notes", documents)
     environment = environment_of(folder)
     run_mdvec(environment, "tool", "add", "-n", "notes", "-d", "My notes", "-s", str(folder / "notes"))
@@ -97,7 +102,8 @@ def environment_of(home: Path, embedder: str = "hashing") -> dict[str, str]:
         "HOME": str(home),
         "PYTHONPATH": path,
         "MDVEC_DATABASE_PATH": str(home / "index.sqlite"),
-        "MDVEC_EMBEDDING_PROVIDER": embedder,
+        "MDVEC_EMBEDDING_PROVIDER": "hashing",
+        "TEST_EMBEDDER": embedder,
     }
 
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ import pytest
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.config import Config
 from mdvec.config.schema import ChunkingSettings, EmbeddingSettings
+from mdvec.embedding.interface import Runtime
 from mdvec.errors import (
     CollectionNotFoundError,
-    ConfigError,
     DocumentNotFoundError,
     InvalidNameError,
     SourceMissingError,
@@ -107,10 +107,10 @@ def test_a_model_is_made_once_and_tells_each_caller(
     made: list[HashingEmbedder] = []
 
     class Reporting(HashingEmbedder):
-        def __init__(self, *, progress: Callable[[int], None], **_settings: object) -> None:
+        def __init__(self, *, runtime: Runtime, **_settings: object) -> None:
             super().__init__()
             time.sleep(0.05)
-            self._progress = progress
+            self._progress = runtime.on_progress
             made.append(self)
 
         def embed_query(self, text: str) -> Vector:
@@ -231,14 +231,15 @@ def test_a_folder_without_documents_is_not_to_be_imported_again(tmp_path: Path) 
     assert "import" not in result.hint
 
 
-def test_chunks_that_the_model_cannot_read_whole_are_refused(tmp_path: Path, docs: Path) -> None:
-    """Also when the configuration asks for them."""
+def test_chunks_that_the_model_cannot_read_whole_are_told(tmp_path: Path, docs: Path) -> None:
+    """Also when the configuration asks for them; they are embedded nevertheless."""
     config = Config(chunking=ChunkingSettings(max_tokens=5000))
     with open_workspace(config, database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
         workspace.add_collection(NAME, "", str(docs))
-        with pytest.raises(ConfigError, match="5000 tokens are too large"):
-            workspace.import_collection(NAME)
-        assert workspace.import_collection(NAME, max_tokens=100).total_chunks == 1
+        report = workspace.import_collection(NAME)
+        assert (report.embedded_chunks, report.pending_chunks) == (1, 0)
+        assert "chunks of 5000 tokens are larger than what" in report.warnings[0]
+        assert workspace.import_collection(NAME, mode=ImportMode.UPDATE, max_tokens=100).warnings == ()
 
 
 def test_arguments_that_are_not_utf_8_find_nothing(workspace: Workspace, docs: Path) -> None:
@@ -362,11 +363,23 @@ class UnloadingEmbedder(HashingEmbedder):
         return True
 
 
-@pytest.mark.parametrize(("minutes", "idle_s"), [(10.0, [600.0]), (0.5, [30.0]), (0.0, [])])
-def test_an_idle_model_is_freed_as_configured(tmp_path: Path, minutes: float, idle_s: list[float]) -> None:
-    """``auto_unload_minutes`` says when; 0 means never."""
+@pytest.mark.parametrize(
+    ("minutes", "threshold", "idle_s"),
+    [
+        (10.0, 1.0, [600.0]),
+        (0.5, 1.0, [30.0]),
+        (0.0, 1.0, []),
+        (10.0, 0.0, [60.0]),
+        (0.5, 0.0, [30.0]),
+        (0.0, 0.0, [60.0]),
+    ],
+)
+def test_an_idle_model_is_freed_as_configured(
+    tmp_path: Path, minutes: float, threshold: float, idle_s: list[float]
+) -> None:
+    """``auto_unload_minutes`` says when, 0 is never; above ``memory_threshold`` it is after a minute."""
     embedder = UnloadingEmbedder()
-    config = Config(embedding=EmbeddingSettings(auto_unload_minutes=minutes))
+    config = Config(embedding=EmbeddingSettings(auto_unload_minutes=minutes, memory_threshold=threshold))
     with open_workspace(config, database=tmp_path / "i.sqlite", embedder=embedder) as workspace:
         assert workspace.free_idle_model() is bool(idle_s)
     assert embedder.idle_s == idle_s

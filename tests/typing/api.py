@@ -5,11 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdvec import MdvecError, SearchHit, SearchQuery, SearchResult, Workspace, open_workspace
+from mdvec.chunking.headings import HeadingChunker
 from mdvec.chunking.interface import Chunker
 from mdvec.chunking.sections import SectionChunker
+from mdvec.chunking.vault import VaultChunker
+from mdvec.chunking.windows import WindowChunker
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
+from mdvec.embedding.gemini import GeminiProvider
 from mdvec.embedding.interface import Embedder
+from mdvec.embedding.local.embedder import LocalEmbedder
+from mdvec.embedding.local.engine import Engine
+from mdvec.embedding.local.files import FolderFiles, HubFiles, ModelFiles
+from mdvec.embedding.local.plamo_engine import PlamoEngine
+from mdvec.embedding.local.sentence_transformers_engine import SentenceTransformersEngine
+from mdvec.embedding.openai import OpenAiProvider
+from mdvec.embedding.remote.embedder import RemoteEmbedder
+from mdvec.embedding.remote.provider import Provider
+from mdvec.embedding.voyage import VoyageProvider
 from mdvec.sources.folder import FolderSource
+from mdvec.sources.git.source import GitSource
+from mdvec.sources.github.source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Catalog, LexicalIndex, Store, VectorIndex
 from mdvec.stores.sqlite.catalog import SqliteCatalog
@@ -19,9 +34,12 @@ from mdvec.stores.sqlite.vectors import SqliteVectorIndex
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.indexes import MemoryLexicalIndex, MemoryVectorIndex
 
-_embedders: tuple[type[Embedder], ...] = (BuiltinEmbedder, HashingEmbedder)
-_chunkers: tuple[type[Chunker], ...] = (SectionChunker,)
-_sources: tuple[type[Source], ...] = (FolderSource,)
+_embedders: tuple[type[Embedder], ...] = (BuiltinEmbedder, LocalEmbedder, RemoteEmbedder, HashingEmbedder)
+_engines: tuple[type[Engine], ...] = (SentenceTransformersEngine, PlamoEngine)
+_model_files: tuple[type[ModelFiles], ...] = (FolderFiles, HubFiles)
+_services: tuple[type[Provider], ...] = (GeminiProvider, VoyageProvider, OpenAiProvider)
+_chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChunker, WindowChunker)
+_sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
 _stores: tuple[type[Store], ...] = (SqliteStore,)
 _catalogs: tuple[type[Catalog], ...] = (SqliteCatalog,)
 _lexical_indexes: tuple[type[LexicalIndex], ...] = (SqliteLexicalIndex, MemoryLexicalIndex)

@@ -16,6 +16,10 @@ ENGINE = [
     "numkong",
     "tokenizers",
     "torch",
+    "transformers",
+    "sentence_transformers",
+    "huggingface_hub",
+    "httpx2",
     "chromadb",
     "lancedb",
     "apsw",
@@ -61,3 +65,14 @@ def test_a_server_starts_without_the_engine() -> None:
     """The model, its arrays and the Markdown reader are loaded when a question needs them."""
     engine = {"onnxruntime", "onnx", "numpy", "numkong", "tokenizers", "markdown_it", "jsonschema"}
     assert loaded("import mdvec.interfaces.mcp.stdio, mdvec.workspace").isdisjoint(engine)
+
+
+@pytest.mark.parametrize("provider", ["sentence-transformers", "plamo"])
+def test_naming_a_local_model_loads_none_of_its_libraries(provider: str) -> None:
+    """Only what embeds is imported, when it embeds."""
+    statement = f"""from pathlib import Path
+from mdvec import registry
+from mdvec.embedding.interface import Runtime
+make = registry.load('embedding', {provider!r})
+make(model='', dimension=None, runtime=Runtime(Path('unused'))).unload(idle_s=0)"""
+    assert loaded(statement).isdisjoint([*ENGINE, "safetensors"])

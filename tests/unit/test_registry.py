@@ -31,5 +31,5 @@ def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytes
     for name in ("gone", "bare"):
         with pytest.raises(ConfigError, match=f"'{name}' cannot be loaded"):
             registry.load("sources", name)
-    assert registry.names("sources") == ["folder", "bare", "gone"]
+    assert registry.names("sources") == ["folder", "github", "git", "bare", "gone"]
     assert registry.load("sources", "folder").__name__ == "FolderSource"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,6 +26,12 @@ _ENV_PREFIX = "MDVEC_"
 _ENV_CONFIG = "MDVEC_CONFIG"
 # Other names for the same setting, as users of token windows know them.
 _SYNONYMS = {("chunking", "size"): "max_tokens", ("chunking", "overlap"): "overlap_tokens"}
+# What people call the key of a service, and the setting that says where it is.
+_KEYS = {"api_key", "apikey", "key", "token"}
+_KEY_VARIABLE = "api_key_env"
+_CREDENTIALS = re.compile(r"(?<=//)[^/@]+@")
+
+S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
     Raises:
         ConfigError: If anything in it cannot be used; the message has one line for each problem.
     """
-    sections = {name: _field_types(kind) for name, kind in _field_types(Config).items()}
+    sections = dict(_sections(Config))
     problems: list[str] = []
     given: dict[tuple[str, str], _Given] = {}
     file = _read_file(path, cwd, env)
@@ -83,12 +90,12 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
         try:
             values[section][key] = _convert(setting, kind, lenient=setting.origin.startswith(_ENV_PREFIX))
         except msgspec.ValidationError:
-            problems.append(
-                f"{setting.origin}: {section}.{key} must be {_allowed(kind)}, not {_shown(setting.value)}"
-            )
+            # Who took the one for the other has written the key itself there.
+            found = "" if key == _KEY_VARIABLE else f", not {_shown(setting.value)}"
+            problems.append(f"{setting.origin}: {section}.{key} must be {_allowed(kind)}{found}")
     if problems:
         raise ConfigError("\n".join(problems))
-    config = Config(**{name: _field_types(Config)[name](**values[name]) for name in sections})
+    config = _made(Config, values)
     _check_chunking(config.chunking, given)
     origins = {
         f"{section}.{key}": given[section, key].origin if (section, key) in given else DEFAULT_ORIGIN
@@ -98,8 +105,31 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
     return LoadedConfig(config, file.path if file else None, origins)
 
 
+def _sections(kind: type[Section], above: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the sections below one, with the type of each of their keys; tables in a section are dotted."""
+    for name, inner in _field_types(kind).items():
+        if _is_section(inner):
+            keys = {key: type_ for key, type_ in _field_types(inner).items() if not _is_section(type_)}
+            yield f"{above}{name}", keys
+            yield from _sections(inner, f"{above}{name}.")
+
+
+def _made(kind: type[S], values: Mapping[str, Mapping[str, object]], place: str = "") -> S:
+    """Make a section from the values of its keys and of those of the tables in it."""
+    inner = {
+        name.replace("-", "_"): _made(type_, values, f"{place}.{name}".removeprefix("."))
+        for name, type_ in _field_types(kind).items()
+        if _is_section(type_)
+    }
+    return kind(**values.get(place, {}), **inner)
+
+
 def _field_types(kind: type[Section]) -> dict[str, Any]:
-    return {item.name: item.type for item in msgspec.structs.fields(kind)}
+    return {item.encode_name: item.type for item in msgspec.structs.fields(kind)}
+
+
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Section)
 
 
 def _read_file(path: Path | None, cwd: Path, env: Mapping[str, str]) -> ConfigFile | None:
@@ -122,35 +152,63 @@ def _from_file(
         if section not in sections:
             hint = _nearest_section(section, sections)
             problems.append(f"{file.place(section)}: unknown section [{section}]; {hint}")
-        elif not isinstance(table, dict):
-            problems.append(f"{file.place(section)}: [{section}] must be a table of settings")
         else:
-            for key, value in table.items():
-                name = _SYNONYMS.get((section, str(key)), str(key))
-                place = file.place(section, str(key))
-                if name in sections[section]:
-                    yield (section, name), _Given(value, place, file.path.parent)
-                else:
-                    hint = _nearest_key(str(key), section, sections)
-                    problems.append(f"{place}: unknown setting {section}.{key}; {hint}")
+            yield from _from_table(file, section, table, sections, problems)
+
+
+def _from_table(
+    file: ConfigFile,
+    section: str,
+    table: object,
+    sections: Mapping[str, Mapping[str, Any]],
+    problems: list[str],
+) -> Iterator[tuple[tuple[str, str], _Given]]:
+    if not isinstance(table, dict):
+        problems.append(f"{file.place(*section.split('.'))}: [{section}] must be a table of settings")
+        return
+    for key, value in table.items():
+        name = _SYNONYMS.get((section, str(key)), str(key))
+        place = file.place(*section.split("."), str(key))
+        if name in sections[section]:
+            yield (section, name), _Given(value, place, file.path.parent)
+        elif f"{section}.{name}" in sections:
+            yield from _from_table(file, f"{section}.{name}", value, sections, problems)
+        else:
+            hint = _nearest_key(str(key), section, sections)
+            problems.append(f"{place}: unknown setting {section}.{key}; {hint}")
 
 
 def _from_env(
     env: Mapping[str, str], cwd: Path, sections: Mapping[str, Mapping[str, Any]], problems: list[str]
 ) -> Iterator[tuple[tuple[str, str], _Given]]:
     for variable, value in sorted(env.items()):
-        section, _, key = variable.removeprefix(_ENV_PREFIX).lower().partition("_")
-        if not (variable.startswith(_ENV_PREFIX) and section in sections and key and value):
+        section, key = _home(variable, sections)
+        if not (section and key and value):
             continue
         key = _SYNONYMS.get((section, key), key)
         if key in sections[section]:
             is_list = _is_list(sections[section][key])
             parts = [part.strip() for part in value.split(",") if part.strip()]
             yield (section, key), _Given(parts if is_list else value, variable, cwd)
+        elif hint := _key_hint(key, section, sections):
+            problems.append(f"unknown variable {variable}; {hint}")
         else:
             near = _nearest(key, sections[section])
-            names = [f"{_ENV_PREFIX}{section}_{name}".upper() for name in near or sections[section]]
+            names = [_variable(section, name) for name in near or sections[section]]
             problems.append(f"unknown variable {variable}; {_suggestion(names, close=bool(near))}")
+
+
+def _home(variable: str, sections: Mapping[str, object]) -> tuple[str, str]:
+    """Split the name of a variable into section and key; the longest section that fits is meant."""
+    for section in sorted(sections, key=len, reverse=True):
+        start = _variable(section, "")
+        if variable.upper().startswith(start):
+            return section, variable[len(start) :].lower()
+    return "", ""
+
+
+def _variable(section: str, key: str) -> str:
+    return f"{_ENV_PREFIX}{re.sub('[.-]', '_', section)}_{key}".upper()
 
 
 def _convert(setting: _Given, kind: Any, *, lenient: bool) -> object:
@@ -188,11 +246,14 @@ def _allowed(kind: Any) -> str:
         return "one of " + ", ".join(member)
     if member is Path:
         return "a path"
+    if member is bool:
+        return "true or false"
     return str(member.__metadata__[0].description)
 
 
 def _shown(value: object) -> str:
-    return repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}…"
+    shown = _CREDENTIALS.sub("***@", repr(value))
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
 def _nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> list[str]:
@@ -200,11 +261,22 @@ def _nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> list[str
 
 
 def _nearest_key(key: str, section: str, sections: Mapping[str, Mapping[str, Any]]) -> str:
+    if hint := _key_hint(key, section, sections):
+        return hint
     homes = [home for home, keys in sections.items() if key in keys]
     if homes:
         return f"it belongs in [{homes[0]}]"
-    near = _nearest(key, sections[section])
-    return _suggestion([f"{section}.{name}" for name in near or sections[section]], close=bool(near))
+    tables = [name.rpartition(".")[2] for name in sections if name.rpartition(".")[0] == section]
+    known = [*sections[section], *tables]
+    near = _nearest(key, known)
+    return _suggestion([f"{section}.{name}" for name in near or known], close=bool(near))
+
+
+def _key_hint(key: str, section: str, sections: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say where a service's key goes, to who writes it here; empty when it is about something else."""
+    if key.lower() not in _KEYS or _KEY_VARIABLE not in sections[section]:
+        return ""
+    return f"keys are not kept in settings; {section}.{_KEY_VARIABLE} names the variable that holds it"
 
 
 def _nearest_section(name: str, sections: Mapping[str, Mapping[str, Any]]) -> str:

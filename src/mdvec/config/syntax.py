@@ -15,8 +15,8 @@ from mdvec.errors import ConfigError
 
 KeyPath = tuple[str, ...]
 
-# Sections and settings: all the levels that a configuration has.
-_LEVELS = 2
+# Sections, tables in them, and settings: all the levels that a configuration has.
+_LEVELS = 3
 _TOML_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 _TOML_TABLE = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
 _TOML_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")

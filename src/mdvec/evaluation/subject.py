@@ -201,8 +201,9 @@ def _home(judged: JudgedSet, indexing: Indexing) -> AbstractContextManager[Path]
     if indexing.cache is None:
         return temporary_folder()
     # Whose documents they are and what cuts and embeds them; the next run need only look for changes.
-    chunking, provider = indexing.config.chunking, indexing.config.embedding.provider
-    key = text_hash(f"{judged.documents.resolve()}\n{chunking}\n{provider}").hex()[:16]
+    chunking, settings = indexing.config.chunking, indexing.config.embedding
+    model = f"{settings.provider}:{settings.model}@{settings.dimension}"
+    key = text_hash(f"{judged.documents.resolve()}\n{chunking}\n{model}").hex()[:16]
     home = indexing.cache / f"{judged.documents.resolve().parent.name[:_MAX_NAME_CHARS]}-{key}"
     home.mkdir(parents=True, exist_ok=True)
     return nullcontext(home)

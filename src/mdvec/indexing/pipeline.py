@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from mdvec.errors import CollectionNotEmptyError
+from mdvec.indexing.kept import DocumentSource
 from mdvec.indexing.prepare import Recipe
-from mdvec.indexing.texts import DocumentSource, TextOutcome, bring_texts_up_to_date
+from mdvec.indexing.texts import TextOutcome, bring_texts_up_to_date
 from mdvec.indexing.vectors import Embedded, PassageEmbedder, embed_pending
 from mdvec.model.collection import Collection
 from mdvec.model.ids import SpaceId
@@ -45,11 +46,12 @@ def run_import(
     """Bring a collection up to date. The caller holds the writer lease.
 
     Args:
-        collection: What to import into; its chunking is that of this run, and of those after it.
+        collection: What to import into; its chunking and embedding are those of this run and of later ones.
         store: Where.
         source: What the collection is made from.
         recipe: How documents are prepared.
-        embedder: Makes vectors; None when there is no model here.
+        embedder: Makes vectors, in the space that the collection is searched in; None when there is no model
+            here.
         mode: What to do with what is there already.
         embed: Whether to make the vectors now.
         allow_empty: Believe a source that holds nothing.
@@ -71,7 +73,10 @@ def run_import(
             raise CollectionNotEmptyError(msg)
     with store.transaction():
         # Before anything is cut, so that a run that is interrupted goes on in the same way.
-        store.catalog.change_collection(collection.id, lambda now: replace(now, chunking=collection.chunking))
+        store.catalog.change_collection(
+            collection.id,
+            lambda now: replace(now, chunking=collection.chunking, embedding=collection.embedding),
+        )
         space_id = None if embedder is None else store.vectors.open_space(embedder.space)
     outcome = bring_texts_up_to_date(
         collection,
@@ -85,7 +90,15 @@ def run_import(
     )
     with store.transaction():
         now_ms = time.time_ns() // 1_000_000
-        store.catalog.change_collection(collection.id, lambda now: replace(now, last_indexed_ms=now_ms))
+        store.catalog.change_collection(
+            collection.id,
+            lambda now: replace(
+                now,
+                last_indexed_ms=now_ms,
+                # Of another place, if the collection was pointed there meanwhile, nothing is imported yet.
+                revision=outcome.revision if now.source == collection.source else "",
+            ),
+        )
     embedded = Embedded()
     if embed and embedder is not None and space_id is not None:
         embedded = embed_pending(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Embedded between two commits: a few seconds of work on a laptop, which is what a kill can cost.
-_TEXTS_PER_COMMIT = 96
-_NAMES_PER_COMMIT = 960  # of some ten tokens each
+TEXTS_PER_COMMIT = 96
+NAMES_PER_COMMIT = 960  # of some ten tokens each
 
 
 class PassageEmbedder(Protocol):
@@ -82,7 +82,7 @@ def embed_pending(
 
 def _batches(catalog: Catalog, collection_id: CollectionId, space_id: SpaceId) -> Iterator[list[PendingText]]:
     """Return what is pending, a batch at a time; the vectors of one are written before the next is taken."""
-    while names := catalog.pending_names(collection_id, space_id, _NAMES_PER_COMMIT):
+    while names := catalog.pending_names(collection_id, space_id, NAMES_PER_COMMIT):
         yield names
-    while texts := catalog.pending(collection_id, space_id, _TEXTS_PER_COMMIT):
+    while texts := catalog.pending(collection_id, space_id, TEXTS_PER_COMMIT):
         yield texts

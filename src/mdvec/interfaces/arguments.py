@@ -12,6 +12,8 @@ LineRange = tuple[int | None, int | None]
 
 _AGE = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
+_DAY_NS = 24 * 60 * 60 * 10**9
 # Times of files are kept in 64 bits; before 1970 and after 2262 there are none.
 _LAST_NS = 2**63 - 1
 _LINES = re.compile(r"(\d*)(:?)(\d*)")
@@ -43,6 +45,23 @@ def parse_since(text: str, *, now: datetime) -> int:
         msg = f"not a date, a time or an age: {text!r}"
         raise UsageError(msg, hint="Write 2026-05-01, 2026-05-01T09:30, 12h, 7d or 2w.") from error
     return min(max(since_ns, 0), _LAST_NS)
+
+
+def parse_until(text: str, *, now: datetime) -> int:
+    """Read the end of a stretch of time, as :func:`parse_since` reads its beginning; a day is counted in.
+
+    Args:
+        text: As written.
+        now: What an age counts back from; must carry its time zone.
+
+    Returns:
+        Nanoseconds since 1970, the first that does not belong to it: after a day the start of the next.
+
+    Raises:
+        UsageError: If it is no date, time or age.
+    """
+    end_ns = parse_since(text, now=now)
+    return min(end_ns + _DAY_NS, _LAST_NS) if _DAY.fullmatch(text.strip()) else end_ns
 
 
 def parse_lines(text: str) -> LineRange:

@@ -9,11 +9,14 @@ from typing import Any, assert_never
 
 from mdvec.model.collection import Collection
 from mdvec.model.hit import Confidence, SearchHit, SearchResult
+from mdvec.model.links import DocumentLinks
 from mdvec.model.report import CollectionStatus, Finding, ImportReport, TagCount, WorkspaceStatus
 
 JsonObject = dict[str, object]
 
 _SIMILARITY_DIGITS = 6
+# Enough to tell commits apart, as git's own messages do.
+_REVISION_CHARS = 12
 _LABEL_ESCAPES = {ord("\\"): "\\\\", ord("["): "\\[", ord("]"): "\\]", ord("\n"): " "}
 # Angle brackets around a target let it hold spaces; these would end it or start a query.
 _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
@@ -43,6 +46,8 @@ def hit_json(hit: SearchHit) -> JsonObject:
         "heading_path": list(hit.heading_path),
         "score": round(hit.score, _SIMILARITY_DIGITS),
         "similarity": None if similarity is None else round(similarity, _SIMILARITY_DIGITS),
+        "supersedes": list(hit.supersedes),
+        "superseded_by": list(hit.superseded_by),
     }
 
 
@@ -55,16 +60,28 @@ def import_json(report: ImportReport) -> JsonObject:
     }
 
 
+def links_json(found: DocumentLinks) -> JsonObject:
+    """Return what a document is linked with, its fields in the order of :class:`DocumentLinks`."""
+    return {
+        **_shallow(found),
+        "links": [_shallow(link) for link in found.links],
+        "backlinks": [_shallow(link) for link in found.backlinks],
+        "supersedes": list(found.supersedes),
+        "superseded_by": list(found.superseded_by),
+    }
+
+
 def collection_json(collection: Collection) -> JsonObject:
     """Return what is known of a collection without looking at its documents."""
     return {
         "name": collection.name,
         "description": collection.description,
-        "source": collection.source.location,
+        "source": str(collection.source),
         "include": list(collection.source.include),
         "exclude": list(collection.source.exclude),
         "enabled": collection.enabled,
         "last_indexed": iso_time(collection.last_indexed_ms),
+        "revision": collection.revision or None,
     }
 
 
@@ -76,6 +93,20 @@ def status_json(status: WorkspaceStatus) -> JsonObject:
         "model": status.model,
         "collections": [_collection_status_json(each) for each in status.collections],
     }
+
+
+def revision_line(collection: Collection) -> str:
+    """Say which commit was imported; empty when there is none."""
+    return f"{collection.revision[:_REVISION_CHARS]} of {collection.source}" if collection.revision else ""
+
+
+def change_line(status: CollectionStatus) -> str:
+    """Say how far the change to another model is; empty when there is none."""
+    change = status.change
+    if change is None:
+        return ""
+    done = change.chunks - change.pending_chunks
+    return f"changing to {change.model}: {done:,} of {change.chunks:,} chunks"
 
 
 def tags_json(tags: Sequence[TagCount]) -> list[JsonObject]:
@@ -106,6 +137,12 @@ def trail(hit: SearchHit) -> str:
     """Return ``title › heading › heading``; a first heading that is the title is not said twice."""
     headings = hit.heading_path[1:] if hit.heading_path[:1] == (hit.title,) else hit.heading_path
     return " › ".join((hit.title, *headings))
+
+
+def versions_line(hit: SearchHit) -> str:
+    """Say which older versions the document of a hit supersedes, and what supersedes it; else empty."""
+    parts = (("supersedes", hit.supersedes), ("superseded by", hit.superseded_by))
+    return "; ".join(f"{words} {', '.join(paths)}" for words, paths in parts if paths)
 
 
 def hits_markdown(result: SearchResult) -> str:
@@ -158,6 +195,8 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
     target = hit.path.translate(_TARGET_ESCAPES)
     yield f"- [{label}](<{target}#L{hit.start_line}>) ({hit.score:.2f})"
+    if versions := versions_line(hit):
+        yield f"  ({versions.translate(_LABEL_ESCAPES)})"
     yield from (f"  > {line}".rstrip() for line in hit.text.strip().splitlines())
 
 
@@ -176,6 +215,9 @@ def _collection_status_json(status: CollectionStatus) -> JsonObject:
         },
         "check_error": status.check_error or None,
         "files": [_shallow(each) for each in status.files],
+        "model": status.model,
+        "change": None if status.change is None else _shallow(status.change),
+        "warnings": list(status.warnings),
     }
 
 

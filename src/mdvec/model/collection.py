@@ -13,7 +13,8 @@ class SourceSpec:
 
     Attributes:
         kind: Name of the source adapter, such as ``folder``.
-        location: What the adapter opens; an absolute path for ``folder``.
+        location: What the adapter opens: an absolute path for ``folder``, ``OWNER/REPO[@REF][:PATH]`` for
+            ``github``, ``URL[@REF][:PATH]`` for ``git``. It never holds a password.
         include: Globs; when given, only files matching one of them are taken.
         exclude: Globs; files matching one of them are left out.
     """
@@ -22,6 +23,16 @@ class SourceSpec:
     location: str
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Write the place as a user gives it to ``mdvec tool add -s``."""
+        match self.kind:
+            case "folder":
+                return self.location
+            case "git":
+                return f"git+{self.location}"
+            case _:
+                return f"{self.kind}:{self.location}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,21 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeProgress:
+    """How far a collection is on its way to another model.
+
+    Attributes:
+        model: That model.
+        chunks: Chunks in all.
+        pending_chunks: Those without a vector of it.
+    """
+
+    model: str
+    chunks: int
+    pending_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
 class CollectionStatus:
     """What ``status`` says of a collection.
 
@@ -215,6 +230,9 @@ class CollectionStatus:
         files: The state of every file; empty unless asked for.
         check: How the disk differs from the index; None unless asked for.
         check_error: Why the disk could not be compared; empty otherwise.
+        model: The model it is searched by: its space, or why there is none.
+        change: How far the change to another model is; None when there is none.
+        warnings: What should be known about its model, for people.
     """
 
     collection: Collection
@@ -222,6 +240,9 @@ class CollectionStatus:
     files: tuple[FileStatus, ...] = ()
     check: DiskCheck | None = None
     check_error: str = ""
+    model: str = ""
+    change: ChangeProgress | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +252,7 @@ class WorkspaceStatus:
     Attributes:
         database: Absolute path of the file.
         size_bytes: Its size with its log.
-        model: The embedding space in use, or why there is none.
+        model: The embedding spaces in use, or why there is none.
         collections: By name.
     """
 

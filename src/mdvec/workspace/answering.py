@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mdvec.model.change import SourceEntry
-from mdvec.model.collection import Collection
+from mdvec.model.collection import Collection, EmbeddingSpec
 from mdvec.model.hit import Confidence, SearchHit, SearchResult
-from mdvec.model.ids import SpaceId
-from mdvec.model.query import Scope, SearchMode, SearchQuery
+from mdvec.model.query import SearchMode, SearchQuery
 from mdvec.model.report import ImportMode
+from mdvec.search.dense import AskedSpace
 from mdvec.search.engine import find
 from mdvec.search.filters import clean
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, StoredChunk, StoredDocument
 from mdvec.workspace.advice import import_command
+from mdvec.workspace.asking import ask_models
+from mdvec.workspace.narrowing import narrowed, with_versions
 from mdvec.workspace.wiring import Parts
+
+# A change of model is seldom; two of them during one search are none.
+_MOST_TRIES = 3
 
 
 def answer(
     query: SearchQuery,
-    collections: Sequence[Collection],
+    find_collections: Callable[[], Sequence[Collection]],
     *,
     store: Store,
     parts: Parts,
@@ -34,9 +39,9 @@ def answer(
 
     Args:
         query: As the caller gave it.
-        collections: Where to look.
+        find_collections: Returns where to look, as it is now.
         store: What holds them.
-        parts: Makes the embedder and the sources.
+        parts: Makes the models and the sources.
         docs_dir: The folder of a workspace that has no other, for what the asker is told to run.
         going_on: Whether what is pending is being worked on.
 
@@ -46,14 +51,39 @@ def answer(
     Raises:
         InvalidQueryError: If the query is empty.
         UsageError: If one of its numbers is out of range.
-        EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
+        EmbeddingError: If it asks for ``dense`` and a model cannot be used or does not answer.
+        DocumentNotFoundError: If it asks for documents that link to one that is not there.
     """
+    for _ in range(_MOST_TRIES):
+        before = store.generation
+        collections = find_collections()
+        result = _answer_now(
+            query, collections, store=store, parts=parts, docs_dir=docs_dir, going_on=going_on
+        )
+        if store.generation == before or _models(collections) == _models(find_collections()):
+            break  # else the vectors that were looked at may be gone
+    return result
+
+
+def _models(collections: Sequence[Collection]) -> list[EmbeddingSpec | None]:
+    return [collection.embedding for collection in collections]
+
+
+def _answer_now(
+    query: SearchQuery,
+    collections: Sequence[Collection],
+    *,
+    store: Store,
+    parts: Parts,
+    docs_dir: Path | None,
+    going_on: bool,
+) -> SearchResult:
     started = time.perf_counter()
     cleaned, warnings = clean(query)
-    mode, mode_warnings = _usable_mode(cleaned.mode, parts)
-    space_id = space_in_use(store, parts)
-    hits, confidence = _hits(replace(cleaned, mode=mode), collections, store, parts, space_id)
-    counts = [store.catalog.counts(collection.id, space_id) for collection in collections]
+    asking = ask_models(cleaned.text, cleaned.mode, collections, store=store, parts=parts)
+    mode = asking.mode
+    hits, confidence = _hits(replace(cleaned, mode=mode), collections, store, parts, asking.spaces)
+    counts = [store.catalog.counts(each.id, asking.space_of[each.id]) for each in collections]
     total = sum(count.chunks for count in counts)
     pending = sum(count.pending_chunks for count in counts)
     incomplete = [
@@ -72,17 +102,12 @@ def answer(
         elapsed_ms=(time.perf_counter() - started) * 1000,
         warnings=(
             *warnings,
-            *mode_warnings,
+            *asking.warnings,
             *(() if going_on or not total else _unfinished_warning(collections, docs_dir)),
             *_pending_warning(mode, pending, total, go_on),
         ),
         hint=None if hits else _hint(collections, total, docs_dir, mode=mode, pending_chunks=pending),
     )
-
-
-def space_in_use(store: Store, parts: Parts) -> SpaceId | None:
-    """Return the space of the embedder in use; None when there is no model, or no vector of it yet."""
-    return None if parts.embedder is None else store.vectors.find_space(parts.embedder.space)
 
 
 def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
@@ -97,26 +122,18 @@ def _hits(
     collections: Sequence[Collection],
     store: Store,
     parts: Parts,
-    space_id: SpaceId | None,
+    spaces: Sequence[AskedSpace],
 ) -> tuple[tuple[SearchHit, ...], Confidence]:
     if not collections:
         return (), Confidence.NONE
-    scope = Scope(tuple(collection.id for collection in collections), query.filters)
-    embedder = None if query.mode is SearchMode.LEXICAL else parts.embedder
-    found = find(query, scope, store=store, embedder=embedder, space_id=space_id)
+    scope = narrowed(query.filters, collections, store.catalog)
+    found = find(query, scope, store=store, spaces=spaces)
     sources = {collection.id: parts.source(collection.source) for collection in collections}
-    hits = (replace(hit, stale=is_stale(chunk, sources[chunk.collection_id])) for hit, chunk in found.hits)
+    hits = (
+        replace(with_versions(hit, chunk, store.catalog), stale=is_stale(chunk, sources[chunk.collection_id]))
+        for hit, chunk in found.hits
+    )
     return tuple(hits), found.confidence
-
-
-def _usable_mode(mode: SearchMode, parts: Parts) -> tuple[SearchMode, tuple[str, ...]]:
-    """Return the mode that can be searched here, and what to tell the asker about it."""
-    problem = None if mode is SearchMode.LEXICAL else parts.embedder_problem
-    if problem is None:
-        return mode, ()
-    if mode is SearchMode.DENSE:
-        raise problem
-    return SearchMode.LEXICAL, (f"searched by words only: {problem}",)
 
 
 def _last_indexed_ms(collections: Sequence[Collection]) -> int | None:

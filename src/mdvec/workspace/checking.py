@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mdvec.errors import MdvecError, UnreadableFileError
+from mdvec.indexing.kept import known_binaries
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import make_plan
 from mdvec.model.change import SourceEntry
 from mdvec.model.collection import Collection
-from mdvec.model.report import CollectionStatus, DiskCheck
+from mdvec.model.report import ChangeProgress, CollectionStatus, DiskCheck
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Catalog, Store
 from mdvec.text.encodings import decode
-from mdvec.workspace.answering import space_in_use
+from mdvec.workspace.embedders import Model, known_space
+from mdvec.workspace.importing import configured_otherwise, cutting_model, next_model
 from mdvec.workspace.wiring import Parts
 
 
-def model_in_use(parts: Parts) -> str:
-    """Name the embedding space in use, or say why there is none."""
-    embedder = parts.embedder
-    return str(parts.embedder_problem) if embedder is None else embedder.space.key
+def models_in_use(statuses: Sequence[CollectionStatus], parts: Parts) -> str:
+    """Name the models of some collections, or the configured one when there is none."""
+    names = dict.fromkeys(status.model for status in statuses)
+    return ", ".join(names) or _described(parts.embedders.model(None))
 
 
 def describe(
@@ -31,23 +34,40 @@ def describe(
     Args:
         collection: The collection.
         store: What holds it.
-        parts: Makes its source.
+        parts: Makes its source and its models.
         files: Whether to list the state of every file.
         check: Whether to compare the disk with the index.
     """
-    space_id = space_in_use(store, parts)
+    model = parts.model(collection)
+    space_id = known_space(collection, model, store)
     status = CollectionStatus(
         collection,
         store.catalog.counts(collection.id, space_id),
         tuple(store.catalog.file_states(collection.id, space_id)) if files else (),
+        model=_described(model),
+        change=_change(collection, store, parts),
+        warnings=configured_otherwise(collection, parts),
     )
     if not check:
         return status
     try:
-        source, recipe = parts.source(collection.source), parts.recipe(collection.chunking)
+        source = parts.source(collection.source)
+        recipe = parts.recipe(collection.chunking, cutting_model(collection, parts))
         return replace(status, check=compare_with_disk(collection, store.catalog, source, recipe))
     except MdvecError as error:
         return replace(status, check_error=str(error))
+
+
+def _described(model: Model) -> str:
+    return str(model.problem) if model.problem is not None else model.name
+
+
+def _change(collection: Collection, store: Store, parts: Parts) -> ChangeProgress | None:
+    following = next_model(collection, parts)
+    if following is None:
+        return None
+    counts = store.catalog.counts(collection.id, known_space(collection, following, store))
+    return ChangeProgress(str(following.spec), counts.chunks, counts.pending_chunks)
 
 
 def compare_with_disk(collection: Collection, catalog: Catalog, source: Source, recipe: Recipe) -> DiskCheck:
@@ -57,9 +77,13 @@ def compare_with_disk(collection: Collection, catalog: Catalog, source: Source, 
         SourceMissingError: If the source is not there.
     """
     known = catalog.known_documents(collection.id)
-    plan, _ = make_plan(source.list(), known, source, recipe.fingerprint)
+    listing = source.list()
+    plan, _ = make_plan(listing, known, source, recipe.fingerprint)
+    binaries = {item.path for item in known_binaries(collection, listing, plan.new, catalog)}
     return DiskCheck(
-        new=tuple(entry.path for entry in plan.new if _holds_text(entry, source)),
+        new=tuple(
+            entry.path for entry in plan.new if entry.path not in binaries and _holds_text(entry, source)
+        ),
         changed=tuple(entry.path for entry in plan.changed),
         moved=tuple((move.old_path, move.entry.path) for move in plan.moved),
         deleted=plan.deleted,
@@ -68,6 +92,8 @@ def compare_with_disk(collection: Collection, catalog: Catalog, source: Source, 
 
 def _holds_text(entry: SourceEntry, source: Source) -> bool:
     """Binary files look new every time: only reading them shows that they are excluded."""
+    if entry.content_hash is not None:
+        return True  # reading it would mean fetching it; an import will see
     try:
         return decode(source.read(entry)) is not None
     except UnreadableFileError:

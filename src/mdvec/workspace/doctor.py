@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mdvec import __version__
 from mdvec.errors import MdvecError
+from mdvec.model.collection import Collection
 from mdvec.model.names import RESERVED_NAMES
 from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity, WorkspaceStatus
 from mdvec.stores.interface import Store
 from mdvec.workspace.advice import import_command
+from mdvec.workspace.embedders import Model
 from mdvec.workspace.wiring import Parts, cores
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
@@ -32,7 +34,7 @@ def examine(
 
     Args:
         database: Where the index is.
-        parts: Makes the embedder.
+        parts: Makes the models.
         open_store: Opens the index.
         status: Compares it with the disk; see :meth:`mdvec.workspace.Workspace.status`.
         docs_dir: The folder of a workspace that has no other, for what to run next.
@@ -40,14 +42,22 @@ def examine(
     Returns:
         What was looked at, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(database), _about_model(parts)]
+    findings = [_about_machine(), *_about_place(database)]
     try:
         store = open_store()
+    except MdvecError as error:
+        return [
+            *findings,
+            *_about_models(parts, ()),
+            Finding(Severity.PROBLEM, "database", str(error), error.hint),
+        ]
+    try:
+        findings.extend(_about_models(parts, store.catalog.collections()))
         findings.append(_about_database(database, store))
         findings.extend(
             finding
             for item in status(check=True).collections
-            for finding in _about_collection(item, docs_dir)
+            for finding in (*_about_collection(item, docs_dir), *_about_versions(item.collection, store))
         )
     except MdvecError as error:
         findings.append(Finding(Severity.PROBLEM, "database", str(error), error.hint))
@@ -70,18 +80,27 @@ def _about_place(database: Path) -> Iterator[Finding]:
         )
 
 
-def _about_model(parts: Parts) -> Finding:
-    embedder, problem = parts.embedder, parts.embedder_problem
-    if embedder is None:
-        return Finding(Severity.NOTE, "model", str(problem), problem.hint if problem else "")
-    try:
-        embedder.embed_query("ok")
-    except MdvecError as error:
-        return Finding(Severity.PROBLEM, "model", str(error), error.hint)
-    warnings = parts.embedder_warnings()
-    if warnings:
-        return Finding(Severity.NOTE, "model", f"{embedder.space.key}: {'; '.join(warnings)}")
-    return Finding(Severity.OK, "model", embedder.space.key)
+def _about_models(parts: Parts, collections: Sequence[Collection]) -> Iterator[Finding]:
+    """Try each model that is in use or about to be, and the configured one where none is."""
+    specs = dict.fromkeys(each.embedding for each in collections)
+    specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
+    for spec in specs or (None,):
+        try:
+            yield _about_model(parts.embedders.model(spec))
+        except MdvecError as error:
+            yield Finding(Severity.PROBLEM, "model", str(error), error.hint)
+
+
+def _about_model(model: Model) -> Finding:
+    if model.embedder is None:
+        return Finding(
+            Severity.NOTE, "model", str(model.problem), model.problem.hint if model.problem else ""
+        )
+    model.embedder.embed_query("ok")
+    told = "; ".join(model.embedder.warnings)
+    if told:
+        return Finding(Severity.NOTE, "model", f"{model.name}: {told}")
+    return Finding(Severity.OK, "model", model.name)
 
 
 def _about_database(database: Path, store: Store) -> Finding:
@@ -94,6 +113,31 @@ def _about_database(database: Path, store: Store) -> Finding:
             "Rebuild it: remove the file and import again. Your documents are not touched.",
         )
     return Finding(Severity.OK, "database", f"{database}: intact")
+
+
+def _about_versions(collection: Collection, store: Store) -> Iterator[Finding]:
+    versions = store.catalog.versions(collection.id)
+    if versions.dangling:
+        named = [
+            f"{each.path}:{each.link.line} names {each.link.target!r}"
+            for each in versions.dangling[:_MAX_REASONS]
+        ]
+        more = len(versions.dangling) - len(named)
+        yield Finding(
+            Severity.NOTE,
+            collection.name,
+            f"{len(versions.dangling)} older versions are not there: {'; '.join(named)}"
+            f"{f'; and {more} more' if more else ''}",
+            "Correct 'previous' in their frontmatter, or take it out.",
+        )
+    for cycle in versions.cycles:
+        yield Finding(
+            Severity.NOTE,
+            collection.name,
+            f"each is the previous version of another: {' → '.join((*cycle, cycle[0]))}; "
+            "none of them is left out of results for that",
+            "Take 'previous' out of the oldest one.",
+        )
 
 
 def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from mdvec.config.schema import Config
+import msgspec
+
+from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotFoundError, UsageError
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.model.hit import SearchResult
-from mdvec.model.names import check_collection_name
+from mdvec.model.links import DocumentLinks
 from mdvec.model.query import Scope, SearchQuery
 from mdvec.model.report import (
     CollectionCounts,
     Finding,
     ImportMode,
     ImportReport,
-    ImportStage,
     ListedDocument,
     Passage,
     Progress,
@@ -30,14 +32,21 @@ from mdvec.model.report import (
     WorkspaceStatus,
 )
 from mdvec.stores.interface import Store, StoredChunk
-from mdvec.text.undecodable import spelled
-from mdvec.workspace import reading
-from mdvec.workspace.answering import answer, is_stale, space_in_use
-from mdvec.workspace.checking import describe, model_in_use
+from mdvec.workspace import reading, registering
+from mdvec.workspace.answering import answer, is_stale
+from mdvec.workspace.checking import describe, models_in_use
+from mdvec.workspace.embedders import known_space
 from mdvec.workspace.first_index import FirstIndex
-from mdvec.workspace.folders import DOCS_COLLECTION, existing_folder, hide_from_git, named, register
+from mdvec.workspace.folders import DOCS_COLLECTION, hide_from_git, named, register
 from mdvec.workspace.importing import import_into, until
+from mdvec.workspace.linking import links_of
+from mdvec.workspace.listing import every_chunk, page_of_documents
+from mdvec.workspace.memory import idle_limit_s, memory_in_use
+from mdvec.workspace.models import Models
 from mdvec.workspace.wiring import Parts, given, make_store
+
+if TYPE_CHECKING:
+    from mdvec.config.presets import Preset
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
@@ -48,6 +57,7 @@ class Workspace:
 
     Attributes:
         database: Absolute path of the database.
+        models: What makes the vectors of its collections, and how to change that.
     """
 
     def __init__(
@@ -65,6 +75,9 @@ class Workspace:
         self._store: Store | None = None
         self._opening = threading.Lock()
         self._closing = threading.Event()
+        self.models = Models(
+            self, self._parts, config.prices, open_store=self._open, listening=self._listening
+        )
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
             self._first_index = FirstIndex(
@@ -121,15 +134,24 @@ class Workspace:
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        chunking: ChunkingSpec | None = None,
+        embedding: EmbeddingSpec | None = None,
+        search: SearchDefaults | None = None,
+        preset: Preset | None = None,
     ) -> Collection:
-        """Register a folder; nothing is indexed yet.
+        """Register a source; nothing is indexed yet.
 
         Args:
             name: ``[a-z][a-z0-9_-]{0,63}``.
             description: What it holds, for the language model that chooses where to search.
-            location: The folder.
+            location: The folder, or another source as ``github:OWNER/REPO``.
             include: Globs of files to take; all when empty.
             exclude: Globs of files to leave out.
+            chunking: How it is cut; as configured when None.
+            embedding: The model that makes its vectors, tried before anything is written; None leaves it to
+                the configuration, until the first import.
+            search: What a search of it alone does when it is not told.
+            preset: What holds where nothing else is said (see :func:`mdvec.config.presets.load_preset`).
 
         Returns:
             The new collection.
@@ -138,18 +160,26 @@ class Workspace:
             InvalidNameError: If the name cannot be one.
             SourceMissingError: If there is no such folder.
             CollectionExistsError: If the name is taken.
+            ConfigError: If there is no such chunker or model.
+            EmbeddingError: If the model cannot be used here; the hint says how to mend it.
             UsageError: If this is the database of a ``docs_dir``.
         """
         if self._docs_dir is not None:
             msg = f"the database of {self._docs_dir} holds that folder alone"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
-        check_collection_name(name)
-        source = SourceSpec("folder", existing_folder(location), tuple(include), tuple(exclude))
-        store = self._open()
-        with store.transaction():
-            return store.catalog.add_collection(
-                name, spelled(description), source, ChunkingSpec(self._config.chunking.strategy)
-            )
+        return registering.add(
+            name,
+            description,
+            location,
+            include=include,
+            exclude=exclude,
+            chunking=chunking,
+            embedding=embedding,
+            search=search,
+            preset=preset,
+            store=self._open(),
+            parts=self._parts,
+        )
 
     def update_collection(
         self,
@@ -159,27 +189,31 @@ class Workspace:
         location: str | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
+        chunking: ChunkingSpec | None = None,
+        search: SearchDefaults | None = None,
         enabled: bool | None = None,
     ) -> Collection:
         """Change what is registered; None leaves a field as it is. The next import follows it.
 
+        Another model is chosen with ``models.use``.
+
         Raises:
             CollectionNotFoundError: If there is no such collection.
             SourceMissingError: If there is no such folder.
+            ConfigError: If there is no such chunker.
         """
-        changes = given(description=None if description is None else spelled(description), enabled=enabled)
-        source_changes = given(
-            location=None if location is None else existing_folder(location),
-            include=None if include is None else tuple(include),
-            exclude=None if exclude is None else tuple(exclude),
+        return registering.update(
+            self.collection(name).id,
+            description=description,
+            location=location,
+            include=include,
+            exclude=exclude,
+            chunking=chunking,
+            search=search,
+            enabled=enabled,
+            store=self._open(),
+            parts=self._parts,
         )
-        collection = self.collection(name)
-        store = self._open()
-        with store.transaction():
-            return store.catalog.change_collection(
-                collection.id,
-                lambda now: replace(now, source=replace(now.source, **source_changes), **changes),
-            )
 
     def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
         """Remove a collection and its index; the documents themselves are not touched.
@@ -230,8 +264,7 @@ class Workspace:
             WriterBusyError: If another process writes for longer than ``wait_s``.
             ImportStoppedError: If the workspace is closed meanwhile.
         """
-        with until(self._closing, progress) as listener:
-            self._listen(listener)
+        with self._listening(progress) as listener:
             return import_into(
                 lambda: self.collection(name),
                 store=self._open(),
@@ -246,6 +279,19 @@ class Workspace:
             )
 
     # --- reading -------------------------------------------------------------------------------
+
+    def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
+        """Return what a search does when it is not told: what is configured, or what its one collection says.
+
+        Args:
+            collections: Names; all enabled ones when empty.
+
+        Raises:
+            CollectionNotFoundError: If one of them does not exist.
+        """
+        searched = self._searched(collections)
+        own = searched[0].search if len(searched) == 1 else SearchDefaults()
+        return msgspec.structs.replace(self._config.search, **given(k=own.limit, threshold=own.threshold))
 
     def search(
         self, query: SearchQuery, *, progress: Progress | None = None, wait_for_vectors: bool = True
@@ -264,6 +310,7 @@ class Workspace:
         Raises:
             InvalidQueryError: If the query is empty.
             CollectionNotFoundError: If it names a collection that does not exist.
+            DocumentNotFoundError: If it asks for documents that link to one that is not there.
             EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
         """
         self._listen(progress)
@@ -274,7 +321,7 @@ class Workspace:
             query, told = self._first_index.make_behind(query, progress or (lambda *_: None))
         result = answer(
             query,
-            self._searched(query.collections),
+            lambda: self._searched(query.collections),
             store=self._open(),
             parts=self._parts,
             docs_dir=self._docs_dir,
@@ -308,20 +355,24 @@ class Workspace:
         store = self._open()
         places = [self.collection(collection)] if collection else self.collections()
         document = reading.find(path, places, store.catalog)
-        if section is not None:
-            lines = reading.lines_of_section(document, section)
-        text, first, last = reading.cut(document, lines or (None, None))
         place = next(item for item in places if item.id == document.collection_id)
-        return Passage(
-            collection=document.collection,
-            path=document.path,
-            title=document.title,
-            tags=document.tags,
-            start_line=first,
-            end_line=last,
-            text=text,
-            stale=is_stale(document, self._parts.source(place.source)),
-        )
+        stale = is_stale(document, self._parts.source(place.source))
+        return reading.passage(document, lines=lines, section=section, stale=stale)
+
+    def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
+        """Return what a document links to, what links to it, and which versions of it there are.
+
+        Args:
+            path: As hits show it.
+            collection: Where; all enabled collections when None.
+
+        Raises:
+            DocumentNotFoundError: If there is no such document.
+            UsageError: If the path is in more than one collection.
+        """
+        catalog = self._open().catalog
+        places = [self.collection(collection)] if collection else self.collections()
+        return links_of(reading.find(path, places, catalog), catalog)
 
     def documents(
         self,
@@ -342,14 +393,8 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        catalog = self._open().catalog
-        last_collection, last_path = after or ("", "")
-        page: list[ListedDocument] = []
-        for place in self._searched((collection,) if collection else ()):
-            if place.name >= last_collection and len(page) < limit:
-                start = last_path if place.name == last_collection else ""
-                page += catalog.documents(place.id, after=start, prefix=prefix, limit=limit - len(page))
-        return page
+        places = self._searched((collection,) if collection else ())
+        return page_of_documents(places, self._open().catalog, after=after, prefix=prefix, limit=limit)
 
     def generation(self) -> int:
         """Return a number that grows whenever anything in the database changes, by any process."""
@@ -358,13 +403,15 @@ class Workspace:
     def free_idle_model(self) -> bool:
         """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.
 
-        The next search that needs it loads it again.
+        A minute is long enough above ``[embedding] memory_threshold``. The next search that needs it
+        loads it again.
 
         Returns:
             Whether there was anything to free.
         """
-        minutes = self._config.embedding.auto_unload_minutes
-        return minutes > 0 and self._parts.free_idle_model(minutes * 60)
+        settings = self._config.embedding
+        limit_s = idle_limit_s(settings.auto_unload_minutes, settings.memory_threshold, memory_in_use())
+        return limit_s is not None and self._parts.embedders.unload(idle_s=limit_s)
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.
@@ -379,20 +426,12 @@ class Workspace:
         return self._open().catalog.tags(Scope(tuple(collection.id for collection in searched)))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Walk all chunks as they are indexed, by collection, path and position.
-
-        Args:
-            collections: Names; all enabled ones when empty.
+        """Walk all chunks of some collections, or of all enabled ones, by collection, path and position.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        catalog = self._open().catalog
-        for collection in self._searched(tuple(collections)):
-            for path in sorted(catalog.known_documents(collection.id)):
-                document = catalog.find_document(collection.id, path)
-                if document is not None:  # it may be deleted in between
-                    yield from catalog.document_chunks(document.id)
+        yield from every_chunk(self._searched(tuple(collections)), self._open().catalog)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Say what is indexed, and whether it is true.
@@ -407,13 +446,12 @@ class Workspace:
         """
         store = self._open()
         chosen = [self.collection(name)] if name else self.collections(include_disabled=True)
+        statuses = tuple(describe(each, store, self._parts, files=files, check=check) for each in chosen)
         return WorkspaceStatus(
             database=str(self.database),
             size_bytes=store.size_bytes,
-            model=model_in_use(self._parts),
-            collections=tuple(
-                describe(collection, store, self._parts, files=files, check=check) for collection in chosen
-            ),
+            model=models_in_use(statuses, self._parts),
+            collections=statuses,
         )
 
     def doctor(self) -> list[Finding]:
@@ -430,7 +468,7 @@ class Workspace:
                 store = make_store(self.database)
                 try:
                     if self._docs_dir is not None:
-                        register(self._docs_dir, store, ChunkingSpec(self._config.chunking.strategy))
+                        register(self._docs_dir, store, self._parts.configured_chunking)
                         hide_from_git(self.database.parent)
                 except BaseException:
                     store.close()
@@ -441,13 +479,19 @@ class Workspace:
     def _listen(self, progress: Progress | None) -> Progress:
         """Have a call's own listener told of the model too, and not that of an earlier call."""
         listener: Progress = progress or (lambda *_: None)
-        self._parts.report_model_progress_to(lambda percent: listener(ImportStage.MODEL, percent, 100))
+        self._parts.tell(listener)
         return listener
+
+    @contextmanager
+    def _listening(self, progress: Progress | None) -> Iterator[Progress]:
+        """Have a call's listener told of everything, and end the call when the workspace is closed."""
+        with until(self._closing, progress) as listener:
+            yield self._listen(listener)
 
     def _docs_counts(self) -> CollectionCounts:
         store = self._open()
         docs = self.collection(DOCS_COLLECTION)
-        return store.catalog.counts(docs.id, space_in_use(store, self._parts))
+        return store.catalog.counts(docs.id, known_space(docs, self._parts.model(docs), store))
 
     def _searched(self, names: Sequence[str]) -> list[Collection]:
         if not names:

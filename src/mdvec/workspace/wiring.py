@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
-import threading
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextvars import ContextVar
-from functools import cached_property
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,122 +15,170 @@ from mdvec import registry
 from mdvec.chunking.interface import Chunker, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config
-from mdvec.embedding.interface import Embedder, Runtime
-from mdvec.errors import ConfigError, EmbedderUnavailableError
+from mdvec.embedding.interface import Embedder
+from mdvec.errors import ConfigError
 from mdvec.indexing.prepare import Recipe
-from mdvec.model.collection import ChunkingSpec, SourceSpec
+from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.model.report import ImportStage, Progress
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.workspace.embedders import Embedders, Model
 
 _BYTES_PER_MB = 1_000_000
 
 # The context line above a chunk takes tokens too; this many are left for it below the model's limit.
 _CONTEXT_TOKENS = 64
 
-# Of the thread that asks: who needs the model first builds it, and is told how far it is.
-_on_model_progress: ContextVar[Callable[[int], None]] = ContextVar("mdvec_model_progress")
+# What an estimate is called in a chunker's fingerprint: models that all estimate cut alike.
+_ESTIMATE = "estimate"
+
+_SIZES = tuple(each.name for each in fields(ChunkingSpec) if each.name != "strategy")
+
+# Of the thread that asks: who needs a model or a source first waits for it, and is told how far it is.
+_listener: ContextVar[Progress] = ContextVar("mdvec_listener")
 
 
 class Parts:
     """Implementations for one workspace, each made when it is first needed.
 
+    Attributes:
+        embedders: The models.
+
     Args:
         config: What names them.
-        embedder: Used instead of the configured one when given.
+        embedder: Used instead of whatever model is named when given.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
-        self._embedder = embedder
-        self._guard = threading.Lock()
-
-    def report_model_progress_to(self, listener: Callable[[int], None]) -> None:
-        """Send the per cent done of building a model in this thread to a listener."""
-        _on_model_progress.set(listener)
-
-    def _named_embedder(self) -> Embedder:
-        with self._guard:  # a model is loaded once, however many threads ask first
-            if self._embedder is None:
-                settings = self._config.embedding
-                self._embedder = registry.load("embedding", settings.provider)(
-                    model="",
-                    dimension=None,
-                    runtime=Runtime(
-                        cache_dir=settings.cache_dir or default_cache_dir(),
-                        threads=settings.threads,
-                        batch_tokens=settings.batch_tokens,
-                        on_progress=lambda percent: _on_model_progress.get(_ignore)(percent),
-                    ),
-                )
-            return self._embedder
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """The embedder; None when it cannot be used here (see ``embedder_problem``)."""
-        return self._named_embedder() if self.embedder_problem is None else None
-
-    @cached_property
-    def embedder_problem(self) -> EmbedderUnavailableError | None:
-        """Why there is no embedder; None when there is one."""
-        return self._named_embedder().problem
-
-    def embedder_warnings(self) -> tuple[str, ...]:
-        """What the embedder wants the user to know."""
-        return self.embedder.warnings if self.embedder is not None else ()
-
-    def free_idle_model(self, idle_s: float) -> bool:
-        """Free the memory of a model that was not used for so many seconds.
-
-        Returns:
-            Whether there was anything to free.
-        """
-        return self._embedder is not None and self._embedder.unload(idle_s=idle_s)
-
-    def source(self, spec: SourceSpec) -> Source:
-        """Open a collection's source."""
-        scanner = self._config.scanner
-        made: Source = registry.load("sources", spec.kind)(
-            location=spec.location,
-            include=spec.include,
-            exclude=spec.exclude,
-            max_file_bytes=int(scanner.max_file_mb * _BYTES_PER_MB),
-            **given(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
+        self.embedders = Embedders(
+            config.embedding,
+            embedder,
+            on_progress=lambda percent: _tell(ImportStage.MODEL, percent, 100),
+            on_wait=lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
         )
-        return made
 
-    def recipe(self, spec: ChunkingSpec) -> Recipe:
-        """Say how a collection's documents are prepared.
+    def tell(self, listener: Progress) -> None:
+        """Tell a listener what this thread waits for: a model that is built, a service, files to arrive."""
+        _listener.set(listener)
+
+    def model(self, collection: Collection) -> Model:
+        """Return the model whose vectors a collection is searched by.
 
         Raises:
-            ConfigError: If the chunks asked for are larger than what the embedder sees, or no chunks.
+            ConfigError: If the configuration decides, and names what there is not.
+        """
+        return self.embedders.model(collection.embedding)
+
+    def source(self, spec: SourceSpec) -> Source:
+        """Open a collection's source; its factory is given what it names of all that there is.
+
+        Raises:
+            ConfigError: If there is no such kind of source.
+        """
+        scanner = self._config.scanner
+        factory = registry.load("sources", spec.kind)
+        offered = {
+            **given(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
+            **self._own_settings(spec.kind),
+            "location": spec.location,
+            "include": spec.include,
+            "exclude": spec.exclude,
+            "max_file_bytes": int(scanner.max_file_mb * _BYTES_PER_MB),
+            "cache_dir": self._config.embedding.cache_dir or default_cache_dir(),
+            "on_fetch": lambda done, total: _tell(ImportStage.FETCH, done, total),
+            "on_wait": lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
+        }
+        made: Source = factory(**_taken(factory, offered))
+        return made
+
+    def recipe(self, spec: ChunkingSpec, model: Model) -> Recipe:
+        """Say how a collection's documents are prepared.
+
+        Args:
+            spec: How they are cut.
+            model: Whose tokens are counted.
+
+        Raises:
+            ConfigError: If the chunks asked for are none, or the chunker does not know a setting.
         """
         from mdvec.documents.parse import PARSER_VERSION, parse_document
 
-        return Recipe(parse_document, PARSER_VERSION, self._chunker(spec))
+        return Recipe(parse_document, PARSER_VERSION, self._chunker(spec, model))
 
-    def _chunker(self, spec: ChunkingSpec) -> Chunker:
-        chunking = self._config.chunking
-        max_tokens = chunking.max_tokens if spec.max_tokens is None else spec.max_tokens
-        overlap = chunking.overlap_tokens if spec.overlap_tokens is None else spec.overlap_tokens
-        token_ends: TokenEnds = estimate_token_ends
-        tokenizer = "estimate"
-        if self.embedder is not None:
-            token_ends, tokenizer = self.embedder.token_ends, self.embedder.space.model
-            most = self.embedder.max_tokens - _CONTEXT_TOKENS
-            if max_tokens is not None and max_tokens > most:
-                msg = f"chunks of {max_tokens} tokens are too large for {tokenizer}"
-                raise ConfigError(msg, hint=f"Choose at most {most} (--chunk-size, [chunking] max_tokens).")
-        made: Chunker = registry.load("chunking", spec.strategy)(
-            token_ends=token_ends,
-            tokenizer_name=tokenizer,
-            **given(max_tokens=max_tokens, min_tokens=chunking.min_tokens, overlap_tokens=overlap),
+    def size_warnings(self, spec: ChunkingSpec, model: Model) -> tuple[str, ...]:
+        """Say when the chunks asked for are larger than what the model reads at once."""
+        asked = spec.max_tokens if spec.max_tokens is not None else self._config.chunking.max_tokens
+        counts_tokens = _taken(registry.load("chunking", spec.strategy), {"max_tokens": asked})
+        if model.embedder is None or asked is None or not counts_tokens:
+            return ()
+        most = model.embedder.max_tokens - _CONTEXT_TOKENS
+        if asked <= most:
+            return ()
+        return (
+            f"chunks of {asked} tokens are larger than what {model.spec} reads at once ({most}): longer ones "
+            "are embedded in parts, whose mean is taken",
         )
+
+    @property
+    def configured_chunking(self) -> ChunkingSpec:
+        """How documents are cut when nobody says; sizes stay the configuration's, whatever it says later."""
+        return ChunkingSpec(self._config.chunking.strategy)
+
+    def check_chunking(self, spec: ChunkingSpec) -> None:
+        """See whether documents can be cut so.
+
+        Raises:
+            ConfigError: If there is no such chunker, or it does not know a setting, or refuses it.
+        """
+        self._chunker(spec, None)
+
+    def _chunker(self, spec: ChunkingSpec, model: Model | None) -> Chunker:
+        factory = registry.load("chunking", spec.strategy)
+        own = given(**{name: getattr(spec, name) for name in _SIZES})
+        unknown = own.keys() - _taken(factory, own).keys()
+        if unknown:
+            msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
+            raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
+        embedder = None if model is None else model.embedder
+        token_ends: TokenEnds = estimate_token_ends
+        tokenizer = _ESTIMATE
+        if embedder is not None:
+            token_ends = embedder.token_ends
+            tokenizer = embedder.space.model if embedder.counts_exactly else _ESTIMATE
+        configured = given(**{name: getattr(self._config.chunking, name) for name in _SIZES})
+        counting = {
+            "token_ends": token_ends,
+            "tokenizer_name": tokenizer,
+            "token_limit": None if embedder is None else embedder.max_tokens,
+        }
+        made: Chunker = factory(**_taken(factory, {**configured, **own, **counting}))
         return made
 
+    def _own_settings(self, kind: str) -> dict[str, Any]:
+        """Return what is set in a source's own section, if it has one."""
+        section = getattr(self._config, kind, None)
+        return {} if section is None else given(**{name: getattr(section, name) for name in _keys(section)})
 
-def _ignore(_percent: int) -> None:
-    pass
+
+def _tell(stage: ImportStage, done: int, total: int) -> None:
+    listener = _listener.get(None)
+    if listener is not None:
+        listener(stage, done, total)
+
+
+def _keys(section: Any) -> tuple[str, ...]:
+    keys: tuple[str, ...] = section.__struct_fields__
+    return keys
+
+
+def _taken(factory: Any, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the arguments that a factory names, or all of them when it takes any."""
+    parameters = inspect.signature(factory).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return dict(offered)
+    return {name: value for name, value in offered.items() if name in parameters}
 
 
 def given(**options: object) -> dict[str, Any]:

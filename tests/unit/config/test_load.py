@@ -188,12 +188,70 @@ def test_the_line_is_found_in_every_syntax(cwd: Path, name: str, text: str, line
             "display.default_format = 'xml'",
             "display.default_format must be one of text, table, json, jsonl, md, paths, not 'xml'",
         ),
+        ("mcp.collection_tools = 1", "mcp.collection_tools must be true or false, not 1"),
+        (
+            "embedding.gemini.base_url = 'https://me:secret@host'",
+            "embedding.gemini.base_url must be an address such as 'http://localhost:11434/v1', without user "
+            "name, password or query, not 'https://***@host'",
+        ),
         ("chunking.max_tokens = 4", "chunking.max_tokens must be a whole number of at least 8, not 4"),
     ],
 )
 def test_a_wrong_value_is_told_what_is_allowed(cwd: Path, setting: str, message: str) -> None:
     """A value of a wrong type or out of range names the dotted key, the line and what is allowed."""
     assert problems(cwd, f"\n{setting}\n") == [f"{cwd / 'mdvec.toml'}:2: {message}"]
+
+
+def test_tables_in_sections_are_set_from_files_and_variables(cwd: Path) -> None:
+    """A table in a section is one of the file; a variable joins the names of both with its own."""
+    (cwd / "mdvec.yaml").write_text("embedding:\n  openai:\n    query_prefix: 'query: '\n    batch_size: 8\n")
+    env = {"MDVEC_EMBEDDING_OPENAI_BATCH_SIZE": "16", "MDVEC_EMBEDDING_BATCH_TOKENS": "99"}
+    loaded = load_config(cwd=cwd, env=env)
+    embedding = loaded.config.embedding
+    assert (embedding.openai.query_prefix, embedding.openai.batch_size) == ("query: ", 16)
+    assert (embedding.batch_tokens, embedding.openai.batch_tokens) == (99, 8192)
+    assert loaded.origins["embedding.openai.query_prefix"] == f"{cwd / 'mdvec.yaml'}:3"
+    assert loaded.origins["embedding.openai.batch_size"] == "MDVEC_EMBEDDING_OPENAI_BATCH_SIZE"
+    assert loaded.origins["embedding.openai.timeout_s"] == DEFAULT_ORIGIN
+
+
+def test_a_table_with_a_dash_in_its_name(cwd: Path) -> None:
+    """``sentence-transformers`` is written as the provider is, and with ``_`` in a variable."""
+    (cwd / "mdvec.toml").write_text("[embedding.sentence-transformers]\nhub_dir = 'hub'\nquery_prefix = ''\n")
+    variable = "MDVEC_EMBEDDING_SENTENCE_TRANSFORMERS_OFFLINE"
+    loaded = load_config(cwd=cwd, env={variable: "true"})
+    settings = loaded.config.embedding.sentence_transformers
+    assert (settings.hub_dir, settings.query_prefix, settings.offline) == (cwd / "hub", "", True)
+    assert settings.document_prefix is None
+    assert loaded.origins["embedding.sentence-transformers.offline"] == variable
+
+
+def test_unknown_names_in_a_table_of_a_section_are_told(cwd: Path) -> None:
+    """Names are looked for in the table they were written in, tables of the section included."""
+    text = "[embedding.openai]\nqery_prefix = ''\n[embedding.gemni]\nx = 1\n[embedding]\nvoyage = 5\n"
+    file = cwd / "mdvec.toml"
+    assert problems(cwd, text, MDVEC_EMBEDDING_GEMINI_BASE="x") == [
+        f"{file}:2: unknown setting embedding.openai.qery_prefix; "
+        "did you mean embedding.openai.query_prefix?",
+        f"{file}:3: unknown setting embedding.gemni; did you mean embedding.gemini?",
+        f"{file}:6: [embedding.voyage] must be a table of settings",
+        "unknown variable MDVEC_EMBEDDING_GEMINI_BASE; did you mean MDVEC_EMBEDDING_GEMINI_BASE_URL?",
+    ]
+
+
+def test_a_key_is_not_a_setting_and_not_shown(cwd: Path) -> None:
+    """Who writes a key into the configuration learns where it goes, and the message does not repeat it."""
+    text = "[embedding.gemini]\napi_key = 'AIzaSecret'\napi_key_env = 'AIzaSecret'\n"
+    found = problems(cwd, text, MDVEC_EMBEDDING_VOYAGE_API_KEY="pa-secret")
+    hint = "names the variable that holds it"
+    assert found == [
+        f"{cwd / 'mdvec.toml'}:2: unknown setting embedding.gemini.api_key; keys are not kept in settings; "
+        f"embedding.gemini.api_key_env {hint}",
+        "unknown variable MDVEC_EMBEDDING_VOYAGE_API_KEY; keys are not kept in settings; "
+        f"embedding.voyage.api_key_env {hint}",
+        f"{cwd / 'mdvec.toml'}:3: embedding.gemini.api_key_env must be the name of an environment variable, "
+        "in capitals (the key itself is not kept here)",
+    ]
 
 
 def test_a_wrong_variable_is_named(cwd: Path) -> None:

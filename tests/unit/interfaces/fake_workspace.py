@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mdvec.config import Config
+from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
-from mdvec.model.collection import Collection, SourceSpec
+from mdvec.config.presets import Preset
+from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.model.hit import Confidence, SearchHit, SearchResult
 from mdvec.model.ids import CollectionId
+from mdvec.model.links import DocumentLinks
+from mdvec.model.model_report import (
+    Benchmark,
+    ImportEstimate,
+    ListedModel,
+    ModelChange,
+    ModelChangeOutcome,
+    Price,
+)
 from mdvec.model.query import SearchMode, SearchQuery
 from mdvec.model.report import (
     CollectionCounts,
@@ -27,6 +38,7 @@ from mdvec.model.report import (
 )
 from mdvec.trace import step
 from mdvec.workspace import Workspace
+from mdvec.workspace.models import Models
 
 HIT = SearchHit(
     rank=1,
@@ -67,6 +79,94 @@ COLLECTION = Collection(
 )
 
 
+CHANGE = ModelChange(
+    collection="notes",
+    outcome=ModelChangeOutcome.CHANGED,
+    model="voyage:voyage-4-lite@1024",
+    embedded_chunks=8,
+    total_chunks=9,
+    elapsed_ms=1234.56,
+)
+
+ESTIMATE = ImportEstimate(
+    collection="notes",
+    model="voyage:voyage-4-lite@1024",
+    documents=3,
+    chunks=9,
+    names=6,
+    tokens=12_345,
+    exact=False,
+    requests=2,
+    usd=0.0002469,
+    price=Price(0.02, "2026-04-30"),
+)
+
+MODEL = ListedModel(
+    spec="builtin",
+    provider="builtin",
+    model="multilingual-e5-small",
+    dimensions=(384,),
+    languages="many",
+    size_mb=95,
+    price=None,
+    offline=True,
+    benchmarks=(Benchmark("JMTEB retrieval, 11 sets", 62.92, "https://example.com/jmteb"),),
+    problem="",
+    hint="",
+    collections=("notes",),
+)
+
+
+class FakeModels(Models):
+    """The models of a fake workspace."""
+
+    def __init__(self, note: Callable[..., None]) -> None:
+        self._note = note
+        self.listed = [MODEL]
+        self.change = CHANGE
+        self.estimated = ESTIMATE
+        self.interrupted = False
+
+    def known(self) -> list[ListedModel]:
+        """Return the listed ones."""
+        self._note("models")
+        return self.listed
+
+    def estimate(
+        self,
+        name: str,
+        *,
+        mode: ImportMode = ImportMode.UPDATE,
+        allow_empty: bool = False,
+        max_tokens: int | None = None,
+        overlap_tokens: int | None = None,
+        progress: Progress | None = None,
+    ) -> ImportEstimate:
+        """Return the estimate."""
+        sizes = {"max_tokens": max_tokens, "overlap_tokens": overlap_tokens}
+        self._note("estimate", name=name, mode=mode, allow_empty=allow_empty, **sizes)
+        return replace(self.estimated, collection=name)
+
+    def use(
+        self,
+        spec: EmbeddingSpec,
+        names: Sequence[str] = (),
+        *,
+        wait_s: float = 60.0,
+        progress: Progress | None = None,
+    ) -> Iterator[ModelChange]:
+        """Change the model of each collection."""
+        self._note("use", spec=spec, names=tuple(names), wait_s=wait_s)
+        if self.interrupted:
+            raise KeyboardInterrupt
+        yield self.change
+
+    def cancel(self, names: Sequence[str] = ()) -> list[ModelChange]:
+        """Cancel."""
+        self._note("cancel", names=tuple(names))
+        return [replace(self.change, outcome=ModelChangeOutcome.CANCELLED)]
+
+
 class FakeWorkspace(Workspace):
     """Set its public fields to what it is to answer; read ``calls`` for what it was asked.
 
@@ -76,9 +176,11 @@ class FakeWorkspace(Workspace):
     def __init__(self) -> None:
         super().__init__(Path("/nowhere/index.sqlite"), Config())
         self.calls: list[tuple[str, dict[str, object]]] = []
+        self.models: FakeModels = FakeModels(self._note)
         self.result = RESULT
         self.report = ImportReport("notes", added=3, total_documents=3, total_chunks=9, embedded_chunks=9)
         self.passage = Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\ntext\n", stale=False)
+        self.found_links = DocumentLinks("notes", "a.md", "A", (), (), (), ())
         self.known = [COLLECTION]
         self.found_tags = [TagCount("旅行", 1200), TagCount("x", 3)]
         self.statuses = (CollectionStatus(COLLECTION, CollectionCounts(3, 1, 2, 9, 4)),)
@@ -131,10 +233,21 @@ class FakeWorkspace(Workspace):
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        chunking: ChunkingSpec | None = None,
+        embedding: EmbeddingSpec | None = None,
+        search: SearchDefaults | None = None,
+        preset: Preset | None = None,
     ) -> Collection:
-        """Remember the call."""
+        """Remember the call; settings only when they are given."""
+        settings = {"chunking": chunking, "embedding": embedding, "search": search, "preset": preset}
         self._note(
-            "add", name=name, description=description, location=location, include=include, exclude=exclude
+            "add",
+            name=name,
+            description=description,
+            location=location,
+            include=include,
+            exclude=exclude,
+            **{key: value for key, value in settings.items() if value is not None},
         )
         return replace(COLLECTION, name=name, description=description)
 
@@ -146,6 +259,8 @@ class FakeWorkspace(Workspace):
         location: str | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
+        chunking: ChunkingSpec | None = None,
+        search: SearchDefaults | None = None,
         enabled: bool | None = None,
     ) -> Collection:
         """Remember the call."""
@@ -154,6 +269,8 @@ class FakeWorkspace(Workspace):
             "location": location,
             "include": include,
             "exclude": exclude,
+            "chunking": chunking,
+            "search": search,
             "enabled": enabled,
         }
         self._note("update", name=name, **{key: value for key, value in given.items() if value is not None})
@@ -221,6 +338,11 @@ class FakeWorkspace(Workspace):
         """Free nothing."""
         return False
 
+    def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
+        """Return what is configured."""
+        config = self.opened.get("config")
+        return config.search if isinstance(config, Config) else SearchSettings()
+
     def search(
         self, query: SearchQuery, *, progress: Progress | None = None, wait_for_vectors: bool = True
     ) -> SearchResult:
@@ -242,6 +364,11 @@ class FakeWorkspace(Workspace):
         """Return the passage."""
         self._note("read", path=path, collection=collection, lines=lines, section=section)
         return self.passage
+
+    def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
+        """Return the links."""
+        self._note("links", path=path, collection=collection)
+        return self.found_links
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Return the tags."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.arguments import parse_lines, parse_since
+from mdvec.interfaces.arguments import parse_lines, parse_since, parse_until
 
 NOW = datetime(2026, 5, 15, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
 
@@ -28,6 +28,21 @@ NOW = datetime(2026, 5, 15, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9
 def test_points_in_time(text: str, moment: datetime) -> None:
     """Ages count back from now; times without an offset are local."""
     assert parse_since(text, now=NOW) == round(moment.timestamp() * 1_000_000) * 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-05-01", datetime(2026, 5, 2, tzinfo=NOW.tzinfo)),
+        (" 20260501 ", datetime(2026, 5, 2, tzinfo=NOW.tzinfo)),
+        ("2026-05-01T00:00", datetime(2026, 5, 1, tzinfo=NOW.tzinfo)),
+        ("7d", NOW - timedelta(days=7)),
+    ],
+)
+def test_ends_of_a_stretch_of_time(text: str, moment: datetime) -> None:
+    """A day is counted in; a time and an age are the end themselves."""
+    assert parse_until(text, now=NOW) == round(moment.timestamp() * 1_000_000) * 1000
+    assert parse_until("9999-12-31", now=NOW) == 2**63 - 1
 
 
 @pytest.mark.parametrize(("text", "since_ns"), [("99999w", 0), ("0001-01-01", 0), ("9999-12-31", 2**63 - 1)])

@@ -132,6 +132,7 @@ def test_ls_as_json(mdvec: Mdvec) -> None:
             "exclude": [],
             "enabled": True,
             "last_indexed": "2026-05-01T09:30:00Z",
+            "revision": None,
         }
     ]
 
@@ -268,7 +269,8 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     [collection] = status["collections"]
     assert list(collection) == [
         "name", "description", "source", "include", "exclude", "enabled", "last_indexed",
-        "documents", "failed", "excluded", "chunks", "pending_chunks", "check", "check_error", "files",
+        "revision", "documents", "failed", "excluded", "chunks", "pending_chunks", "check", "check_error",
+        "files", "model", "change", "warnings",
     ]  # fmt: skip
     assert collection["check"] == {
         "in_sync": False,
@@ -319,7 +321,7 @@ def test_a_folder_that_cannot_be_checked_fails(mdvec: Mdvec, workspace: FakeWork
     workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, check_error="the disk is not there"),)
     outcome = mdvec("status", "--check")
     assert outcome.code == 1
-    assert "notes: cannot be compared with the disk: the disk is not there" in outcome.out
+    assert "notes: cannot be compared with its source: the disk is not there" in outcome.out
 
 
 def test_status_of_an_unknown_collection_exits_with_1(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,8 +74,7 @@ def _effective(loaded: LoadedConfig, session: Session) -> tuple[dict[str, object
 
     values: dict[str, object] = {}
     for key in loaded.origins:
-        section, _, name = key.partition(".")
-        values[key] = _plain(getattr(getattr(loaded.config, section), name))
+        values[key] = _plain(attrgetter(key.replace("-", "_"))(loaded.config))
     origins = dict(loaded.origins)
     values["database.path"] = values["database.path"] or str(default_database())
     values["embedding.cache_dir"] = values["embedding.cache_dir"] or str(default_cache_dir())
@@ -97,7 +97,7 @@ def _as_toml(values: dict[str, object], origins: dict[str, str]) -> str:
     lines = []
     section = ""
     for key, value in values.items():
-        home, _, name = key.partition(".")
+        home, _, name = key.rpartition(".")
         if home != section:
             lines.append(f"[{home}]" if not section else f"\n[{home}]")
             section = home

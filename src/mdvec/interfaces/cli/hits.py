@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import click
 
 from mdvec.interfaces.passage import best_passage, cell_width, printable
-from mdvec.interfaces.present import trail
+from mdvec.interfaces.present import trail, versions_line
 from mdvec.model.hit import SearchHit, SearchResult
 
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
@@ -54,6 +54,8 @@ def _hit_lines(
     place = printable(f"{hit.collection}: {hit.path}" if several else hit.path)
     stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
     yield _INDENT + styled(f"{place}:{hit.start_line}", fg="cyan") + stale
+    if versions := versions_line(hit):
+        yield _INDENT + styled(printable(versions), dim=True)
     if explain:
         yield _INDENT + styled(_reasons(hit), dim=True)
     for line in best_passage(query, _below_headings(hit), width=width - len(_INDENT), lines=_PASSAGE_LINES):

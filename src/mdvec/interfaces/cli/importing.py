@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from mdvec.errors import UsageError
@@ -12,6 +14,9 @@ from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import warn, write, write_json
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.model.report import ImportMode
+
+if TYPE_CHECKING:
+    from mdvec.model.model_report import ImportEstimate
 
 
 @click.command("import", cls=Command)
@@ -29,6 +34,9 @@ from mdvec.model.report import ImportMode
     type=click.IntRange(min=0),
     metavar="TOKENS",
     help="Repeated in the next part of a section.",
+)
+@click.option(
+    "--estimate", is_flag=True, help="Say what would be embedded and what that costs; write nothing."
 )
 @click.option("--no-embed", is_flag=True, help="Index the words now, leave the vectors for later.")
 @click.option("--allow-empty", is_flag=True, help="Accept that a folder has no documents any more.")
@@ -49,6 +57,7 @@ def import_(
     mode: str | None,
     chunk_size: int | None,
     chunk_overlap: int | None,
+    estimate: bool,
     no_embed: bool,
     allow_empty: bool,
     wait: float,
@@ -70,6 +79,18 @@ def import_(
     with session.open() as (workspace, config), shown_progress() as progress:
         names = names or tuple(each.name for each in workspace.collections())
         output = chosen_format(format_name, config, ("text", "json"))
+        if estimate:
+            for name in names:
+                found = workspace.models.estimate(
+                    name,
+                    mode=ImportMode(mode),
+                    allow_empty=allow_empty,
+                    max_tokens=chunk_size,
+                    overlap_tokens=chunk_overlap,
+                    progress=progress,
+                )
+                _print_estimate(found, output)
+            return
         for name in names:
             go_on = f"'mdvec import -n {name} -m update'" if session.docs_dir is None else SAME_COMMAND
             with saying_what_is_pending(workspace, (name,), go_on=go_on):
@@ -92,3 +113,14 @@ def import_(
                 write(present.import_summary(report) + "\n")
     if failed:
         ctx.exit(EXIT_FAILED)
+
+
+def _print_estimate(estimate: ImportEstimate, output: str) -> None:
+    from mdvec.interfaces import models as shown
+
+    if output == "json":
+        write_json(shown.estimate_json(estimate))
+        return
+    for warning in estimate.warnings:
+        warn(warning)
+    write(shown.estimate_summary(estimate) + "\n")

@@ -25,6 +25,7 @@ _COMMANDS = {
     "tags": "mdvec.interfaces.cli.reading:tags",
     "import": "mdvec.interfaces.cli.importing:import_",
     "tool": "mdvec.interfaces.cli.tool:tool",
+    "model": "mdvec.interfaces.cli.model:model",
     "status": "mdvec.interfaces.cli.status:status",
     "serve": "mdvec.interfaces.cli.serving:serve",
     "doctor": "mdvec.interfaces.cli.status:doctor",
@@ -33,6 +34,7 @@ _COMMANDS = {
     "eval": "mdvec.interfaces.cli.evaluating:eval_",
     "feedback": "mdvec.interfaces.cli.evaluating:feedback",
     "config": "mdvec.interfaces.cli.configuration:config",
+    "preset": "mdvec.interfaces.cli.preset:preset",
 }
 # What the rest of mdvec calls a tool.
 _SYNONYMS = {"collection": "tool"}

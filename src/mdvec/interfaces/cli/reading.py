@@ -8,7 +8,9 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.arguments import parse_lines
 from mdvec.interfaces.cli.formats import chosen_format, format_option
 from mdvec.interfaces.cli.session import Command, Session, common_options
-from mdvec.interfaces.cli.terminal import warn, write_documents, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
+
+_LINK_FORMATS = ("text", "json")
 
 
 @click.command(cls=Command)
@@ -16,10 +18,29 @@ from mdvec.interfaces.cli.terminal import warn, write_documents, write_json, wri
 @click.option("-n", "--name", help="The collection, when several have this path.")
 @click.option("--lines", metavar="A:B", help="Only these lines; either end may be left open.")
 @click.option("--section", metavar="HEADING", help="Only the section under this heading.")
+@click.option("--links", "with_links", is_flag=True, help="Its links, backlinks and versions, not its text.")
+@format_option(*_LINK_FORMATS)
 @common_options
 @click.pass_obj
-def get(session: Session, path: str, name: str | None, lines: str | None, section: str | None) -> None:
-    """Print an indexed document, or a part of it."""
+def get(
+    session: Session,
+    path: str,
+    name: str | None,
+    lines: str | None,
+    section: str | None,
+    with_links: bool,
+    format_name: str | None,
+) -> None:
+    """Print an indexed document, a part of it, or what it is linked with."""
+    if with_links:
+        if lines is not None or section is not None:
+            msg = "--links is about a whole document"
+            raise UsageError(msg, hint="Leave out --lines and --section.")
+        _print_links(session, path, name, format_name)
+        return
+    if format_name is not None:
+        msg = "--format is for --links; a document is printed as it is"
+        raise UsageError(msg, hint="Leave out --format, or give --links.")
     if lines is not None and section is not None:
         msg = "--lines and --section exclude each other"
         raise UsageError(msg, hint="Give one of them.")
@@ -30,6 +51,21 @@ def get(session: Session, path: str, name: str | None, lines: str | None, sectio
         warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
     text = passage.text
     write_documents(text if text.endswith("\n") or not text else text + "\n")
+
+
+def _print_links(session: Session, path: str, name: str | None, format_name: str | None) -> None:
+    from mdvec.interfaces import present
+    from mdvec.interfaces.cli.links import links_text
+
+    with session.open() as (workspace, config):
+        found = workspace.links(path, collection=name)
+    if chosen_format(format_name, config, _LINK_FORMATS) == "json":
+        write_json(present.links_json(found))
+        return
+    text = links_text(found)
+    write(text)
+    if not text:
+        note("no links")
 
 
 @click.command(cls=Command)

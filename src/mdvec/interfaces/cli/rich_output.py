@@ -21,7 +21,9 @@ from mdvec.model.report import ImportStage
 
 _LABELS = {
     ImportStage.WAIT: "Waiting for another import",
+    ImportStage.LIMIT: "Waiting for a rate limit (seconds left)",
     ImportStage.SCAN: "Looking at files",
+    ImportStage.FETCH: "Fetching documents",
     ImportStage.TEXT: "Reading documents",
     ImportStage.MODEL: "Preparing the model",
     ImportStage.EMBED: "Embedding chunks",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec.interfaces.arguments import parse_since
+from mdvec.interfaces.arguments import parse_since, parse_until
 from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
 from mdvec.interfaces.cli.interruption import saying_what_is_pending
 from mdvec.interfaces.cli.progress import shown_progress
@@ -44,6 +44,11 @@ _FORMATS = ("text", "json", "jsonl", "md", "paths")
 @click.option(
     "--updated-since", metavar="WHEN", help="Only documents changed since: 2026-05-01, 12h, 7d or 2w."
 )
+@click.option(
+    "--updated-until", metavar="WHEN", help="Only documents changed before then; a day is counted in."
+)
+@click.option("--linked-to", metavar="PATH", help="Only documents with a link to this one.")
+@click.option("--include-superseded", is_flag=True, help="Find older versions of documents too.")
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Most hits.  [default: 5]")
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Smallest cosine similarity of a hit.")
@@ -65,6 +70,9 @@ def search(
     path: str | None,
     depths: tuple[int, ...],
     updated_since: str | None,
+    updated_until: str | None,
+    linked_to: str | None,
+    include_superseded: bool,
     mode: str | None,
     limit: int | None,
     threshold: float | None,
@@ -79,17 +87,20 @@ def search(
 
     Words need no quotes around them: mdvec search how to sign in
     """
-    since_ns = parse_since(updated_since, now=datetime.now().astimezone()) if updated_since else None
+    now = datetime.now().astimezone()
     filters = Filters(
         tags=tags,
         tag_match=TagMatch(tag_match),
         alias_prefix=alias_prefix,
         path=path,
         depths=depths,
-        updated_since_ns=since_ns,
+        updated_since_ns=parse_since(updated_since, now=now) if updated_since else None,
+        updated_until_ns=parse_until(updated_until, now=now) if updated_until else None,
+        linked_to=linked_to,
+        include_superseded=include_superseded,
     )
     with session.open() as (workspace, config), shown_progress() as progress:
-        defaults = config.search
+        defaults = workspace.search_settings(names)
         question = SearchQuery(
             text=" ".join(query),
             mode=SearchMode(mode) if mode else defaults.mode,

@@ -10,7 +10,7 @@ import click
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.formats import chosen_format, format_option
 from mdvec.interfaces.cli.session import Command, Session, common_options
-from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import printable
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.option("-n", "--name", help="Only this collection, with the state of every file.")
-@click.option("--check", is_flag=True, help="Compare the index with the disk.")
+@click.option("--check", is_flag=True, help="Compare the index with its sources.")
 @click.option("--exit-code", is_flag=True, help="With --check: exit with 1 when they differ.")
 @format_option("table", "json")
 @common_options
@@ -97,11 +97,19 @@ def _print_status(found: WorkspaceStatus) -> None:
 
 
 def _print_details(status: CollectionStatus) -> None:
+    from mdvec.interfaces import present
+
     name = status.collection.name
+    for warning in status.warnings:
+        warn(warning)
+    if line := present.revision_line(status.collection):
+        write(f"\n{printable(f'{name}: {line}')}\n")
+    if line := present.change_line(status):
+        write(f"\n{name}: {line}\n")
     if status.check_error:
-        write(f"\n{name}: cannot be compared with the disk: {status.check_error}\n")
+        write(f"\n{name}: cannot be compared with its source: {status.check_error}\n")
     if status.check is not None:
-        lines = list(_check_lines(status.check)) or ["index and disk agree"]
+        lines = list(_check_lines(status.check)) or ["index and source agree"]
         write(f"\n{name}:\n" + "".join(f"  {printable(line)}\n" for line in lines))
     if status.files:
         write("\n")

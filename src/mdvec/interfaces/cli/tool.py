@@ -9,8 +9,11 @@ from mdvec.interfaces.cli.formats import chosen_format, format_option
 from mdvec.interfaces.cli.session import Group, Session, common_options
 from mdvec.interfaces.cli.terminal import note, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
+from mdvec.model.collection import ChunkingSpec
 
+_SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH] or git+URL[@REF][:PATH]"
 _name_option = click.option("-n", "--name", required=True, help="The collection.")
+_chunker_option = click.option("--chunker", metavar="NAME", help="How it is cut, such as sections.")
 
 
 @click.command(cls=Group)
@@ -22,9 +25,16 @@ def tool() -> None:
 @tool.command()
 @click.option("-n", "--name", required=True, help="Its name: a-z, 0-9, - and _, a letter first.")
 @click.option("-d", "--description", required=True, help="What it is about, for people and language models.")
-@click.option("-s", "--source", required=True, metavar="DIR", help="The folder with its documents.")
+@click.option("-s", "--source", required=True, metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Take only such files; may be repeated.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave such files out; may be repeated.")
+@click.option("--preset", metavar="NAME", help="How it is cut, embedded and searched: see 'mdvec preset ls'.")
+@_chunker_option
+@click.option(
+    "--embedder",
+    metavar="SPEC",
+    help="What makes its vectors: PROVIDER[:MODEL][@DIMENSION]. It is tried now.  [default: as configured]",
+)
 @common_options
 @click.pass_obj
 def add(
@@ -34,18 +44,34 @@ def add(
     source: str,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    preset: str | None,
+    chunker: str | None,
+    embedder: str | None,
 ) -> None:
-    """Register a folder as a collection."""
+    """Register a folder or a repository as a collection."""
+    from mdvec.config.presets import load_preset
+    from mdvec.model.embedding_spec import parse_embedding_spec
+
+    embedding = parse_embedding_spec(embedder) if embedder is not None else None
     with session.open() as (workspace, _):
-        collection = workspace.add_collection(name, description, source, include=include, exclude=exclude)
-    note(f"added {collection.name}: {collection.source.location}")
+        collection = workspace.add_collection(
+            name,
+            description,
+            source,
+            include=include,
+            exclude=exclude,
+            chunking=ChunkingSpec(chunker) if chunker else None,
+            embedding=embedding,
+            preset=load_preset(preset, cwd=session.cwd) if preset else None,
+        )
+    note(f"added {collection.name}: {collection.source}")
     note(f"next: mdvec import -n {collection.name}")
 
 
 @tool.command()
 @_name_option
 @click.option("-d", "--description", help="Its new description.")
-@click.option("-s", "--source", metavar="DIR", help="Its new folder.")
+@click.option("-s", "--source", metavar="SOURCE", help=f"Where its documents are now: {_SOURCES}.")
 @click.option(
     "--include", multiple=True, metavar="GLOB", help="Replaces what is taken; '' takes all.  May be repeated."
 )
@@ -55,6 +81,7 @@ def add(
     metavar="GLOB",
     help="Replaces what is left out; '' for none.  May be repeated.",
 )
+@_chunker_option
 @common_options
 @click.pass_obj
 def update(
@@ -64,11 +91,15 @@ def update(
     source: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    chunker: str | None,
 ) -> None:
-    """Change a collection's description, folder or globs."""
-    if description is None and source is None and not include and not exclude:
+    """Change a collection's description, folder, globs or chunker.
+
+    Its model is changed with 'mdvec model use'.
+    """
+    if not any((description is not None, source is not None, include, exclude, chunker)):
         msg = "nothing to change"
-        raise UsageError(msg, hint="Give -d, -s, --include or --exclude.")
+        raise UsageError(msg, hint="Give -d, -s, --include, --exclude or --chunker.")
     with session.open() as (workspace, _):
         workspace.update_collection(
             name,
@@ -76,9 +107,10 @@ def update(
             location=source,
             include=tuple(filter(None, include)) if include else None,
             exclude=tuple(filter(None, exclude)) if exclude else None,
+            chunking=ChunkingSpec(chunker) if chunker else None,
         )
     note(f"updated {name}")
-    if source is not None or include or exclude:
+    if source is not None or include or exclude or chunker:
         note(f"next: mdvec import -n {name} -m update")
 
 
@@ -92,7 +124,7 @@ def delete(ctx: click.Context, name: str, yes: bool) -> None:
     session: Session = ctx.obj
     with session.open() as (workspace, _):
         collection = workspace.collection(name)
-        if not yes and not _confirmed(f"Delete {name} from the index? {collection.source.location} stays."):
+        if not yes and not _confirmed(f"Delete {name} from the index? {collection.source} stays."):
             note("nothing was deleted")
             ctx.exit(EXIT_FAILED)
         workspace.delete_collection(name)
@@ -146,7 +178,7 @@ def list_(session: Session, include_disabled: bool, format_name: str | None) -> 
                 each.name,
                 "yes" if each.enabled else "no",
                 each.description,
-                each.source.location,
+                str(each.source),
                 present.moment(each.last_indexed_ms),
             )
             for each in collections

@@ -19,6 +19,7 @@ _HIT_FIELDS = (
     "score",
     "similarity",
     "stale",
+    "supersedes",
     "text",
 )
 _RESULT_FIELDS = (

@@ -92,6 +92,7 @@ def search_output() -> Schema:
             "score": _NUMBER,
             "similarity": {"type": ["number", "null"]},
             "stale": _FLAG,
+            "supersedes": _list(_TEXT),
             "text": _TEXT,
         }
     )

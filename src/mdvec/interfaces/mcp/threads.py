@@ -23,14 +23,18 @@ _WHOLE = 100.0
 # Where each step starts in a whole import, and how much of it it is: embedding takes longest by far.
 _SHARES = {
     ImportStage.WAIT: (0, 0),
+    ImportStage.LIMIT: (0, 0),
     ImportStage.SCAN: (0, 1),
-    ImportStage.TEXT: (1, 19),
+    ImportStage.FETCH: (1, 9),
+    ImportStage.TEXT: (10, 10),
     ImportStage.MODEL: (20, 5),
     ImportStage.EMBED: (25, 75),
 }
 _WORDS = {
     ImportStage.WAIT: "waiting for another writer",
+    ImportStage.LIMIT: "waiting for a service's rate limit, seconds left",
     ImportStage.SCAN: "looking at files",
+    ImportStage.FETCH: "fetching documents",
     ImportStage.TEXT: "reading documents",
     ImportStage.MODEL: "preparing the model",
     ImportStage.EMBED: "embedding chunks",
@@ -62,7 +66,8 @@ class LongCall:
         start, span = _SHARES[stage]
         share = min(1.0, done / total) if total else 0.0
         self.done = max(self.done, self.part * _WHOLE + start + span * share)
-        self.words = _WORDS[stage] + (f": {done} of {total}" if total else "")
+        counted = f": {done} of {total}" if total else f": {done}" if stage is ImportStage.LIMIT else ""
+        self.words = _WORDS[stage] + counted
 
 
 class Threads:

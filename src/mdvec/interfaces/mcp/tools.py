@@ -109,7 +109,8 @@ class Tools:
                 status = await call(self._workspace.status)
                 return _answer(answers.status_data(status), wording.status_text(status))
             case _:
-                query = self._query(arguments) if name == "search" else self._query_of_one(name, arguments)
+                names = tuple(arguments.get("collections", ())) if name == "search" else (name,)
+                query = await call(lambda: self._query(arguments, names))
                 result = await call_telling(
                     session,
                     lambda report: self._workspace.search(query, progress=report, wait_for_vectors=False),
@@ -117,13 +118,13 @@ class Tools:
                 new = await call(lambda: self._never_indexed(query)) if result.last_indexed_ms is None else ()
                 return _answer(answers.search_data(result), wording.search_text(result, never_indexed=new))
 
-    def _query(self, arguments: Arguments) -> SearchQuery:
-        defaults = self._config.search
+    def _query(self, arguments: Arguments, names: tuple[str, ...]) -> SearchQuery:
+        defaults = self._workspace.search_settings(names)
         depth = arguments.get("depth")
         return SearchQuery(
             text=arguments["query"],
             mode=SearchMode(arguments.get("mode", defaults.mode)),
-            collections=tuple(arguments.get("collections", ())),
+            collections=names,
             filters=Filters(
                 tags=tuple(arguments.get("tags", ())),
                 tag_match=TagMatch(arguments.get("tag_match", TagMatch.ANY)),
@@ -136,9 +137,6 @@ class Tools:
             expand=Expansion(arguments.get("expand", defaults.expand)),
             max_tokens=_whole(arguments.get("max_tokens", defaults.max_tokens)),
         )
-
-    def _query_of_one(self, name: str, arguments: Arguments) -> SearchQuery:
-        return replace(self._query(arguments), collections=(name,))
 
     def _never_indexed(self, query: SearchQuery) -> tuple[str, ...]:
         named = query.collections

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from mdvec.interfaces.passage import printable
-from mdvec.interfaces.present import iso_time, trail
+from mdvec.interfaces.present import iso_time, trail, versions_line
 from mdvec.model.hit import SearchHit, SearchResult
 from mdvec.model.names import RESERVED_NAMES
 from mdvec.model.report import ImportReport, Passage, TagCount, WorkspaceStatus
@@ -94,7 +94,7 @@ def status_text(status: WorkspaceStatus) -> str:
             f"{counts.documents} documents, {counts.chunks} chunks, "
             f"{counts.pending_chunks} without a vector, {counts.failed} failed, "
             f"{counts.excluded} excluded, last indexed {iso_time(each.collection.last_indexed_ms) or 'never'}"
-            f" · {each.collection.description}"
+            f"{_revision(each.collection.revision)} · {each.collection.description}"
         )
         if each.collection.name in RESERVED_NAMES:
             lines.append(f"{each.collection.name}: has no tool of its own, another has its name; use search")
@@ -116,6 +116,8 @@ def _hit_lines(number: int, hit: SearchHit, fence: str) -> Iterator[str]:
     place = f"{hit.collection}/{hit.path}:{hit.start_line}-{hit.end_line}"
     yield ""
     yield one_line(f"{number}. {place} · {trail(hit)} · score {hit.score:.2f}{_stale(stale=hit.stale)}")
+    if versions := versions_line(hit):
+        yield one_line(versions)
     yield from _fenced(hit.text, fence)
 
 
@@ -133,6 +135,10 @@ def _index_line(result: SearchResult) -> str:
     pending = f"{result.pending_chunks} without a vector yet" if result.pending_chunks else "none pending"
     indexed = iso_time(result.last_indexed_ms)
     return f"index: {result.total_chunks} chunks, {pending}, last indexed {indexed or 'never'}"
+
+
+def _revision(revision: str) -> str:
+    return f", at commit {revision}" if revision else ""
 
 
 def _next_line(hit: SearchHit) -> str:

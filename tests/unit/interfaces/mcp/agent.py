@@ -34,6 +34,8 @@ def talk(
     Raises:
         MCPError: If the server answers so.
     """
+    if isinstance(workspace, FakeWorkspace):
+        workspace.opened["config"] = config
 
     async def connect() -> Answer | MCPError:
         server = build_server(workspace, config or Config(), on_bug=([] if bugs is None else bugs).append)

@@ -1,0 +1,71 @@
+"""The models that are listed, and what services ask for them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from mdvec.config.schema import PriceSettings
+from mdvec.model.collection import EmbeddingSpec
+from mdvec.model.model_report import Benchmark, Price
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model of the list, wherever it is used; see :class:`mdvec.model.model_report.ListedModel`."""
+
+    provider: str
+    model: str
+    dimensions: tuple[int, ...]
+    languages: str
+    size_mb: int | None
+    price: Price | None
+    offline: bool
+    benchmarks: tuple[Benchmark, ...]
+
+    @property
+    def spec(self) -> EmbeddingSpec:
+        """What to name to choose it; the builtin provider has one model."""
+        return EmbeddingSpec(self.provider, "" if self.provider == "builtin" else self.model)
+
+
+@cache
+def known_models() -> tuple[KnownModel, ...]:
+    """Return the list, in the order in which it is shown."""
+    text = resources.files("mdvec.config").joinpath("known_models.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    return tuple(_model(row, table["benchmarks"], table["prices_as_of"]) for row in table["models"])
+
+
+def price_of(spec: EmbeddingSpec, settings: PriceSettings) -> Price | None:
+    """Return what a model costs: what is configured, else what is listed.
+
+    Args:
+        spec: The model, pinned.
+        settings: The configuration's own prices, by ``PROVIDER:MODEL`` or ``MODEL``.
+    """
+    for name in (f"{spec.provider}:{spec.model}", spec.model):
+        if name in settings.usd_per_million_tokens:
+            return Price(settings.usd_per_million_tokens[name], settings.as_of or "")
+    listed = (each for each in known_models() if (each.provider, each.model) == (spec.provider, spec.model))
+    return next((each.price for each in listed), None)
+
+
+def _model(row: dict[str, Any], benchmarks: dict[str, dict[str, str]], as_of: str) -> KnownModel:
+    usd = row.get("usd_per_million_tokens")
+    return KnownModel(
+        provider=row["provider"],
+        model=row["model"],
+        dimensions=tuple(row["dimensions"]),
+        languages=row["languages"],
+        size_mb=row.get("size_mb"),
+        price=None if usd is None else Price(usd, as_of),
+        offline=row.get("offline", False),
+        benchmarks=tuple(
+            Benchmark(benchmarks[name]["name"], value, benchmarks[name]["source"])
+            for name, value in row.get("figures", {}).items()
+        ),
+    )

@@ -1,0 +1,228 @@
+"""What an import would embed: everything up to the model, in memory, and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mdvec.errors import UnreadableFileError
+from mdvec.indexing.kept import DocumentSource
+from mdvec.indexing.prepare import Prepared, Recipe, prepare
+from mdvec.indexing.texts import list_source, make_plan
+from mdvec.indexing.vectors import NAMES_PER_COMMIT, TEXTS_PER_COMMIT
+from mdvec.model.change import Plan, SourceEntry
+from mdvec.model.collection import Collection
+from mdvec.model.ids import SpaceId, TextHash
+from mdvec.model.report import ImportStage, Progress
+from mdvec.stores.interface import Catalog, PendingText, Store
+from mdvec.stores.names import embedded_names
+from mdvec.text.hashing import text_hash
+
+# A space that there is not: everything is pending in it.
+_NOWHERE = SpaceId(0)
+
+_EVERYTHING = 2**62
+
+
+class CountingEmbedder(Protocol):
+    """The part of an embedder that an estimate needs."""
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Tokenise."""
+        ...
+
+    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
+        """Return how many requests these passages take."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What would go through the model.
+
+    Attributes:
+        documents: Documents that would be read.
+        chunks: Texts of chunks.
+        names: Names of documents.
+        tokens: Tokens of both.
+        requests: Requests to a service.
+        unreadable: Files that cannot be read now, and why.
+    """
+
+    documents: int
+    chunks: int
+    names: int
+    tokens: int
+    requests: int
+    unreadable: tuple[str, ...]
+
+
+def look_ahead(
+    collection: Collection,
+    *,
+    store: Store,
+    source: DocumentSource,
+    recipe: Recipe,
+    embedder: CountingEmbedder,
+    space_id: SpaceId | None,
+    rebuild: bool,
+    allow_empty: bool,
+    progress: Progress,
+) -> Outlook:
+    """Do what an import does up to the model, and count what would go through it.
+
+    Args:
+        collection: What would be imported.
+        store: What is there already.
+        source: What the collection is made from.
+        recipe: How documents are prepared.
+        embedder: Counts.
+        space_id: Where vectors are found already; None when there are none.
+        rebuild: Whether every document is prepared anew.
+        allow_empty: Believe a source that holds nothing.
+        progress: Is told of documents done.
+
+    Raises:
+        SourceMissingError: If the root is not there.
+        SourceEmptyError: If it is empty though documents are known.
+    """
+    known = store.catalog.known_documents(collection.id)
+    progress(ImportStage.SCAN, 0, 0)
+    listing = list_source(source, knows_documents=bool(known), allow_empty=allow_empty)
+    plan, failures = Plan(new=listing.entries), list(listing.unreadable)
+    if not rebuild:
+        plan, unreadable = make_plan(listing, known, source, recipe.fingerprint)
+        failures += unreadable
+    told = [f"{each.path}: {each.reason}" for each in failures]
+    counted = _Counted(store, space_id)
+    names = _Tally(NAMES_PER_COMMIT, counted, embedder)
+    chunks = _Tally(TEXTS_PER_COMMIT, counted, embedder)
+    if not rebuild:
+        _add_pending(collection, plan, store.catalog, space_id, names, chunks)
+    entries = [*plan.new, *plan.changed, *(move.entry for move in plan.moved)]
+    source.expect(entries)
+    documents = 0
+    for item in _prepared(entries, source, recipe, told):
+        document = item.document
+        names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
+        texts = [chunk.embedded_text for chunk in item.chunks]
+        chunks.add([PendingText(text_hash(text), text, document.title) for text in texts])
+        documents += 1
+        progress(ImportStage.TEXT, documents, len(entries))
+    names.close()
+    chunks.close()
+    return Outlook(
+        documents=documents,
+        chunks=chunks.texts,
+        names=names.texts,
+        tokens=names.tokens + chunks.tokens,
+        requests=names.requests + chunks.requests,
+        unreadable=tuple(told),
+    )
+
+
+class _Counted:
+    """Knows the texts that need no counting: they have a vector, or were counted before."""
+
+    def __init__(self, store: Store, space_id: SpaceId | None) -> None:
+        self._store = store
+        self._space_id = space_id
+        self._seen: set[TextHash] = set()
+
+    def new(self, items: Sequence[PendingText]) -> list[PendingText]:
+        """Return those that need it, each once."""
+        unseen = {item.text_hash: item for item in items if item.text_hash not in self._seen}
+        self._seen |= unseen.keys()
+        if self._space_id is not None:
+            for digest in self._store.vectors.cached(self._space_id, list(unseen)):
+                del unseen[digest]
+        return list(unseen.values())
+
+
+class _Tally:
+    """Counts texts of one kind, in the batches in which an import embeds them.
+
+    Attributes:
+        texts: How many there were.
+        tokens: Their tokens.
+        requests: The requests they take.
+    """
+
+    def __init__(self, batch_size: int, counted: _Counted, embedder: CountingEmbedder) -> None:
+        self.texts = self.tokens = self.requests = 0
+        self._batch_size = batch_size
+        self._counted = counted
+        self._embedder = embedder
+        self._waiting: list[PendingText] = []
+
+    def add(self, items: Sequence[PendingText]) -> None:
+        """Count those of the texts that would go through the model."""
+        new = self._counted.new(items)
+        self.texts += len(new)
+        self.tokens += sum(len(self._embedder.token_ends(item.text)) for item in new)
+        self._waiting += new
+        while len(self._waiting) >= self._batch_size:
+            self._ask(self._waiting[: self._batch_size])
+            del self._waiting[: self._batch_size]
+
+    def close(self) -> None:
+        """Count the last batch, which is not full."""
+        if self._waiting:
+            self._ask(self._waiting)
+
+    def _ask(self, batch: Sequence[PendingText]) -> None:
+        texts, titles = [item.text for item in batch], [item.title for item in batch]
+        self.requests += self._embedder.requests_for(texts, titles)
+
+
+def _add_pending(
+    collection: Collection,
+    plan: Plan,
+    catalog: Catalog,
+    space_id: SpaceId | None,
+    names: _Tally,
+    chunks: _Tally,
+) -> None:
+    """Count what the documents that stay as they are lack."""
+    space = _NOWHERE if space_id is None else space_id
+    pending = catalog.pending(collection.id, space, _EVERYTHING)
+    pending_names = catalog.pending_names(collection.id, space, _EVERYTHING)
+    if not (pending or pending_names):
+        return
+    leaving = [
+        *(entry.path for entry in plan.changed),
+        *(move.old_path for move in plan.moved),
+        *plan.deleted,
+    ]
+    gone: set[TextHash] = set()
+    for path in leaving:
+        gone.update(_hashes(collection, path, catalog))
+    chunks.add([item for item in pending if item.text_hash not in gone])
+    names.add([item for item in pending_names if item.text_hash not in gone])
+
+
+def _hashes(collection: Collection, path: str, catalog: Catalog) -> Iterator[TextHash]:
+    """Return the texts and names under which a document is embedded now."""
+    document = catalog.find_document(collection.id, path)
+    if document is None:
+        return
+    contexts = catalog.contexts(collection.id, path)
+    for context, chunk in zip(contexts, catalog.document_chunks(document.id), strict=True):
+        yield text_hash(f"{context}\n{chunk.text}" if context else chunk.text)
+    file_name = path.rpartition("/")[2]
+    for name in (document.title, file_name.rpartition(".")[0] or file_name, *document.aliases):
+        yield text_hash(name)
+
+
+def _prepared(
+    entries: Iterable[SourceEntry], source: DocumentSource, recipe: Recipe, told: list[str]
+) -> Iterator[Prepared]:
+    for entry in entries:
+        try:
+            item = prepare(entry, source.read(entry), recipe)
+        except UnreadableFileError as error:
+            told.append(f"{entry.path}: {error}")
+            continue
+        if isinstance(item, Prepared):
+            yield item

@@ -1,0 +1,479 @@
+"""Models per collection: chosen, changed without losing search, and searched together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.integration.models import PROVIDER, Shelf
+
+from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.config import Config
+from mdvec.config.schema import EmbeddingSettings, PriceSettings
+from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, SourceMissingError
+from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
+from mdvec.model.model_report import ModelChange, ModelChangeOutcome
+from mdvec.model.query import SearchMode
+from mdvec.model.report import ImportMode, ImportStage
+from mdvec.workspace.wiring import make_store
+
+OLD = EmbeddingSpec(PROVIDER, "old", 64)
+NEW = EmbeddingSpec(PROVIDER, "new", 32)
+SUBJECTS = ("tomatoes sun water", "guitar strings tuning", "bread flour oven", "snow mountain ski")
+
+
+@pytest.fixture
+def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    """Any number of models."""
+    made = Shelf()
+    made.put_up(monkeypatch)
+    return made
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, shelf: Shelf) -> Iterator[Workspace]:
+    """Forty notes on four subjects, embedded by the old model."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(40):
+        subject = SUBJECTS[number % len(SUBJECTS)]
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\nAbout {subject}, number {number}.\n")
+    with open_workspace(database=tmp_path / "i.sqlite") as made:
+        made.add_collection("notes", "", str(folder), embedding=OLD)
+        made.import_collection("notes")
+        yield made
+
+
+def use(workspace: Workspace, spec: EmbeddingSpec, *names: str) -> ModelChange:
+    """Change the model of one collection."""
+    (change,) = workspace.models.use(spec, names)
+    return change
+
+
+def vectors(workspace: Workspace, shelf: Shelf, spec: EmbeddingSpec) -> int:
+    """Count the texts that have a vector of a model."""
+    store = make_store(workspace.database)
+    space_id = store.vectors.find_space(shelf[spec.model, spec.dimension or 0].space)
+    if space_id is None:
+        return 0
+    hits = sum(
+        store.catalog.counts(each.id, space_id).chunks
+        - store.catalog.counts(each.id, space_id).pending_chunks
+        for each in store.catalog.collections()
+    )
+    store.close()
+    return hits
+
+
+def dense(workspace: Workspace, text: str, *names: str) -> list[str]:
+    """Search by meaning alone."""
+    query = SearchQuery(text, mode=SearchMode.DENSE, collections=names)
+    return [f"{hit.collection}/{hit.path}" for hit in workspace.search(query).hits]
+
+
+def test_the_old_model_answers_until_the_new_one_is_complete(workspace: Workspace, shelf: Shelf) -> None:
+    """At every step all chunks are found, by one model or the other; status says how far it is."""
+    asked: list[int] = []
+    said: list[str] = []
+
+    def look(stage: ImportStage, done: int, total: int) -> None:
+        with open_workspace(database=workspace.database) as other:
+            result = other.search(SearchQuery("guitar strings", limit=10))
+            assert (len(result.hits), result.pending_chunks, result.warnings) == (10, 0, ())
+            (status,) = other.status("notes").collections
+        assert all("guitar" in hit.text for hit in result.hits)
+        if stage is ImportStage.EMBED and status.change is not None:
+            assert (status.change.model, status.change.chunks) == ("hashing:new@32", 40)
+            said.append(f"{done}/{total}")
+            asked.append(status.change.pending_chunks)
+
+    (change,) = workspace.models.use(NEW, ["notes"], progress=look)
+    assert (change.outcome, change.model, change.embedded_chunks) == (
+        ModelChangeOutcome.CHANGED,
+        "hashing:new@32",
+        40,
+    )
+    assert asked[0] == 40
+    assert asked[-1] == 0
+    assert said[-1] == "120/120"  # a title, a file name and a text of each
+    now = workspace.collection("notes")
+    assert (now.embedding, now.next_embedding) == (NEW, None)
+    assert workspace.status("notes").collections[0].change is None
+    assert dense(workspace, "guitar strings")
+    assert vectors(workspace, shelf, OLD) == 0
+    assert workspace.import_collection("notes", mode=ImportMode.UPDATE).embedded_chunks == 0
+
+
+def test_the_same_model_again_changes_nothing(workspace: Workspace, shelf: Shelf) -> None:
+    """It is said, and no text goes through a model."""
+    before = len(shelf["old", 64].embedded)
+    assert use(workspace, EmbeddingSpec(PROVIDER, "old", 64)).outcome is ModelChangeOutcome.SAME
+    assert len(shelf["old", 64].embedded) == before
+
+
+def test_an_interrupted_change_goes_on(workspace: Workspace, shelf: Shelf) -> None:
+    """With the same command or any import; what was embedded is not embedded again."""
+
+    def stop(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(workspace.models.use(NEW, ["notes"], progress=stop))
+    assert workspace.collection("notes").next_embedding == NEW
+    assert len(shelf["new", 32].embedded) == 80  # the names
+    assert dense(workspace, "guitar strings")[0].startswith("notes/")
+    report = workspace.import_collection("notes", mode=ImportMode.UPDATE)
+    assert report.embedded_chunks == 40
+    assert "notes uses hashing:new@32 from now on" in report.warnings
+    assert len(shelf["new", 32].embedded) == 120
+    assert workspace.collection("notes").embedding == NEW
+
+
+def test_a_change_is_cancelled(workspace: Workspace, shelf: Shelf) -> None:
+    """The old model stays, the new vectors go; without a change there is nothing to cancel."""
+
+    def stop(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED and done > 80:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(workspace.models.use(NEW, progress=stop))
+    assert vectors(workspace, shelf, NEW) == 40
+    assert [each.outcome for each in workspace.models.cancel()] == [ModelChangeOutcome.CANCELLED]
+    assert vectors(workspace, shelf, NEW) == 0
+    now = workspace.collection("notes")
+    assert (now.embedding, now.next_embedding) == (OLD, None)
+    assert [each.outcome for each in workspace.models.cancel(["notes"])] == [ModelChangeOutcome.SAME]
+    assert dense(workspace, "guitar strings")
+
+
+def test_a_change_is_cancelled_while_another_process_works_on_it(workspace: Workspace, shelf: Shelf) -> None:
+    """That stops after a batch, and what it has made is gone."""
+
+    def cancel(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED and done == 80:
+            with open_workspace(database=workspace.database) as other:
+                other.models.cancel(["notes"])
+
+    (change,) = workspace.models.use(NEW, ["notes"], progress=cancel)
+    assert (change.outcome, change.model) == (ModelChangeOutcome.CANCELLED, str(OLD))
+    assert vectors(workspace, shelf, NEW) == 0
+    assert dense(workspace, "guitar strings")
+
+
+def test_documents_that_change_meanwhile_are_in_both_spaces(workspace: Workspace, tmp_path: Path) -> None:
+    """An import during a change embeds them by the old model too, before it goes on with the new one."""
+
+    def stop(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(workspace.models.use(NEW, progress=stop))
+    (tmp_path / "docs" / "new.md").write_text("# Fresh\n\nZebras gallop.\n")
+    found: list[list[str]] = []
+
+    def look(stage: ImportStage, _done: int, _total: int) -> None:
+        with open_workspace(database=workspace.database) as other:
+            if stage is ImportStage.EMBED and other.status("notes").collections[0].counts.pending_chunks == 0:
+                found.append(dense(other, "zebras gallop")[:1])
+
+    workspace.import_collection("notes", mode=ImportMode.UPDATE, progress=look)
+    assert found
+    assert all(each == ["notes/new.md"] for each in found)
+    assert workspace.collection("notes").embedding == NEW
+
+
+def test_a_third_model_takes_the_place_of_the_second(workspace: Workspace, shelf: Shelf) -> None:
+    """Whoever changes their mind has one change under way, not two, and no vectors left over."""
+
+    def stop(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED and done > 80:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(workspace.models.use(NEW, progress=stop))
+    third = EmbeddingSpec(PROVIDER, "third", 16)
+    assert use(workspace, third).outcome is ModelChangeOutcome.CHANGED
+    assert (vectors(workspace, shelf, OLD), vectors(workspace, shelf, NEW)) == (0, 0)
+    assert vectors(workspace, shelf, third) == 40
+
+
+def test_vectors_that_others_use_stay(workspace: Workspace, shelf: Shelf, tmp_path: Path) -> None:
+    """The old space is dropped with the last collection that is in it."""
+    workspace.add_collection("twin", "", str(tmp_path / "docs"), embedding=OLD)
+    workspace.import_collection("twin")
+    use(workspace, NEW, "notes")
+    assert vectors(workspace, shelf, OLD) == 80
+    assert dense(workspace, "guitar strings", "twin")
+    use(workspace, NEW, "twin")
+    assert vectors(workspace, shelf, OLD) == 0
+    assert len(shelf["new", 32].embedded) == 120  # the twin's texts had their vectors
+
+
+def test_without_its_documents_a_collection_changes_as_it_is_indexed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """A disk that is away does not keep the model from changing."""
+    (tmp_path / "docs").rename(tmp_path / "away")
+    change = use(workspace, NEW)
+    assert change.outcome is ModelChangeOutcome.CHANGED
+    assert "embedded as they were indexed" in change.warnings[0]
+    assert dense(workspace, "guitar strings")
+
+
+def test_a_collection_without_documents_just_has_the_model(workspace: Workspace, tmp_path: Path) -> None:
+    """There is nothing to keep complete: its first import uses it."""
+    workspace.add_collection("fresh", "", str(tmp_path / "docs"))
+    assert use(workspace, NEW, "fresh").outcome is ModelChangeOutcome.CHOSEN
+    assert workspace.collection("fresh").embedding == NEW
+    workspace.import_collection("fresh", embed=False)
+    assert use(workspace, OLD, "fresh").outcome is ModelChangeOutcome.CHANGED
+    assert workspace.collection("fresh").embedding == OLD
+    assert workspace.status("fresh").collections[0].counts.pending_chunks == 0
+
+
+def test_two_spaces_are_searched_as_one(workspace: Workspace, shelf: Shelf, tmp_path: Path) -> None:
+    """The query is embedded once for each space; the best of both come first, large and small alike."""
+    small = tmp_path / "small"
+    small.mkdir()
+    (small / "strings.md").write_text("# Strings\n\nAbout guitar strings tuning.\n")
+    (small / "weather.md").write_text("# Weather\n\nRain falls on the town hall.\n")
+    workspace.add_collection("small", "", str(small), embedding=NEW)
+    workspace.import_collection("small")
+    for mode in (SearchMode.DENSE, SearchMode.HYBRID):
+        for model in (shelf["old", 64], shelf["new", 32]):
+            model.queries.clear()
+        result = workspace.search(SearchQuery("guitar strings tuning", mode=mode, limit=50))
+        assert [len(shelf[name].queries) for name in (("old", 64), ("new", 32))] == [1, 1]
+        paths = [f"{hit.collection}/{hit.path}" for hit in result.hits]
+        assert len(paths) == len({*paths}) == 42
+        about_it = {path for path, hit in zip(paths, result.hits, strict=True) if "guitar" in hit.text}
+        assert {*paths[:11]} == about_it, mode
+        assert "small/strings.md" in about_it
+        scores = [hit.score for hit in result.hits]
+        assert scores == sorted(scores, reverse=True)
+        assert (result.mode, result.pending_chunks, result.warnings) == (mode, 0, ())
+        limited = workspace.search(SearchQuery("guitar strings tuning", mode=mode, limit=50, threshold=0.5))
+        assert all((hit.similarity or 1) >= 0.5 for hit in limited.hits)
+
+
+def test_a_text_in_two_collections_counts_in_its_own_space(workspace: Workspace, tmp_path: Path) -> None:
+    """Vectors it has in a space of another collection say nothing about it here."""
+    workspace.add_collection("twin", "", str(tmp_path / "docs"), embedding=OLD)
+    workspace.import_collection("twin")
+    use(workspace, NEW, "twin")
+    result = workspace.search(SearchQuery("guitar strings", limit=50, per_document=9))
+    for name in ("notes", "twin"):
+        alone = workspace.search(SearchQuery("guitar strings", limit=50, per_document=9, collections=(name,)))
+        of_alone = {hit.path: hit.similarity for hit in alone.hits}
+        of_both = {hit.path: hit.similarity for hit in result.hits if hit.collection == name}
+        assert of_both.items() <= of_alone.items()
+
+
+def test_a_model_that_does_not_answer_leaves_its_collections_to_words(
+    workspace: Workspace, shelf: Shelf, tmp_path: Path
+) -> None:
+    """The others are still searched by meaning; a search by meaning alone fails and says why."""
+    shelf["old", 64].error = EmbeddingError("the server is away")
+    result = workspace.search(SearchQuery("guitar strings"))
+    assert (result.mode, result.warnings) == (
+        SearchMode.LEXICAL,
+        ("searched by words only: the server is away",),
+    )
+    assert result.hits
+    with pytest.raises(EmbeddingError, match="away"):
+        workspace.search(SearchQuery("guitar strings", mode=SearchMode.DENSE))
+    workspace.add_collection("twin", "", str(tmp_path / "docs"), embedding=NEW)
+    workspace.import_collection("twin")
+    result = workspace.search(SearchQuery("guitar strings", limit=50))
+    assert (result.mode, result.warnings) == (
+        SearchMode.HYBRID,
+        ("notes: searched by words only: the server is away",),
+    )
+    assert {hit.collection for hit in result.hits if hit.similarity is not None} == {"twin"}
+    assert {hit.collection for hit in result.hits} == {"notes", "twin"}
+
+
+def test_what_is_missing_is_told_before_anything_is_written(
+    workspace: Workspace, shelf: Shelf, tmp_path: Path
+) -> None:
+    """At ``tool add`` and ``model use``, with the command that mends it."""
+    shelf["new", 32].missing = EmbedderUnavailableError("it needs a key", hint="export KEY=…")
+    with pytest.raises(EmbedderUnavailableError, match="key") as caught:
+        use(workspace, NEW)
+    assert caught.value.hint == "export KEY=…"
+    with pytest.raises(EmbedderUnavailableError, match="key"):
+        workspace.add_collection("fresh", "", str(tmp_path / "docs"), embedding=NEW)
+    shelf["new", 32].missing = None
+    shelf["new", 32].error = EmbeddingError("the server is away")
+    with pytest.raises(EmbeddingError, match="away"):
+        workspace.add_collection("fresh", "", str(tmp_path / "docs"), embedding=NEW)
+    with pytest.raises(ConfigError, match="nonsense"):
+        use(workspace, EmbeddingSpec("nonsense"))
+    with pytest.raises(ConfigError) as unknown:
+        use(workspace, EmbeddingSpec("ruri-v3-30m"))
+    assert unknown.value.hint == "Did you mean sentence-transformers:ruri-v3-30m?"
+    assert [each.name for each in workspace.collections()] == ["notes"]
+    assert workspace.collection("notes").next_embedding is None
+
+
+def test_a_collection_keeps_the_model_of_its_first_import(
+    shelf: Shelf, tmp_path: Path, workspace: Workspace
+) -> None:
+    """Another configuration does not touch it; import and status say how to follow that."""
+    workspace.add_collection("fresh", "", str(tmp_path / "docs"))
+
+    def configured(model: str) -> Config:
+        return Config(embedding=EmbeddingSettings(provider=PROVIDER, model=model, dimension=16))
+
+    with open_workspace(configured("first"), database=workspace.database) as first:
+        assert first.import_collection("fresh").warnings == ()
+        assert first.collection("fresh").embedding == EmbeddingSpec(PROVIDER, "first", 16)
+    with open_workspace(configured("second"), database=workspace.database) as second:
+        report = second.import_collection("fresh", mode=ImportMode.UPDATE)
+        told = (
+            "the configured model is hashing:second@16, but fresh uses hashing:first@16: "
+            "'mdvec model use hashing:second@16 -n fresh' changes it"
+        )
+        assert report.warnings == second.status("fresh").collections[0].warnings == (told,)
+        assert dense(second, "guitar strings", "fresh")
+        shelf["second", 16].missing = EmbedderUnavailableError("it needs a key")
+    with (
+        open_workspace(configured("second"), database=workspace.database) as second,
+        pytest.raises(EmbedderUnavailableError, match="key"),
+    ):
+        second.add_collection("other", "", str(tmp_path / "docs"))
+
+
+def test_a_provider_that_is_gone_leaves_words(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plug-in that was uninstalled stops neither search nor status; the vectors are kept."""
+    monkeypatch.undo()
+    with open_workspace(database=workspace.database) as without:
+        result = without.search(SearchQuery("guitar strings"))
+        assert result.hits
+        assert "there is no embedding adapter named 'hashing'" in result.warnings[0]
+        assert "hashing" in without.status().model
+        without.import_collection("notes", mode=ImportMode.UPDATE)
+        assert without.collection("notes").embedding == OLD
+
+
+def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf, tmp_path: Path) -> None:
+    """The same texts, tokens and requests, for a first import and for changes; nothing is written."""
+    prices = PriceSettings(as_of="2026-05-01", usd_per_million_tokens={"new": 500.0})
+    workspace.add_collection("fresh", "", str(tmp_path / "docs"), embedding=NEW)
+    with open_workspace(Config(prices=prices), database=workspace.database) as priced:
+        new = shelf["new", 32]
+
+        def check(mode: ImportMode) -> tuple[int, int]:
+            before = priced.generation()
+            estimate = priced.models.estimate("fresh", mode=mode)
+            assert priced.generation() == before
+            assert new.embedded == []
+            priced.import_collection("fresh", mode=mode)
+            assert estimate.chunks + estimate.names == len(new.embedded)
+            assert estimate.tokens == sum(len(new.token_ends(text)) for text in new.embedded)
+            assert estimate.usd == pytest.approx(estimate.tokens * 0.0005)
+            assert (estimate.model, estimate.exact) == (str(NEW), False)
+            assert estimate.price is not None
+            assert estimate.price.as_of == "2026-05-01"
+            new.embedded.clear()
+            return estimate.documents, estimate.requests
+
+        assert check(ImportMode.NEW) == (40, 8 + 4)
+        assert check(ImportMode.UPDATE) == (0, 0)
+        (tmp_path / "docs" / "0.md").write_text("# Note 0\n\nSomething else.\n")
+        (tmp_path / "docs" / "1.md").unlink()
+        (tmp_path / "docs" / "new.md").write_text("# Fresh\n\nZebras gallop.\n")
+        assert check(ImportMode.UPDATE) == (2, 2)
+        assert check(ImportMode.REPLACE) == (40, 0)
+        priced.import_collection("fresh", mode=ImportMode.UPDATE, embed=False)
+        (tmp_path / "docs" / "2.md").write_text("# Note 2\n\nPenguins swim.\n")
+        priced.import_collection("fresh", mode=ImportMode.UPDATE, embed=False)
+        (tmp_path / "docs" / "3.md").write_text("# Note 3\n\nOtters dive.\n")
+        assert check(ImportMode.UPDATE) == (1, 1)
+
+
+def test_the_list_of_models(workspace: Workspace) -> None:
+    """Known models with what is published of them, and those in use; figures have a source, prices a day."""
+    models = {model.spec: model for model in workspace.models.known()}
+    builtin = models["builtin"]
+    assert (builtin.dimensions, builtin.offline, builtin.price, builtin.problem) == ((384,), True, None, "")
+    assert models["hashing:old@64"].collections == ("notes",)
+    for model in models.values():
+        assert all(0 < each.value <= 100 and each.source.startswith("https://") for each in model.benchmarks)
+        assert model.price is None or model.price.as_of
+        assert not (model.offline and model.price)
+    assert {"sentence-transformers", "plamo", "gemini", "voyage", "openai"} <= {
+        each.provider for each in models.values()
+    }
+
+
+def test_another_chunker_cuts_in_place(workspace: Workspace, shelf: Shelf, tmp_path: Path) -> None:
+    """Chunks that stay the same keep their vectors, and search answers all the time."""
+    long = "\n\n".join(f"## Part {part}\n\n{'Long text about tuning. ' * 40}" for part in range(6))
+    (tmp_path / "docs" / "long.md").write_text(f"# Long\n\n{long}\n")
+    workspace.import_collection("notes", mode=ImportMode.UPDATE)
+    before = workspace.status("notes").collections[0].counts.chunks
+    shelf["old", 64].embedded.clear()
+    workspace.update_collection("notes", chunking=ChunkingSpec("windows", max_tokens=512))
+
+    def look(_stage: ImportStage, _done: int, _total: int) -> None:
+        with open_workspace(database=workspace.database) as other:
+            assert len(other.search(SearchQuery("guitar strings", limit=10)).hits) == 10
+
+    report = workspace.import_collection("notes", mode=ImportMode.UPDATE, progress=look)
+    assert report.total_chunks != before
+    assert 0 < report.embedded_chunks < report.total_chunks
+    assert all("tuning" in text for text in shelf["old", 64].embedded)
+    wrong = ("nonsense", None), ("headings", 100), ("windows", 100)
+    for chunking in (ChunkingSpec(name, max_tokens=size) for name, size in wrong):
+        with pytest.raises(ConfigError):
+            workspace.update_collection("notes", chunking=chunking)
+    assert workspace.collection("notes").chunking == ChunkingSpec("windows", max_tokens=512)
+
+
+def test_a_collection_says_what_a_search_of_it_alone_does(workspace: Workspace, tmp_path: Path) -> None:
+    """Not when it is searched with others, and not against the one who asks."""
+    workspace.update_collection("notes", search=SearchDefaults(limit=3, threshold=0.4))
+    own = workspace.search_settings(["notes"])
+    assert (own.k, own.threshold) == (3, 0.4)
+    assert workspace.search_settings() == own  # it is the only one
+    workspace.add_collection("twin", "", str(tmp_path / "docs"), search=SearchDefaults(limit=9))
+    both = workspace.search_settings()
+    assert (both.k, both.threshold) == (5, None)
+    assert workspace.search_settings(["twin"]).k == 9
+
+
+def test_a_search_that_meets_a_change_is_answered_by_one_model(
+    workspace: Workspace, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its vectors go while it looks: it looks again, where the collection is now."""
+    old = shelf["old", 64]
+    real = old.embed_query
+
+    def change_then_embed(text: str) -> object:
+        monkeypatch.setattr(old, "embed_query", real)
+        with open_workspace(database=workspace.database) as other:
+            use(other, NEW, "notes")
+        return real(text)
+
+    monkeypatch.setattr(old, "embed_query", change_then_embed)
+    query = SearchQuery("guitar strings", mode=SearchMode.DENSE, limit=10)
+    result = workspace.search(query)
+    assert (len(result.hits), result.pending_chunks) == (10, 0)
+    assert result.hits == workspace.search(query).hits
+    assert workspace.collection("notes").embedding == NEW
+
+
+def test_a_source_that_is_missing_is_told_by_an_import(workspace: Workspace, tmp_path: Path) -> None:
+    """Only ``model use`` goes on without the documents."""
+    (tmp_path / "docs").rename(tmp_path / "away")
+    with pytest.raises(SourceMissingError):
+        workspace.import_collection("notes", mode=ImportMode.UPDATE)
+    with pytest.raises(SourceMissingError):
+        workspace.models.estimate("notes")
+    assert replace(workspace.collection("notes"), last_indexed_ms=None).embedding == OLD

@@ -1,0 +1,45 @@
+"""Whoever shows progress has words for every step."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from mdvec.interfaces.cli.progress import LineProgress
+from mdvec.interfaces.cli.rich_output import ProgressBar
+from mdvec.interfaces.mcp.threads import LongCall
+from mdvec.model.report import ImportStage
+
+
+def test_a_terminal_shows_every_step() -> None:
+    """A step without words of its own would end the import."""
+    bar = ProgressBar()
+    try:
+        for stage in ImportStage:
+            bar(stage, 1, 2)
+    finally:
+        bar.close()
+
+
+def test_a_client_hears_of_every_step() -> None:
+    """So it would here; how far it is never falls, though a wait comes in between."""
+    call = LongCall()
+
+    def go_on() -> list[tuple[float, str]]:
+        told = []
+        for stage in (*ImportStage, ImportStage.LIMIT):
+            call(stage, 7, 7 if stage is not ImportStage.LIMIT else 0)
+            told.append((call.done, call.words))
+        return told
+
+    told = anyio.run(to_thread.run_sync, go_on)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (100.0, "waiting for a service's rate limit, seconds left: 7")
+
+
+def test_a_log_says_how_long_a_wait_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """The seconds left are a number without a whole."""
+    now = iter([0.0, 11.0])
+    LineProgress(lambda: next(now))(ImportStage.LIMIT, 42, 0)
+    assert capsys.readouterr().err == "limit: 42\n"
