@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mdvec.config import Config
+from mdvec.config.presets import Preset
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
-from mdvec.config.presets import Preset
 from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.model.hit import Confidence, SearchHit, SearchResult
 from mdvec.model.ids import CollectionId
