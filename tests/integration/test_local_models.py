@@ -26,6 +26,7 @@ from mdvec.embedding.local.embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
+from mdvec.model.collection import EmbeddingSpec
 from mdvec.model.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
 
@@ -440,3 +441,21 @@ def test_a_collection_is_searched_with_it(models: Models, tmp_path: Path) -> Non
         found = workspace.search(SearchQuery(TEXTS[0], mode=SearchMode.DENSE))
     assert (report.embedded_chunks, report.pending_chunks) == (3, 0)
     assert len(found.hits) == 3
+
+
+def test_a_folder_is_found_from_anywhere(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model named by a relative path is written down by the whole one."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# A ship\n", encoding="utf-8")
+    monkeypatch.chdir(models.ruri.parent)
+    relative = EmbeddingSpec("sentence-transformers", models.ruri.name)
+    with open_workspace(Config(), database=tmp_path / "i.sqlite") as workspace:
+        kept = workspace.add_collection("notes", "", str(docs), embedding=relative).embedding
+        workspace.import_collection("notes")
+    assert kept == EmbeddingSpec("sentence-transformers", str(models.ruri), 256)
+    monkeypatch.chdir(tmp_path)
+    with open_workspace(Config(), database=tmp_path / "i.sqlite") as workspace:
+        assert workspace.search(SearchQuery("ship", mode=SearchMode.DENSE)).hits

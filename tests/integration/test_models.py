@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.integration.models import PROVIDER, Shelf
+from tests.integration.models import PROVIDER, Shelf, TryingEmbedder
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
@@ -127,7 +127,7 @@ def test_an_interrupted_change_goes_on(workspace: Workspace, shelf: Shelf) -> No
     assert dense(workspace, "guitar strings")[0].startswith("notes/")
     report = workspace.import_collection("notes", mode=ImportMode.UPDATE)
     assert report.embedded_chunks == 40
-    assert "notes uses hashing:new@32 from now on" in report.warnings
+    assert (report.new_model, report.warnings) == ("hashing:new@32", ())
     assert len(shelf["new", 32].embedded) == 120
     assert workspace.collection("notes").embedding == NEW
 
@@ -298,6 +298,38 @@ def test_a_model_that_does_not_answer_leaves_its_collections_to_words(
     assert {hit.collection for hit in result.hits} == {"notes", "twin"}
 
 
+def test_vectors_of_a_model_that_cannot_be_used_now_are_not_pending(
+    workspace: Workspace, shelf: Shelf, tmp_path: Path
+) -> None:
+    """Without its key, import and status count what has no vector, and nothing else."""
+    shelf["old", 64].missing = EmbedderUnavailableError("there is no key")
+    (tmp_path / "docs" / "late.md").write_text("# Late\n\nPenguins swim.\n")
+    with open_workspace(database=workspace.database) as again:
+        assert again.import_collection("notes", mode=ImportMode.UPDATE).pending_chunks == 1
+        assert again.status("notes").collections[0].counts.pending_chunks == 1
+        result = again.search(SearchQuery("guitar strings"))
+        assert (result.mode, result.pending_chunks) == (SearchMode.LEXICAL, 1)
+
+
+def test_a_model_whose_files_are_gone_is_told_of(
+    workspace: Workspace, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search says why it goes by words; one by meaning alone fails instead of finding nothing."""
+
+    def gone(_: object) -> None:
+        msg = "its files are gone"
+        raise EmbedderUnavailableError(msg)
+
+    monkeypatch.setattr(TryingEmbedder, "space", property(gone))
+    result = workspace.search(SearchQuery("guitar strings"))
+    assert (result.mode, result.warnings) == (
+        SearchMode.LEXICAL,
+        ("searched by words only: its files are gone",),
+    )
+    with pytest.raises(EmbedderUnavailableError, match="gone"):
+        workspace.search(SearchQuery("guitar strings", mode=SearchMode.DENSE))
+
+
 def test_what_is_missing_is_told_before_anything_is_written(
     workspace: Workspace, shelf: Shelf, tmp_path: Path
 ) -> None:
@@ -390,6 +422,10 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
         (tmp_path / "docs" / "new.md").write_text("# Fresh\n\nZebras gallop.\n")
         assert check(ImportMode.UPDATE) == (2, 2)
         assert check(ImportMode.REPLACE) == (40, 0)
+        (tmp_path / "docs" / "untitled.md").write_text("Lions sleep.\n")
+        assert check(ImportMode.UPDATE) == (1, 2)
+        (tmp_path / "docs" / "untitled.md").rename(tmp_path / "docs" / "named.md")
+        assert check(ImportMode.UPDATE) == (1, 1)  # its new name; its text keeps the title it had
         priced.import_collection("fresh", mode=ImportMode.UPDATE, embed=False)
         (tmp_path / "docs" / "2.md").write_text("# Note 2\n\nPenguins swim.\n")
         priced.import_collection("fresh", mode=ImportMode.UPDATE, embed=False)

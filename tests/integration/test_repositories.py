@@ -257,6 +257,13 @@ def test_what_only_moved_or_is_cut_anew_is_not_fetched(on_github: Workspace, ser
     assert [chunk.text for chunk in on_github.chunks()] == cut_anew
 
 
+def test_an_estimate_fetches_nothing_that_is_here(on_github: Workspace, server: GithubServer) -> None:
+    """Neither what is cut anew, nor the binary file that looks new every time."""
+    assert on_github.models.estimate(NAME, max_tokens=8).documents == 3
+    assert on_github.models.estimate(NAME).documents == 0
+    assert server.calls() == ["commits", "commits"]
+
+
 def test_a_damaged_file_fails_alone_and_heals(on_github: Workspace, server: GithubServer) -> None:
     """The old text of it stays searchable, the rest is imported, and the next run tries again."""
     server.commit({**_FILES, "old.md": b"# Old\n\nCarrots need rain.\n", "new.md": b"# New\n"})

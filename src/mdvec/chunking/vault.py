@@ -25,6 +25,7 @@ _SPARE_LEVEL: Final = 3
 _MAX_TOKENS_PER_CHAR = 4
 # A document of many long sections gets a warning that can still be read.
 _NAMED_IN_WARNING = 3
+_DIVIDE = "divide them with ## or ### headings"
 
 
 class VaultChunker:
@@ -78,7 +79,7 @@ class VaultChunker:
                 writer.enter(piece.sections[0].ordinal, piece.sections[-1].ordinal)
                 writer.write(start, end, named=piece.named, context=context)
                 previous = last_sentences(document, piece.start, piece.end)
-        return CutDocument(writer.chunks, self._warnings(too_long))
+        return CutDocument(writer.chunks, self._warnings(too_long, document))
 
     def _context(
         self,
@@ -111,15 +112,16 @@ class VaultChunker:
             return shorter, 0
         return context, tokens
 
-    def _warnings(self, too_long: Sequence[tuple[Section, int]]) -> tuple[str, ...]:
+    def _warnings(self, too_long: Sequence[tuple[Section, int]], document: Document) -> tuple[str, ...]:
         if not too_long:
             return ()
         named = [f"{_label(section)} ({tokens} tokens)" for section, tokens in too_long[:_NAMED_IN_WARNING]]
         if more := len(too_long) - len(named):
             named.append(f"{more} more")
+        advice = "plain text has no headings: divide the file" if document.is_plain else _DIVIDE
         return (
             f"longer than the {self._token_limit} tokens that the model reads at once, so embedded in parts: "
-            f"{', '.join(named)}; divide them with ## or ### headings",
+            f"{', '.join(named)}; {advice}",
         )
 
 

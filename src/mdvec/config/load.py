@@ -6,16 +6,18 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
-from mdvec.config.paths import expanded, find_config
-from mdvec.config.schema import ChunkingSettings, Config, Section
+from mdvec.config.paths import expanded, find_config, own_config
+from mdvec.config.schema import TRUSTING, ChunkingSettings, Config, Section
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.errors import ConfigError
 
@@ -30,6 +32,8 @@ _SYNONYMS = {("chunking", "size"): "max_tokens", ("chunking", "overlap"): "overl
 _KEYS = {"api_key", "apikey", "key", "token"}
 _KEY_VARIABLE = "api_key_env"
 _CREDENTIALS = re.compile(r"(?<=//)[^/@]+@")
+# What listens there was started on this machine: no key leaves it.
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 S = TypeVar("S", bound=Section)
 
@@ -57,11 +61,14 @@ class _Given:
         value: As written.
         origin: Where it was written, for people.
         directory: What a relative path in it is relative to.
+        is_own: Whether the user wrote it, or named the file; False in a file that was found on the way up
+            from the working directory, which may have come with somebody else's notes.
     """
 
     value: object
     origin: str
     directory: Path
+    is_own: bool = True
 
 
 def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) -> LoadedConfig:
@@ -74,14 +81,17 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
         env: Environment variables; ``MDVEC_<SECTION>_<KEY>`` sets a key, an empty one sets nothing.
 
     Raises:
-        ConfigError: If anything in it cannot be used; the message has one line for each problem.
+        ConfigError: If anything in it cannot be used, or would give a key away or run code without the user
+            having named the file; the message has one line for each problem.
     """
     sections = dict(_sections(Config))
     problems: list[str] = []
     given: dict[tuple[str, str], _Given] = {}
     file = _read_file(path, cwd, env)
     if file is not None:
-        given.update(_from_file(file, sections, problems))
+        is_own = path is not None or bool(env.get(_ENV_CONFIG)) or file.path.parent == own_config().parent
+        in_file = _from_file(file, sections, problems)
+        given.update((place, replace(setting, is_own=is_own)) for place, setting in in_file)
     given.update(_from_env(env, cwd, sections, problems))
 
     values: dict[str, dict[str, object]] = {name: {} for name in sections}
@@ -93,6 +103,12 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
             # Who took the one for the other has written the key itself there.
             found = "" if key == _KEY_VARIABLE else f", not {_shown(setting.value)}"
             problems.append(f"{setting.origin}: {section}.{key} must be {_allowed(kind)}{found}")
+            continue
+        if not setting.is_own and (danger := _danger(section, key, values[section][key], kind)):
+            problems.append(
+                f"{setting.origin}: {section}.{key} is not taken from a file that was found on the way: "
+                f"{danger}; set it in {own_config()}, or name the file with --config or {_ENV_CONFIG}"
+            )
     if problems:
         raise ConfigError("\n".join(problems))
     config = _made(Config, values)
@@ -227,6 +243,15 @@ def _check_chunking(chunking: ChunkingSettings, given: Mapping[tuple[str, str], 
             origin = given["chunking", key].origin
             msg = f"{origin}: chunking.{key} must be less than chunking.max_tokens ({chunking.max_tokens})"
             raise ConfigError(msg)
+
+
+def _danger(section: str, key: str, value: object, kind: Any) -> str:
+    """Say what a value would let the one who set it do; empty when that is nothing."""
+    default = getattr(reduce(getattr, section.replace("-", "_").split("."), Config()), key)
+    if value == default or (isinstance(value, str) and urlsplit(value).hostname in _LOOPBACK):
+        return ""
+    metas = [meta for member in _members(kind) for meta in getattr(member, "__metadata__", ())]
+    return next((meta.extra[TRUSTING] for meta in metas if TRUSTING in (meta.extra or {})), "")
 
 
 def _members(kind: Any) -> Iterator[Any]:

@@ -38,6 +38,11 @@ def user_config_dir() -> Path:
     return platformdirs.user_config_path(_APP, appauthor=False)
 
 
+def own_config() -> Path:
+    """Return where the user's own configuration file goes; it may not exist."""
+    return user_config_dir() / CONFIG_NAMES[0]
+
+
 def default_database() -> Path:
     """Return the database that is used when none is named; it may not exist."""
     return platformdirs.user_data_path(_APP, appauthor=False) / "mdvec.sqlite"

@@ -35,13 +35,20 @@ VariableName = Annotated[
         description="the name of an environment variable, in capitals (the key itself is not kept here)",
     ),
 ]
+# Whoever sets these gets the user's keys, or runs code as the user: they are not taken from any file that
+# lies around (see load).
+TRUSTING = "trusting"
 # Credentials do not belong into an address: it is shown.
 Address = Annotated[
     str,
     Meta(
         pattern=r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$",
         description="an address such as 'http://localhost:11434/v1', without user name, password or query",
+        extra={TRUSTING: "whoever is there gets your key or token"},
     ),
+]
+Permission = Annotated[
+    bool, Meta(description="true or false", extra={TRUSTING: "it lets code of others run as you"})
 ]
 Day = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="a day such as '2026-05-01'")]
 Prices = Annotated[
@@ -189,7 +196,7 @@ class LocalModelSettings(Section, frozen=True, kw_only=True):
 
     device: Name = "auto"
     batch_size: Count | None = None
-    trust_remote_code: bool = False
+    trust_remote_code: Permission = False
     revision: Name | None = None
     hub_dir: Path | None = None
     offline: bool = False

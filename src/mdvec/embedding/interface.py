@@ -75,6 +75,11 @@ class Embedder(Protocol):
         ...
 
     @property
+    def folder(self) -> Path | None:
+        """Where the user keeps the model, absolute; None when its name alone says which it is."""
+        ...
+
+    @property
     def unrelated(self) -> Unrelated:
         """The similarity of unrelated texts in this model: what a similarity has to be seen against."""
         ...

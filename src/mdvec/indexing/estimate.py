@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mdvec.errors import UnreadableFileError
-from mdvec.indexing.kept import DocumentSource
-from mdvec.indexing.prepare import Prepared, Recipe, prepare
-from mdvec.indexing.texts import list_source, make_plan
+from mdvec.indexing.kept import DocumentSource, Texts, kept_texts, known_binaries
+from mdvec.indexing.prepare import Prepared, Recipe
+from mdvec.indexing.texts import kept_contexts, list_source, make_plan
 from mdvec.indexing.vectors import NAMES_PER_COMMIT, TEXTS_PER_COMMIT
 from mdvec.model.change import Plan, SourceEntry
 from mdvec.model.collection import Collection
@@ -94,6 +94,8 @@ def look_ahead(
     if not rebuild:
         plan, unreadable = make_plan(listing, known, source, recipe.fingerprint)
         failures += unreadable
+        binaries = {each.path for each in known_binaries(collection, listing, plan.new, store.catalog)}
+        plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in binaries))
     told = [f"{each.path}: {each.reason}" for each in failures]
     counted = _Counted(store, space_id)
     names = _Tally(NAMES_PER_COMMIT, counted, embedder)
@@ -101,9 +103,11 @@ def look_ahead(
     if not rebuild:
         _add_pending(collection, plan, store.catalog, space_id, names, chunks)
     entries = [*plan.new, *plan.changed, *(move.entry for move in plan.moved)]
-    source.expect(entries)
+    kept = kept_texts(plan, known)
+    source.expect([entry for entry in entries if entry.path not in kept])
+    contexts = kept_contexts(collection, plan, known, recipe.fingerprint, store.catalog)
     documents = 0
-    for item in _prepared(entries, source, recipe, told):
+    for item in _prepared(entries, contexts, Texts(collection, source, store.catalog, kept), recipe, told):
         document = item.document
         names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
         texts = [chunk.embedded_text for chunk in item.chunks]
@@ -216,11 +220,15 @@ def _hashes(collection: Collection, path: str, catalog: Catalog) -> Iterator[Tex
 
 
 def _prepared(
-    entries: Iterable[SourceEntry], source: DocumentSource, recipe: Recipe, told: list[str]
+    entries: Iterable[SourceEntry],
+    contexts: Mapping[str, Sequence[str]],
+    texts: Texts,
+    recipe: Recipe,
+    told: list[str],
 ) -> Iterator[Prepared]:
     for entry in entries:
         try:
-            item = prepare(entry, source.read(entry), recipe)
+            item = texts.prepared(entry, recipe, contexts.get(entry.path))
         except UnreadableFileError as error:
             told.append(f"{entry.path}: {error}")
             continue

@@ -17,7 +17,7 @@ from mdvec.model.change import Exclusion, KnownDocument, Listing, Plan, SourceEn
 from mdvec.model.collection import Collection
 from mdvec.model.ids import SpaceId, TextHash
 from mdvec.model.report import ImportStage, Progress
-from mdvec.stores.interface import Store
+from mdvec.stores.interface import Catalog, Store
 from mdvec.text.hashing import content_hash, text_hash
 
 # One transaction holds this many chunks or documents at most: large enough to be fast, small enough
@@ -152,7 +152,7 @@ def bring_texts_up_to_date(
     total = len(plan.new) + len(plan.changed) + len(plan.moved)
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
     new = {entry.path for entry in plan.new}
-    contexts = _kept_contexts(collection, plan, known, recipe.fingerprint, store)
+    contexts = kept_contexts(collection, plan, known, recipe.fingerprint, store.catalog)
     texts = Texts(collection, source, store.catalog, kept)
     done = 0
     for batch in _batches(_prepared(entries, contexts, texts, recipe, outcome)):
@@ -194,8 +194,8 @@ def _write_small_changes(
     outcome.deleted = len(plan.deleted)
 
 
-def _kept_contexts(
-    collection: Collection, plan: Plan, known: Mapping[str, KnownDocument], fingerprint: str, store: Store
+def kept_contexts(
+    collection: Collection, plan: Plan, known: Mapping[str, KnownDocument], fingerprint: str, catalog: Catalog
 ) -> dict[str, list[str]]:
     """Look up the contexts under which moved documents were embedded, by new path.
 
@@ -203,7 +203,7 @@ def _kept_contexts(
     old one there until its content changes: a rename alone embeds its new name, and no text.
     """
     return {
-        move.entry.path: store.catalog.contexts(collection.id, move.old_path)
+        move.entry.path: catalog.contexts(collection.id, move.old_path)
         for move in plan.moved
         if known[move.old_path].fingerprint == fingerprint  # else it is cut into other chunks
     }

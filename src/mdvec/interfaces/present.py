@@ -82,6 +82,8 @@ def collection_json(collection: Collection) -> JsonObject:
         "enabled": collection.enabled,
         "last_indexed": iso_time(collection.last_indexed_ms),
         "revision": collection.revision or None,
+        "preset": collection.preset or None,
+        "chunker": collection.chunking.strategy,
     }
 
 
@@ -169,7 +171,7 @@ def hit_paths(result: SearchResult) -> list[str]:
 
 
 def import_summary(report: ImportReport) -> str:
-    """Return two lines for people."""
+    """Return two lines for people, and one about a change of the model that was completed."""
     changes = [
         f"{count:,} {word}"
         for word, count in (
@@ -183,11 +185,12 @@ def import_summary(report: ImportReport) -> str:
         )
         if count
     ]
+    changed = f"\n{report.collection} uses {report.new_model} from now on" if report.new_model else ""
     return (
         f"{report.collection}: {', '.join(changes) or 'nothing to do'}\n"
         f"{report.total_documents:,} documents, {report.total_chunks:,} chunks: "
         f"{report.embedded_chunks:,} embedded, {report.cached_chunks:,} from cache, "
-        f"{report.pending_chunks:,} pending, in {report.elapsed_ms / 1000:.1f} s"
+        f"{report.pending_chunks:,} pending, in {report.elapsed_ms / 1000:.1f} s{changed}"
     )
 
 

@@ -28,6 +28,7 @@ class ImportReport:
         embedded_chunks: Texts of chunks that went through the model in this run.
         cached_chunks: Chunks written in this run whose vector was there already.
         pending_chunks: Chunks that still have no vector.
+        new_model: The model it has changed to in this run; None when it has not.
         warnings: For people.
         elapsed_ms: Time taken, in milliseconds.
     """
@@ -45,6 +46,7 @@ class ImportReport:
     embedded_chunks: int = 0
     cached_chunks: int = 0
     pending_chunks: int = 0
+    new_model: str | None = None
     warnings: tuple[str, ...] = ()
     elapsed_ms: float = 0.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphlib
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mdvec.model.document import Link
 from mdvec.model.ids import DocumentId
@@ -40,7 +40,7 @@ def find_versions(previous: Sequence[PlacedLink], named: Mapping[str, Mapping[st
             continue
         ids |= {each.path: each.document_id, path: candidates.get(path, each.document_id)}
         older.setdefault(each.path, {})[path] = None
-    cycles = _break_cycles(older)
+    cycles = [cycle for component in _components(older) for cycle in _break_cycles(component)]
     newer: defaultdict[DocumentId, list[str]] = defaultdict(list)
     for path, versions in older.items():
         for version in versions:
@@ -51,6 +51,27 @@ def find_versions(previous: Sequence[PlacedLink], named: Mapping[str, Mapping[st
         dangling=tuple(dangling),
         cycles=tuple(cycles),
     )
+
+
+def _components(older: Mapping[str, dict[str, None]]) -> Iterator[dict[str, dict[str, None]]]:
+    """Part what hangs together from the rest, so that many small circles are not looked for in everything."""
+    neighbours: defaultdict[str, list[str]] = defaultdict(list)
+    for path, versions in older.items():
+        for version in versions:
+            neighbours[path].append(version)
+            neighbours[version].append(path)
+    seen: set[str] = set()
+    for path in older:
+        found: list[str] = []
+        waiting = [path]
+        while waiting:
+            place = waiting.pop()
+            if place not in seen:
+                seen.add(place)
+                found.append(place)
+                waiting += neighbours[place]
+        if found:
+            yield {place: older[place] for place in sorted(found) if place in older}
 
 
 def _break_cycles(older: Mapping[str, dict[str, None]]) -> list[tuple[str, ...]]:

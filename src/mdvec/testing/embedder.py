@@ -52,6 +52,10 @@ class HashingEmbedder:
         return self._space
 
     @property
+    def folder(self) -> None:
+        """None: it has a name."""
+
+    @property
     def unrelated(self) -> Unrelated:
         """Texts without a common term are nearly orthogonal."""
         return Unrelated(mean=0.0, spread=0.1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection
 from urllib.parse import unquote
 
 from mdvec.model.document import Link, LinkKind
@@ -52,7 +52,7 @@ def linked_path(link: Link) -> str | None:
     return unicodedata.normalize("NFC", target.replace("\\", "/")).strip()
 
 
-def resolve(link: Link, from_path: str, candidates: Iterable[str]) -> str | None:
+def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | None:
     """Find the document that a link leads to.
 
     A path that starts with ``./`` or ``../`` counts from the document's folder, one with ``/`` from the root.
@@ -67,7 +67,8 @@ def resolve(link: Link, from_path: str, candidates: Iterable[str]) -> str | None
     Args:
         link: The link.
         from_path: Path of the document it stands in; empty for a link that stands nowhere.
-        candidates: The paths of all documents whose :func:`~mdvec.text.paths.file_key` is that of the link.
+        candidates: The paths of all documents whose :func:`~mdvec.text.paths.file_key` is that of the link;
+            where many files have one name, a mapping or set is quicker.
 
     Returns:
         One of the candidates; None when none of them is meant.
@@ -87,6 +88,11 @@ def resolve(link: Link, from_path: str, candidates: Iterable[str]) -> str | None
     wanted = wanted.strip("/")
     counts_from_folder = link.kind in {LinkKind.MARKDOWN, LinkKind.PREVIOUS} and not rooted
     beside = _joined(folder, wanted) if counts_from_folder else None
+    # Comes before all others, and spares looking at every README of a collection.
+    place = wanted if beside is None else beside
+    for spelled_out in (place, f"{place}.md"):
+        if spelled_out in candidates:
+            return spelled_out
     fitting = [path for path in candidates if _ends_so(path, wanted, whole=rooted)]
     return min(fitting, key=lambda path: _order(path, wanted, folder, beside), default=None)
 
@@ -137,4 +143,6 @@ def _without_suffix(path: str) -> str:
 
 
 def _folded(path: str) -> str:
+    if path.isascii():
+        return path.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from mdvec import trace
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import EmbeddingError
+from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.model.collection import Collection
 from mdvec.model.ids import CollectionId, SpaceId
 from mdvec.model.query import SearchMode
 from mdvec.search.dense import AskedSpace
 from mdvec.stores.interface import Store
-from mdvec.workspace.embedders import known_space
+from mdvec.workspace.embedders import Model, known_space, searched_space
 from mdvec.workspace.wiring import Parts
 
 
@@ -61,7 +61,7 @@ def ask_models(
     members: dict[SpaceId | None, list[Collection]] = {}
     silent: dict[str, list[str]] = {}
     for collection in collections:
-        problem = models[collection.id].problem
+        problem = _problem(collection, models[collection.id], space_of[collection.id], store)
         if problem is None:
             members.setdefault(space_of[collection.id], []).append(collection)
         elif mode is SearchMode.DENSE:
@@ -84,6 +84,19 @@ def ask_models(
         return Asking(mode, tuple(spaces), space_of, tuple(warnings))
     warnings = [f"searched by words only: {why}" for why in silent]
     return Asking(SearchMode.LEXICAL, (), space_of, tuple(warnings))
+
+
+def _problem(
+    collection: Collection, model: Model, space_id: SpaceId | None, store: Store
+) -> MdvecError | None:
+    """Return why a collection cannot be searched by meaning; None when it can, or holds no vector yet."""
+    if model.problem is not None or space_id is not None:
+        return model.problem
+    try:  # no vector yet, or a model whose files are gone, or whose server is away
+        searched_space(collection, model, store)
+    except (ConfigError, EmbeddingError) as error:
+        return error
+    return None
 
 
 def _asked(

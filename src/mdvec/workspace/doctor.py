@@ -126,8 +126,7 @@ def _about_versions(collection: Collection, store: Store) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             collection.name,
-            f"{len(versions.dangling)} older versions are not there: {'; '.join(named)}"
-            f"{f'; and {more} more' if more else ''}",
+            f"'previous' names what is not there: {'; '.join(named)}{f'; and {more} more' if more else ''}",
             "Correct 'previous' in their frontmatter, or take it out.",
         )
     for cycle in versions.cycles:

@@ -22,13 +22,18 @@ class Model:
 
     Attributes:
         spec: What was asked for.
-        embedder: What makes its vectors; None when it cannot be used.
-        problem: Why it cannot; None when it can.
+        made: What knows its space, whether or not it can be used; None when there is no such provider.
+        problem: Why it cannot be used; None when it can.
     """
 
     spec: EmbeddingSpec
-    embedder: Embedder | None
+    made: Embedder | None
     problem: EmbedderUnavailableError | None
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes its vectors; None when it cannot be used."""
+        return self.made if self.problem is None else None
 
     @property
     def name(self) -> str:
@@ -115,8 +120,7 @@ class Embedders:
                 if spec is None:
                     raise
                 return Model(wanted, None, EmbedderUnavailableError(str(error), hint=error.hint))
-            problem = embedder.problem
-            self._models[wanted] = Model(wanted, embedder if problem is None else None, problem)
+            self._models[wanted] = Model(wanted, embedder, embedder.problem)
         return self._models[wanted]
 
     def space_of(self, spec: EmbeddingSpec | None) -> str | None:
@@ -129,15 +133,19 @@ class Embedders:
     def pinned(self, spec: EmbeddingSpec | None) -> EmbeddingSpec:
         """Return a spec that means the same whatever is configured, or becomes a provider's own choice.
 
+        A model in a folder is named by the whole path: the next command may run elsewhere.
+
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
             EmbeddingError: If a service had to be asked for the dimension and did not answer.
         """
         wanted = spec or self.configured
-        space = self.make(wanted).space
+        embedder = self.make(wanted)
+        space = embedder.space
         if self._override is not None:
             return EmbeddingSpec(space.provider, space.model, space.dimension)
-        return EmbeddingSpec(wanted.provider, wanted.model or space.model, space.dimension)
+        model = wanted.model or space.model if embedder.folder is None else str(embedder.folder)
+        return EmbeddingSpec(wanted.provider, model, space.dimension)
 
     def find_space(self, spec: EmbeddingSpec | None, store: Store) -> SpaceId | None:
         """Return the space of a model, usable here or not; None when there is no vector of it."""
@@ -174,15 +182,28 @@ def space_key(model: Model) -> str | None:
 
 
 def known_space(collection: Collection, model: Model, store: Store) -> SpaceId | None:
-    """Return the space a collection is searched in; None when there is no model, or no vector of it yet."""
-    if model.embedder is None:
+    """Return the space a collection is searched in; None when there is no vector of it, or it is not known.
+
+    It is known of many a model that cannot be used now: what was embedded is not pending for that.
+    """
+    try:
+        return searched_space(collection, model, store)
+    except (ConfigError, EmbeddingError):
+        return None
+
+
+def searched_space(collection: Collection, model: Model, store: Store) -> SpaceId | None:
+    """Return the space a collection is searched in; None when there is no vector of it yet.
+
+    Raises:
+        ConfigError: If the model does not offer what is asked of it.
+        EmbeddingError: If its space cannot be known here and now.
+    """
+    if model.made is None:
         return None
     if collection.embedding is None and not store.catalog.counts(collection.id, None).chunks:
         return None  # a service is not asked how long the vectors are that nobody has made
-    try:
-        return store.vectors.find_space(model.embedder.space)
-    except (ConfigError, EmbeddingError):
-        return None
+    return store.vectors.find_space(model.made.space)
 
 
 def _settings_of(provider: str, settings: EmbeddingSettings) -> dict[str, object]:

@@ -71,6 +71,8 @@ def import_into(
             allow_empty=allow_empty,
             progress=progress,
         )
+        if model.embedder is None:  # what it embedded before is not pending
+            report = replace(report, pending_chunks=_pending(collection, model, store))
         report = with_warnings(report, parts.size_warnings(chunking, cutter))
         if going_on:
             report = complete_change(report, find(), store=store, parts=parts, progress=progress)
@@ -87,6 +89,7 @@ def complete_change(
     Returns:
         The report of the import before it, with what was done here.
     """
+    started = time.perf_counter()
     following = next_model(collection, parts)
     if following is None or following.embedder is None:  # cancelled in the meantime
         return report
@@ -95,9 +98,11 @@ def complete_change(
         return with_warnings(report, (f"the change to {following.spec} was cancelled",))
     counts = store.catalog.counts(collection.id, known_space(collection, following, store))
     return replace(
-        with_warnings(report, (f"{collection.name} uses {following.spec} from now on",)),
+        report,
         embedded_chunks=report.embedded_chunks + changed.embedded,
         pending_chunks=counts.pending_chunks,
+        new_model=str(following.spec),
+        elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
     )
 
 

@@ -120,6 +120,13 @@ def test_what_cannot_be_cut_stays_whole_with_a_warning() -> None:
     assert "## or ###" in warning
 
 
+def test_plain_text_is_not_told_to_have_headings() -> None:
+    """They would be none: the advice is one that helps."""
+    (warning,) = _cut("word " * 40, token_limit=30, path="x.txt").warnings
+    assert "divide the file" in warning
+    assert "##" not in warning
+
+
 def test_a_warning_stays_readable() -> None:
     """Of many long sections three are named."""
     (warning,) = _cut("".join(f"## S{n}\n\n{'w ' * 40}\n\n" for n in range(9)), token_limit=30).warnings

@@ -254,6 +254,50 @@ def test_a_key_is_not_a_setting_and_not_shown(cwd: Path) -> None:
     ]
 
 
+TRUSTING = (
+    "[embedding.gemini]\nbase_url = 'https://example.com'\n[embedding.plamo]\ntrust_remote_code = true\n"
+)
+
+
+def test_a_file_that_lies_around_gets_no_key_and_runs_no_code(cwd: Path, tmp_path: Path) -> None:
+    """A file above the working directory cannot say where keys are sent, nor that code of a model may run."""
+    own = f"set it in {tmp_path / 'user' / 'mdvec.toml'}, or name the file with --config or MDVEC_CONFIG"
+    file = cwd / "mdvec.toml"
+    assert problems(cwd, TRUSTING) == [
+        f"{file}:2: embedding.gemini.base_url is not taken from a file that was found on the way: "
+        f"whoever is there gets your key or token; {own}",
+        f"{file}:4: embedding.plamo.trust_remote_code is not taken from a file that was found on the way: "
+        f"it lets code of others run as you; {own}",
+    ]
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "own", "environment"])
+def test_who_names_a_file_trusts_it(cwd: Path, tmp_path: Path, how: str) -> None:
+    """The user's own file, a named one and variables decide all."""
+    place = tmp_path / "user" if how == "own" else tmp_path
+    env: dict[str, str] = {}
+    if how == "environment":
+        env["MDVEC_EMBEDDING_GEMINI_BASE_URL"] = "https://example.com"
+        env["MDVEC_EMBEDDING_PLAMO_TRUST_REMOTE_CODE"] = "true"
+    else:
+        (place / "mdvec.toml").write_text(TRUSTING, encoding="utf-8")
+    if how == "variable":
+        env["MDVEC_CONFIG"] = str(place / "mdvec.toml")
+    loaded = load_config(place / "mdvec.toml" if how == "option" else None, cwd=cwd, env=env)
+    assert loaded.config.embedding.gemini.base_url == "https://example.com"
+    assert loaded.config.embedding.plamo.trust_remote_code
+
+
+@pytest.mark.parametrize("address", ["http://localhost:11434/v1", "http://127.0.0.1:1/v1", "http://[::1]:1"])
+def test_a_server_on_this_machine_may_be_named_anywhere(cwd: Path, address: str) -> None:
+    """No key leaves the machine by an address on it; and what is switched off needs no trust."""
+    (cwd / "mdvec.toml").write_text(
+        f"[embedding.openai]\nbase_url = '{address}'\n[embedding.plamo]\ntrust_remote_code = false\n"
+    )
+    loaded = load_config(cwd=cwd, env={})
+    assert loaded.config.embedding.openai.base_url == address
+
+
 def test_a_wrong_variable_is_named(cwd: Path) -> None:
     """A wrong value in the environment names the variable."""
     assert problems(cwd, "", MDVEC_SEARCH_K="many") == [

@@ -46,19 +46,29 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[chunking]\nstrategi = 'x'\n", "strategi"),
-        ("[search]\nlimit = 0\n", "limit"),
-        ("[serch]\nlimit = 1\n", "serch"),
+        ("[chunking]\nstrategi = 'x'\n", "mine.toml:2: chunking.strategi: "),
+        ("[search]\n\nlimit = 0\n", "mine.toml:3: search.limit: "),
+        ("[chunking]\nlevels = [1, 9]\n", "mine.toml:2: chunking.levels: "),
+        ("[serch]\nlimit = 1\n", "mine.toml:1: serch: "),
         ("[embedding]\nmodel = 'x'\n", "provider"),
         ("[chunking\n", ":1: not TOML"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, said: str) -> None:
-    """The message names the key and the file, and the next step is given."""
+    """The message names file, line and key, and the next step is given."""
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(ConfigError, match=r"mine\.toml") as error:
         load_preset("mine.toml", cwd=tmp_path)
     assert said in str(error.value)
+
+
+def test_a_preset_file_that_is_not_there_is_told_with_how_to_make_one(tmp_path: Path) -> None:
+    """What is missing is the preset, not a key in it; a folder is none either."""
+    (tmp_path / "folder.toml").mkdir()
+    for name in ("mine.toml", "folder.toml"):
+        with pytest.raises(ConfigError, match=f"no preset file {name}") as error:
+            load_preset(name, cwd=tmp_path)
+        assert "preset show" in error.value.hint
 
 
 def test_an_unknown_preset_is_told_with_the_nearest() -> None:

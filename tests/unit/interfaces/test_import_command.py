@@ -17,8 +17,8 @@ from mdvec.model.report import ImportMode, ImportStage
 
 IMPORT_KEYS = [
     "collection", "added", "updated", "moved", "deleted", "unchanged", "failed", "excluded",
-    "total_documents", "total_chunks", "embedded_chunks", "cached_chunks", "pending_chunks", "warnings",
-    "elapsed_ms",
+    "total_documents", "total_chunks", "embedded_chunks", "cached_chunks", "pending_chunks", "new_model",
+    "warnings", "elapsed_ms",
 ]  # fmt: skip
 
 
@@ -81,6 +81,14 @@ def test_text_is_a_short_summary(mdvec: Mdvec, workspace: FakeWorkspace) -> None
         "notes: 3 added, 2 deleted\n3 documents, 9 chunks: 9 embedded, 1 from cache, 0 pending, in 1.2 s\n"
     )
     assert outcome.err == "warning: a.md: odd\n"
+
+
+def test_a_change_of_the_model_is_news(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """An import that completed one says so below its summary, not as a warning."""
+    workspace.report = replace(workspace.report, new_model="voyage:voyage-4-lite@1024")
+    outcome = mdvec("import", "-n", "notes")
+    assert outcome.out.splitlines()[2] == "notes uses voyage:voyage-4-lite@1024 from now on"
+    assert outcome.err == ""
 
 
 def test_an_unchanged_collection_says_so(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -133,6 +133,8 @@ def test_ls_as_json(mdvec: Mdvec) -> None:
             "enabled": True,
             "last_indexed": "2026-05-01T09:30:00Z",
             "revision": None,
+            "preset": None,
+            "chunker": "sections",
         }
     ]
 
@@ -269,8 +271,8 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     [collection] = status["collections"]
     assert list(collection) == [
         "name", "description", "source", "include", "exclude", "enabled", "last_indexed",
-        "revision", "documents", "failed", "excluded", "chunks", "pending_chunks", "check", "check_error",
-        "files", "model", "change", "warnings",
+        "revision", "preset", "chunker", "documents", "failed", "excluded", "chunks", "pending_chunks",
+        "check", "check_error", "files", "model", "change", "warnings",
     ]  # fmt: skip
     assert collection["check"] == {
         "in_sync": False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from mdvec.model.document import Link, LinkKind
@@ -66,6 +68,29 @@ def test_markdown_links_and_versions_count_from_their_folder(kind: LinkKind) -> 
     assert resolve(Link(kind, "b/Note.md"), "a/x.md", NOTES) == "a/b/Note.md"
     assert resolve(Link(kind, "a/Note.md"), "z/x.md", NOTES) == "a/Note.md"
     assert resolve(Link(kind, "/Note.md"), "a/x.md", NOTES) == "Note.md"
+
+
+class _Unlisted(dict[str, None]):
+    """Answers whether there is a path, and does not list its paths."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("link", "path"),
+    [
+        (Link(LinkKind.MARKDOWN, "Note.md"), "a/Note.md"),
+        (Link(LinkKind.PREVIOUS, "Note"), "a/Note.md"),
+        (Link(LinkKind.MARKDOWN, "../z/note.txt"), "z/note.txt"),
+        (Link(LinkKind.WIKI, "a/b/Note"), "a/b/Note.md"),
+        (Link(LinkKind.WIKI, "Note"), "Note.md"),
+    ],
+)
+def test_a_link_that_spells_out_a_path_does_not_look_at_the_others(link: Link, path: str) -> None:
+    """Else a collection of many README files, each with links to others, took quadratic time."""
+    assert resolve(link, "a/x.md", _Unlisted.fromkeys(NOTES)) == path
+    assert resolve(link, "a/x.md", [each for each in NOTES if each != path]) != path
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import resources
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from mdvec.config.schema import ChunkingSettings, Count, Limit, Name, Section, Similarity
-from mdvec.config.syntax import read_config
+from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.errors import ConfigError
 from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
@@ -85,7 +86,11 @@ def load_preset(name: str, *, cwd: Path) -> Preset:
         ConfigError: If there is no such preset, or something in it cannot be used.
     """
     if name.endswith(_SUFFIX):
-        return _read(cwd / Path(name).expanduser(), name)
+        path = cwd / Path(name).expanduser()
+        if not path.is_file():
+            msg = f"there is no preset file {name}"
+            raise ConfigError(msg, hint="'mdvec preset show folder' prints one to start from.")
+        return _read(path, name)
     if name not in preset_names():
         msg = f"there is no preset {name!r}"
         near = get_close_matches(name, preset_names(), n=1, cutoff=0.5)
@@ -100,11 +105,11 @@ def _folder() -> resources.abc.Traversable:
 
 
 def _read(path: Path, name: str) -> Preset:
-    values = read_config(path).values
+    written = read_config(path)
     try:
-        file = msgspec.convert(values, _File)
+        file = msgspec.convert(written.values, _File)
     except msgspec.ValidationError as error:
-        msg = f"preset {name}: {error}"
+        msg = _problem(str(error), written)
         raise ConfigError(msg, hint="'mdvec preset show folder' shows one that can be used.") from error
     return Preset(
         name=name,
@@ -116,3 +121,10 @@ def _read(path: Path, name: str) -> Preset:
         search=SearchDefaults(**msgspec.structs.asdict(file.search)),
         text=path.read_text(encoding="utf-8"),
     )
+
+
+def _problem(said: str, written: ConfigFile) -> str:
+    """Turn what msgspec says (problem, `` - at ``, place) into ``FILE:LINE: KEY: PROBLEM``."""
+    what, _, where = said.partition(" - at `$")
+    key = [*re.findall(r"[a-z_]+", where), *re.findall(r"unknown field `(.*)`", what)]
+    return f"{written.place(*key)}: {'.'.join(key) or 'the preset'}: {what}"

@@ -102,6 +102,10 @@ class BuiltinEmbedder:
         )
 
     @property
+    def folder(self) -> None:
+        """None: it has a name."""
+
+    @property
     def unrelated(self) -> Unrelated:
         """The similarity of unrelated texts: this model finds everything rather alike."""
         return _UNRELATED

@@ -119,6 +119,11 @@ class LocalEmbedder:
         )
 
     @property
+    def folder(self) -> Path | None:
+        """The folder that was named; None for a model of the hub."""
+        return self._files.folder
+
+    @property
     def unrelated(self) -> Unrelated:
         """The similarity of unrelated texts: a guess, the same for all models."""
         return _UNRELATED

@@ -25,6 +25,11 @@ class ModelFiles(Protocol):
         ...
 
     @property
+    def folder(self) -> Path | None:
+        """The user's folder, absolute; None on the hub."""
+        ...
+
+    @property
     def problem(self) -> EmbedderUnavailableError | None:
         """Why there are none and will be none; found without a network."""
         ...
@@ -138,6 +143,10 @@ class HubFiles:
     def name(self) -> str:
         """The id."""
         return self.hub_id
+
+    @property
+    def folder(self) -> None:
+        """None: the cache may be anywhere."""
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:

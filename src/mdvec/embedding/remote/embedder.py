@@ -87,6 +87,10 @@ class RemoteEmbedder:
         return self._provider.space(self._dimension)
 
     @property
+    def folder(self) -> None:
+        """None: it has a name."""
+
+    @property
     def unrelated(self) -> Unrelated:
         """The similarity of unrelated texts: an estimate, nobody publishes it."""
         return self._provider.unrelated
