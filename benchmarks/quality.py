@@ -146,8 +146,13 @@ def plain_table(name: str, figures: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def markdown_table(sets: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return nDCG@10 of every set and group as the README shows it, the best of each row in bold."""
+def markdown_table(sets: Mapping[str, Mapping[str, Any]], *, with_groups: bool = False) -> str:
+    """Return nDCG@10 of every set as the README shows it, the best of each row in bold.
+
+    Args:
+        sets: The figures by set, as they are written.
+        with_groups: Also a row for each language or subset, as docs/explanation/quality.md shows them.
+    """
     lines = [
         f"| set | questions | {' | '.join(COLUMNS)} |",
         f"|---|---:|{'---:|' * len(COLUMNS)}",
@@ -155,7 +160,7 @@ def markdown_table(sets: Mapping[str, Mapping[str, Any]]) -> str:
     for name, figures in sets.items():
         systems = figures["systems"]
         lines.append(_markdown_row(f"`{name}`", figures["questions"], systems))
-        groups = next(iter(systems.values()))["groups"]
+        groups = next(iter(systems.values()))["groups"] if with_groups else {}
         for group, values in groups.items():
             members = {system: each["groups"][group] for system, each in systems.items()}
             lines.append(_markdown_row(f"`{name}`, {group}", values["questions"], members))
@@ -187,6 +192,7 @@ def main() -> None:
     parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
     parser.add_argument("--output", type=Path, metavar="F", help="not written with --only, unless named")
     parser.add_argument("--markdown", action="store_true", help="print the README's table")
+    parser.add_argument("--groups", action="store_true", help="print the table with languages and subsets")
     arguments = parser.parse_args()
     output: Path | None = arguments.output or (None if arguments.only else RESULTS / "quality.json")
     if arguments.folder is None:
@@ -204,8 +210,8 @@ def main() -> None:
                 write_result("quality", {"seconds": total_s, "sets": sets}, output)
         if not sets:
             parser.error(f"no set in {arguments.folder}: a set is a folder with queries.jsonl")
-    if arguments.markdown:
-        print(markdown_table(sets))
+    if arguments.markdown or arguments.groups:
+        print(markdown_table(sets, with_groups=arguments.groups))
 
 
 if __name__ == "__main__":

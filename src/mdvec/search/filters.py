@@ -68,6 +68,7 @@ def _clean_filters(filters: Filters) -> Filters:
         filters,
         tags=tags,
         path=spelled(filters.path or "") or None,
-        alias_prefix=spelled(filters.alias_prefix or "") or None,
+        # As in SQL, where the wildcard is written.
+        alias_prefix=spelled(filters.alias_prefix or "").removesuffix("%") or None,
         linked_to=spelled(filters.linked_to or "").strip() or None,
     )

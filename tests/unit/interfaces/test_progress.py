@@ -42,4 +42,4 @@ def test_a_log_says_how_long_a_wait_is(capsys: pytest.CaptureFixture[str]) -> No
     """The seconds left are a number without a whole."""
     now = iter([0.0, 11.0])
     LineProgress(lambda: next(now))(ImportStage.LIMIT, 42, 0)
-    assert capsys.readouterr().err == "limit: 42\n"
+    assert capsys.readouterr().err == "waiting for a service's rate limit, seconds left: 42\n"

@@ -51,6 +51,13 @@ def test_tags_are_brought_into_one_form() -> None:
     assert cleaned.filters.tags == ("a/b", "c")
 
 
+def test_a_prefix_may_be_written_as_in_sql() -> None:
+    """``jira:%`` means ``jira:``; a wildcard alone asks for nothing."""
+    for written, meant in (("jira:%", "jira:"), ("jira:", "jira:"), ("%", None), ("50%%", "50%")):
+        query, _ = clean(SearchQuery("x", filters=Filters(alias_prefix=written)))
+        assert query.filters.alias_prefix == meant
+
+
 def test_bytes_that_are_not_utf8_are_spelled() -> None:
     """A query and its filters hold nothing that a store cannot hold, spelled as in the paths of documents."""
     asked = Filters(tags=("\udcff",), path="\udcff*.md", alias_prefix="\udcff", linked_to="\udcff")

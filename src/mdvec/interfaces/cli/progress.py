@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mdvec.interfaces.cli.terminal import note
+from mdvec.interfaces.steps import step_words
 from mdvec.model.report import ImportStage, Progress
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class LineProgress:
         now_s = self._clock()
         if now_s - self._last_line_s >= _SECONDS_BETWEEN_LINES:
             self._last_line_s = now_s
-            note(f"{stage.value}: {done:,} of {total:,}" if total else f"{stage.value}: {done:,}")
+            words = step_words(stage)
+            note(f"{words}: {done:,} of {total:,}" if total else f"{words}: {done:,}")
 
 
 class _TerminalProgress:

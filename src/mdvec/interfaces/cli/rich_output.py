@@ -17,17 +17,8 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
+from mdvec.interfaces.steps import step_words
 from mdvec.model.report import ImportStage
-
-_LABELS = {
-    ImportStage.WAIT: "Waiting for another import",
-    ImportStage.LIMIT: "Waiting for a rate limit (seconds left)",
-    ImportStage.SCAN: "Looking at files",
-    ImportStage.FETCH: "Fetching documents",
-    ImportStage.TEXT: "Reading documents",
-    ImportStage.MODEL: "Preparing the model",
-    ImportStage.EMBED: "Embedding chunks",
-}
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -65,7 +56,7 @@ class ProgressBar:
         if stage != self._stage:
             for task_id in self._bar.task_ids:
                 self._bar.remove_task(task_id)
-            self._bar.add_task(_LABELS[stage])
+            self._bar.add_task(step_words(stage).capitalize())
             self._stage = stage
         self._bar.update(self._bar.task_ids[-1], completed=done, total=total or None)
 

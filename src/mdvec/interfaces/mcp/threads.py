@@ -9,6 +9,7 @@ import anyio
 from anyio import CapacityLimiter, from_thread, to_thread
 from mcp.server.session import ServerSession
 
+from mdvec.interfaces.steps import step_words
 from mdvec.model.report import ImportStage
 
 _Answer = TypeVar("_Answer")
@@ -29,15 +30,6 @@ _SHARES = {
     ImportStage.TEXT: (10, 10),
     ImportStage.MODEL: (20, 5),
     ImportStage.EMBED: (25, 75),
-}
-_WORDS = {
-    ImportStage.WAIT: "waiting for another writer",
-    ImportStage.LIMIT: "waiting for a service's rate limit, seconds left",
-    ImportStage.SCAN: "looking at files",
-    ImportStage.FETCH: "fetching documents",
-    ImportStage.TEXT: "reading documents",
-    ImportStage.MODEL: "preparing the model",
-    ImportStage.EMBED: "embedding chunks",
 }
 
 
@@ -67,7 +59,7 @@ class LongCall:
         share = min(1.0, done / total) if total else 0.0
         self.done = max(self.done, self.part * _WHOLE + start + span * share)
         counted = f": {done} of {total}" if total else f": {done}" if stage is ImportStage.LIMIT else ""
-        self.words = _WORDS[stage] + counted
+        self.words = step_words(stage) + counted
 
 
 class Threads:
