@@ -230,11 +230,14 @@ def test_disabled_collections_are_searched_by_name_alone(shell: Shell) -> None:
 def test_wrong_names_are_told(shell: Shell) -> None:
     """An impossible name is a usage error; a taken or an unknown one, or no folder, fails."""
     add_notes(shell)
-    shell.run("tool", "add", "-n", "Bad Name", "-d", "x", "-s", "notes", code=2)
-    shell.run("tool", "add", "-n", "notes", "-d", "x", "-s", "notes", code=1)
-    shell.run("tool", "add", "-n", "other", "-d", "x", "-s", "nowhere", code=1)
-    shell.run("import", "-n", "nope", code=1)
-    shell.run("search", "x", "-n", "nope", code=1)
+    for said, code, args in (
+        ("'Bad Name'", 2, ("tool", "add", "-n", "Bad Name", "-d", "x", "-s", "notes")),
+        ("'notes'", 1, ("tool", "add", "-n", "notes", "-d", "x", "-s", "notes")),
+        ("nowhere", 1, ("tool", "add", "-n", "other", "-d", "x", "-s", "nowhere")),
+        ("'nope'", 1, ("import", "-n", "nope")),
+        ("'nope'", 1, ("search", "x", "-n", "nope")),
+    ):
+        assert said in shell.run(*args, code=code).stderr.splitlines()[0]
 
 
 def test_a_file_that_is_no_database_is_left_alone(shell: Shell) -> None:

@@ -9,6 +9,7 @@ from anyio import to_thread
 from mdvec.interfaces.cli.progress import LineProgress
 from mdvec.interfaces.cli.rich_output import ProgressBar
 from mdvec.interfaces.mcp.threads import LongCall
+from mdvec.interfaces.steps import step_words
 from mdvec.model.report import ImportStage
 
 
@@ -18,6 +19,7 @@ def test_a_terminal_shows_every_step() -> None:
     try:
         for stage in ImportStage:
             bar(stage, 1, 2)
+            assert step_words(stage)
     finally:
         bar.close()
 

@@ -139,7 +139,7 @@ class GitProgram:
                     return process.wait(_TICK_S)
                 except subprocess.TimeoutExpired:
                     self.on_tick()
-        except BaseException:
+        except BaseException:  # Ctrl-C among them: nothing that was started goes on by itself
             _end(process)
             raise
 
