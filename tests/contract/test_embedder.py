@@ -181,6 +181,16 @@ def test_odd_texts(embedder: Embedder, text: str) -> None:
         assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-4)
 
 
+def test_questions_are_the_same_alone_and_together(embedder: Embedder) -> None:
+    """Many at once have the vectors that each has by itself, and none give a matrix without rows."""
+    questions = ["港はどこ？", "", "How do I prune an apple tree, and when?", "ships " * 40]
+    together = embedder.embed_queries(questions)
+    assert together.dtype == np.float32
+    alone = np.stack([embedder.embed_query(question) for question in questions])
+    assert (together * alone).sum(axis=1) == pytest.approx(1, abs=2e-3)
+    assert embedder.embed_queries([]).shape == (0, embedder.space.dimension)
+
+
 def test_order_and_company_do_not_matter(embedder: Embedder) -> None:
     """Rows come in the order of the texts; a vector is the same whatever else is embedded with it."""
     texts = [
@@ -195,6 +205,20 @@ def test_order_and_company_do_not_matter(embedder: Embedder) -> None:
     assert (together * alone).sum(axis=1) == pytest.approx(1, abs=2e-3)
     backwards = embedder.embed_passages(texts[::-1])[::-1]
     assert (together * backwards).sum(axis=1) == pytest.approx(1, abs=2e-3)
+
+
+def test_parts_make_up_the_whole(embedder: Embedder) -> None:
+    """In parts each text comes once, with the vector that it has in one matrix."""
+    assert embedder.texts_at_once > 0
+    texts = [f"{kind} {number}" for number in range(60) for kind in ("A text about harbours", "港の話")]
+    whole, found = embedder.embed_passages(texts), np.zeros((len(texts), embedder.space.dimension))
+    seen: list[int] = []
+    for positions, vectors in embedder.embed_in_parts(texts):
+        assert vectors.dtype == np.float32
+        seen += positions
+        found[list(positions)] = vectors
+    assert sorted(seen) == list(range(len(texts)))
+    assert (found * whole).sum(axis=1) == pytest.approx(1, abs=2e-3)
 
 
 def test_end_of_a_long_text_counts(embedder: Embedder) -> None:

@@ -13,6 +13,7 @@ from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, un
 
 from mdvec.model.ids import ChunkId, SpaceId
 from mdvec.model.query import Filters, Scope
+from mdvec.model.space import Unrelated, UnrelatedTexts
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
 
@@ -219,6 +220,23 @@ def test_spaces_are_found_by_key(world: World) -> None:
     assert world.vectors.find_space(SPACE) is None
     space_id = world.vectors.open_space(SPACE)
     assert world.vectors.find_space(SPACE) == world.vectors.open_space(SPACE) == space_id
+
+
+def test_unrelated_texts_are_measured_once_in_each_space(world: World) -> None:
+    """Nothing is known of a new space; what is written down first stays, also when its vectors go."""
+    space_id = world.vectors.open_space(SPACE)
+    other = world.vectors.open_space(replace(SPACE, model="other"))
+    assert world.vectors.unrelated(space_id) is None
+    first = UnrelatedTexts(spaced=Unrelated(0.1, 0.07), unspaced=Unrelated(-0.25, 0.125))
+    second = UnrelatedTexts(spaced=Unrelated(0.7, 0.03), unspaced=Unrelated(0.6, 0.04))
+    for measured in (first, second):
+        world.vectors.set_unrelated(space_id, measured)
+        assert world.vectors.unrelated(space_id) == first
+    assert world.vectors.unrelated(other) is None
+    world.vectors.set_unrelated(other, second)
+    world.vectors.drop_space(space_id)
+    assert world.vectors.unrelated(world.vectors.open_space(SPACE)) == first
+    assert world.vectors.unrelated(other) == second
 
 
 def test_a_vector_is_never_replaced(world: World) -> None:

@@ -47,6 +47,12 @@ class TryingEmbedder(HashingEmbedder):
             raise self.error
         return super().embed_query(text)
 
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed, or fail."""
+        if self.error is not None:
+            raise self.error
+        return super().embed_queries(texts)
+
     def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
         """Embed, or fail."""
         if self.error is not None:

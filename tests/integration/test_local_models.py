@@ -189,7 +189,7 @@ make = registry.load("embedding", sys.argv[1])
 settings = {"trust_remote_code": True}
 embedder = make(model=sys.argv[2], dimension=None, runtime=Runtime(Path("unused")), **settings)
 assert embedder.problem is None
-embedder.space, embedder.max_tokens, embedder.token_ends("東京"), embedder.unrelated
+embedder.space, embedder.max_tokens, embedder.token_ends("東京")
 assert embedder.counts_exactly
 print(*sorted({"torch", "transformers", "sentence_transformers", "numpy"} & set(sys.modules)))
 """

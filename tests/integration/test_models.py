@@ -12,6 +12,7 @@ from tests.integration.models import PROVIDER, Shelf, TryingEmbedder
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import EmbeddingSettings, PriceSettings
+from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, SourceMissingError
 from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 from mdvec.model.model_report import ModelChange, ModelChangeOutcome
@@ -405,9 +406,11 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
             estimate = priced.models.estimate("fresh", mode=mode)
             assert priced.generation() == before
             assert new.embedded == []
+            measured = new.measured
             priced.import_collection("fresh", mode=mode)
             assert estimate.chunks + estimate.names == len(new.embedded)
-            assert estimate.tokens == sum(len(new.token_ends(text)) for text in new.embedded)
+            probe = (*QUESTIONS, *PASSAGES) if new.measured > measured else ()
+            assert estimate.tokens == sum(len(new.token_ends(text)) for text in (*new.embedded, *probe))
             assert estimate.usd == pytest.approx(estimate.tokens * 0.0005)
             assert (estimate.model, estimate.exact) == (str(NEW), False)
             assert estimate.price is not None
@@ -415,7 +418,8 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
             new.embedded.clear()
             return estimate.documents, estimate.requests
 
-        assert check(ImportMode.NEW) == (40, 8 + 4)
+        assert check(ImportMode.NEW) == (40, 8 + 4 + 2 + 2)  # names, texts, and what measures the model
+        assert new.measured == 1
         assert check(ImportMode.UPDATE) == (0, 0)
         (tmp_path / "docs" / "0.md").write_text("# Note 0\n\nSomething else.\n")
         (tmp_path / "docs" / "1.md").unlink()

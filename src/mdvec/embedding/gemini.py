@@ -15,7 +15,7 @@ from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
 from mdvec.errors import ConfigError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 from mdvec.net.retry import error_details
 
@@ -40,17 +40,15 @@ class _Model:
     Attributes:
         text_tokens: Most tokens of a text.
         has_task_types: Whether it is told the purpose of a text apart; others read it in the text.
-        unrelated: A guess: nobody publishes it, and it was not measured.
     """
 
     text_tokens: int
     has_task_types: bool
-    unrelated: Unrelated
 
 
 _MODELS = {
-    "gemini-embedding-001": _Model(2_048, has_task_types=True, unrelated=Unrelated(0.55, 0.05)),
-    "gemini-embedding-2": _Model(8_192, has_task_types=False, unrelated=Unrelated(0.45, 0.07)),
+    "gemini-embedding-001": _Model(2_048, has_task_types=True),
+    "gemini-embedding-2": _Model(8_192, has_task_types=False),
 }
 
 
@@ -91,11 +89,6 @@ class GeminiProvider:
         """What it takes: 100 texts at once; the tokens of a request are Vertex AI's limit."""
         text_tokens = usable(self.facts.text_tokens, taken=_TITLE_TOKENS)
         return Limits(text_tokens, _BATCH_TEXTS, _BATCH_TOKENS)
-
-    @property
-    def unrelated(self) -> Unrelated:
-        """A guess, by model."""
-        return self.facts.unrelated
 
     def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
         """The API's version is part of it, unless an address of one's own says which."""

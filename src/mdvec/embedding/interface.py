@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import EmbedderUnavailableError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 
 if TYPE_CHECKING:  # numpy stays unloaded until a vector is made
     import numpy as np
@@ -18,6 +18,12 @@ if TYPE_CHECKING:  # numpy stays unloaded until a vector is made
     """Shape (dim,), unit length."""
     Matrix = NDArray[np.float32]
     """Shape (n, dim), rows of unit length."""
+    Parts = Generator[tuple[Sequence[int], Matrix], None, None]
+    """Which of the texts, and their vectors, shape (number of these texts, dim)."""
+
+
+# What models that run here answer to Embedder.texts_at_once.
+TEXTS_AT_ONCE_HERE = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +86,19 @@ class Embedder(Protocol):
         ...
 
     @property
-    def unrelated(self) -> Unrelated:
-        """The similarity of unrelated texts in this model: what a similarity has to be seen against."""
-        ...
-
-    @property
     def max_tokens(self) -> int:
         """Most tokens of a text that the model sees at once, prefixes and markers already taken off.
 
         Longer texts are embedded in windows whose mean is taken: nothing is cut off.
+        """
+        ...
+
+    @property
+    def texts_at_once(self) -> int:
+        """How many passages of a few hundred tokens are worth giving it at once.
+
+        For a model that runs here, what it makes in a few seconds on a laptop: all of it comes in one part,
+        so this is what a kill costs. For a service, what keeps as many requests under way as may be.
         """
         ...
 
@@ -132,6 +142,22 @@ class Embedder(Protocol):
         """
         ...
 
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed questions that nobody waits for: a service is asked for many at once, and waited for.
+
+        Args:
+            texts: The questions.
+
+        Returns:
+            float32, shape (len(texts), dim), rows of unit length in the order given, finite: those that
+            :meth:`embed_query` makes of each.
+
+        Raises:
+            EmbedderUnavailableError: If the model cannot be loaded here.
+            EmbeddingError: If a service refuses, or answers with something else than these vectors.
+        """
+        ...
+
     def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
         """Embed passages; any number, in any order of length.
 
@@ -148,11 +174,31 @@ class Embedder(Protocol):
         """
         ...
 
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
+        """Embed passages as :meth:`embed_passages` does, and hand out the vectors as they are made.
+
+        So that what is made is stored while the rest is under way, and is not lost with it.
+
+        Args:
+            texts: The passages; :attr:`texts_at_once` of them keep it busy.
+            titles: As for :meth:`embed_passages`.
+
+        Yields:
+            Positions in ``texts`` and their vectors, as :meth:`embed_passages` returns them; each position
+            once, in any order. Closing the generator waits for nothing.
+
+        Raises:
+            EmbedderUnavailableError: If the model cannot be loaded here.
+            EmbeddingError: If a service refuses, or answers with something else than these vectors; raised
+                after all that did come back was handed out.
+        """
+        ...
+
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
         """Return how many requests to a service these passages take; 0 for a model that runs here.
 
         Args:
-            texts: As for :meth:`embed_passages`, which makes so many when nothing has to be repeated.
+            texts: As for :meth:`embed_in_parts`, which makes so many when nothing has to be repeated.
             titles: Likewise.
         """
         ...

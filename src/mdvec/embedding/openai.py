@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,7 +22,7 @@ from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
 from mdvec.errors import ConfigError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 from mdvec.text.tokens import estimate_token_count
 
@@ -43,25 +43,20 @@ class _Model:
         dimension: Length of its vectors; None when it has to be asked.
         text_tokens: Most tokens of a text.
         is_flexible: Whether it offers shorter vectors too.
-        unrelated: A guess: nobody publishes it, and it was not measured.
     """
 
     dimension: int | None
     text_tokens: int
     is_flexible: bool
-    unrelated: Unrelated
 
 
 _MODELS = {
-    "text-embedding-3-small": _Model(1536, 8_191, is_flexible=True, unrelated=Unrelated(0.12, 0.07)),
-    "text-embedding-3-large": _Model(3072, 8_191, is_flexible=True, unrelated=Unrelated(0.12, 0.07)),
-    "text-embedding-ada-002": _Model(1536, 8_191, is_flexible=False, unrelated=Unrelated(0.70, 0.03)),
+    "text-embedding-3-small": _Model(1536, 8_191, is_flexible=True),
+    "text-embedding-3-large": _Model(3072, 8_191, is_flexible=True),
+    "text-embedding-ada-002": _Model(1536, 8_191, is_flexible=False),
 }
 # Most models that people run themselves read 512 tokens or more; their servers cut the rest off in silence.
-_UNKNOWN = _Model(None, 512, is_flexible=True, unrelated=Unrelated(0.35, 0.10))
-
-# The e5 family finds all texts alike, whoever serves it; measured for the builtin one.
-_E5 = replace(_UNKNOWN, unrelated=Unrelated(0.774, 0.030))
+_UNKNOWN = _Model(None, 512, is_flexible=True)
 
 # Part of a model's name, and what it wants before questions and passages.
 _PREFIXED = (
@@ -123,7 +118,6 @@ class OpenAiProvider:
         dimension: Length of the vectors; None when the server has to be asked.
         telling: Whether the server is told that.
         limits: What the server takes.
-        unrelated: A guess, by model.
         preparation: What the model wants to see besides the text.
         base_url: Where the server is.
     """
@@ -133,7 +127,6 @@ class OpenAiProvider:
     dimension: int | None
     telling: Telling
     limits: Limits
-    unrelated: Unrelated
     preparation: Preparation
     base_url: str
 
@@ -241,7 +234,7 @@ def make_openai(
     if not name:
         msg = f"the provider 'openai' does not know which model to ask {_service_at(base_url)} for"
         raise ConfigError(msg, hint="Name it as the server does, such as openai:nomic-embed-text.")
-    facts = _MODELS.get(name, _E5 if "e5-" in name.lower() else _UNKNOWN)
+    facts = _MODELS.get(name, _UNKNOWN)
     _check_dimension(name, facts, dimension)
     preparation = Preparation(query_prefix, document_prefix, query_input_type, document_input_type)
     taken = max(estimate_token_count(prefix) for prefix in (query_prefix, document_prefix))
@@ -256,7 +249,6 @@ def make_openai(
         dimension=dimension or facts.dimension,
         telling=_telling(facts, dimension, send_dimensions),
         limits=Limits(usable(max_tokens or facts.text_tokens, taken=taken), batch_size, batch_tokens),
-        unrelated=facts.unrelated,
         preparation=preparation,
         base_url=base_url,
     )

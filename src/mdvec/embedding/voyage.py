@@ -19,7 +19,7 @@ from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
 from mdvec.errors import ConfigError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 
 _ADDRESS = "https://api.voyageai.com/v1"
@@ -31,8 +31,6 @@ _DEFAULT_MODEL = "voyage-4-lite"
 _TEXT_TOKENS = 32_000
 # The service takes 1,000; smaller ones go wrong in smaller parts.
 _BATCH_TEXTS = 128
-
-_UNRELATED = Unrelated(0.30, 0.08)  # a guess: nobody publishes it, and it was not measured
 
 _FLEXIBLE = (256, 512, 1024, 2048)
 
@@ -99,7 +97,6 @@ class VoyageProvider:
     section = "embedding.voyage"
     warnings = ()
     known_models = tuple(_MODELS)
-    unrelated = _UNRELATED
 
     @property
     def telling(self) -> Telling:

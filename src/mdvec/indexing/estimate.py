@@ -8,9 +8,10 @@ from typing import Protocol
 
 from mdvec.errors import UnreadableFileError
 from mdvec.indexing.kept import DocumentSource, Texts, kept_texts, known_binaries
+from mdvec.indexing.measuring import texts_to_measure
 from mdvec.indexing.prepare import Prepared, Recipe
 from mdvec.indexing.texts import kept_contexts, list_source, make_plan
-from mdvec.indexing.vectors import NAMES_PER_COMMIT, TEXTS_PER_COMMIT
+from mdvec.indexing.vectors import names_at_once
 from mdvec.model.change import Plan, SourceEntry
 from mdvec.model.collection import Collection
 from mdvec.model.ids import SpaceId, TextHash
@@ -27,6 +28,11 @@ _EVERYTHING = 2**62
 
 class CountingEmbedder(Protocol):
     """The part of an embedder that an estimate needs."""
+
+    @property
+    def texts_at_once(self) -> int:
+        """How many chunks an import gives it at once."""
+        ...
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Tokenise."""
@@ -45,8 +51,8 @@ class Outlook:
         documents: Documents that would be read.
         chunks: Texts of chunks.
         names: Names of documents.
-        tokens: Tokens of both.
-        requests: Requests to a service.
+        tokens: Tokens of both, and of the texts that measure a model in a new space.
+        requests: Requests to a service, for all of them.
         unreadable: Files that cannot be read now, and why.
     """
 
@@ -98,8 +104,8 @@ def look_ahead(
         plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in binaries))
     told = [f"{each.path}: {each.reason}" for each in failures]
     counted = _Counted(store, space_id)
-    names = _Tally(NAMES_PER_COMMIT, counted, embedder)
-    chunks = _Tally(TEXTS_PER_COMMIT, counted, embedder)
+    names = _Tally(names_at_once(embedder.texts_at_once), counted, embedder)
+    chunks = _Tally(embedder.texts_at_once, counted, embedder)
     if not rebuild:
         _add_pending(collection, plan, store.catalog, space_id, names, chunks)
     entries = [*plan.new, *plan.changed, *(move.entry for move in plan.moved)]
@@ -116,14 +122,20 @@ def look_ahead(
         progress(ImportStage.TEXT, documents, len(entries))
     names.close()
     chunks.close()
+    has_chunks = chunks.texts or store.catalog.counts(collection.id, None).chunks
+    probes = texts_to_measure(store, space_id) if has_chunks else ()
     return Outlook(
         documents=documents,
         chunks=chunks.texts,
         names=names.texts,
-        tokens=names.tokens + chunks.tokens,
-        requests=names.requests + chunks.requests,
+        tokens=names.tokens + chunks.tokens + _tokens(probes, embedder),
+        requests=names.requests + chunks.requests + sum(map(embedder.requests_for, probes)),
         unreadable=tuple(told),
     )
+
+
+def _tokens(calls: Iterable[Sequence[str]], embedder: CountingEmbedder) -> int:
+    return sum(len(embedder.token_ends(text)) for texts in calls for text in texts)
 
 
 class _Counted:

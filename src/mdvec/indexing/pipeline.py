@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import Protocol
 
-from mdvec.errors import CollectionNotEmptyError
+from mdvec.errors import CollectionNotEmptyError, EmbeddingError
 from mdvec.indexing.kept import DocumentSource
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import TextOutcome, bring_texts_up_to_date
@@ -58,7 +58,8 @@ def run_import(
         progress: Is told how far it is.
 
     Returns:
-        What was done.
+        What was done. When the embedder fails, the texts and what it made before are kept and searchable, and
+        ``failure`` says why the rest is pending.
 
     Raises:
         CollectionNotEmptyError: If ``mode`` is ``new`` and the collection was imported before.
@@ -99,15 +100,28 @@ def run_import(
                 revision=outcome.revision if now.source == collection.source else "",
             ),
         )
-    embedded = Embedded()
+    embedded, failure = 0, None
     if embed and embedder is not None and space_id is not None:
-        embedded = embed_pending(
-            collection.id, store=store, embedder=embedder, space_id=space_id, progress=progress
-        )
-        if embedded != Embedded():
-            with store.transaction():
-                store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
-    return _report(collection, store, space_id, outcome, embedded.texts, started)
+        pending = store.catalog.counts(collection.id, space_id).pending_chunks
+        try:
+            embedded = _embed(collection, store, space_id, embedder, progress)
+        except EmbeddingError as error:
+            failure = error
+            embedded = pending - store.catalog.counts(collection.id, space_id).pending_chunks
+    report = _report(collection, store, space_id, outcome, embedded, started)
+    return report if failure is None else replace(report, failure=failure)
+
+
+def _embed(
+    collection: Collection, store: Store, space_id: SpaceId, embedder: PassageEmbedder, progress: Progress
+) -> int:
+    embedded = embed_pending(
+        collection.id, store=store, embedder=embedder, space_id=space_id, progress=progress
+    )
+    if embedded != Embedded():
+        with store.transaction():
+            store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+    return embedded.texts
 
 
 def _report(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec import trace
+from mdvec.embedding.unrelated import ProbedEmbedder
+from mdvec.indexing.measuring import measure_if_unknown
 from mdvec.model.ids import CollectionId, SpaceId
 from mdvec.model.report import ImportStage, Progress
 from mdvec.stores.interface import Catalog, PendingText, Store
@@ -15,16 +18,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Embedded between two commits: a few seconds of work on a laptop, which is what a kill can cost.
-TEXTS_PER_COMMIT = 96
-NAMES_PER_COMMIT = 960  # of some ten tokens each
+    Part = tuple[Sequence[int], NDArray[np.float32]]
+    """Which of some texts, and their unit vectors."""
+
+# Names are some ten tokens each, chunks some hundreds.
+_NAMES_FOR_A_TEXT = 10
 
 
-class PassageEmbedder(Protocol):
-    """The part of an embedder that indexing needs."""
+class PassageEmbedder(ProbedEmbedder, Protocol):
+    """The part of an embedder that indexing needs; see :class:`mdvec.embedding.interface.Embedder`."""
 
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(texts), dim)."""
+    @property
+    def texts_at_once(self) -> int:
+        """How many chunks are worth giving it at once."""
+        ...
+
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Generator[Part, None, None]:
+        """Hand out vectors as they are made."""
         ...
 
 
@@ -51,7 +61,10 @@ def embed_pending(
 ) -> Embedded:
     """Embed until nothing is pending: names first, so that they are never what is missing.
 
-    Stopping it at any instant loses at most the current batch.
+    Before that, a model that was never measured in its space is.
+
+    Every part is committed as it comes. Stopping it at any instant loses at most what a model that runs here
+    has in work, or the requests to a service that are under way.
 
     Args:
         collection_id: The collection.
@@ -70,19 +83,46 @@ def embed_pending(
     total, done = names + chunks, 0
     if total:
         progress(ImportStage.EMBED, 0, total)
-    for batch in _batches(store.catalog, collection_id, space_id):
-        with trace.step("embed", texts=len(batch)):
-            vectors = embedder.embed_passages([item.text for item in batch], [item.title for item in batch])
-        with trace.step("write_vectors", texts=len(batch)), store.transaction():
-            store.vectors.add(space_id, [item.text_hash for item in batch], vectors)
-        done += len(batch)
-        progress(ImportStage.EMBED, done, max(total, done))
+    measure_if_unknown(collection_id, store=store, embedder=embedder, space_id=space_id)
+    for batch in _batches(store.catalog, collection_id, space_id, embedder.texts_at_once):
+        texts, titles = [item.text for item in batch], [item.title for item in batch]
+        with closing(embedder.embed_in_parts(texts, titles)) as parts:
+            for positions, vectors in _timed(parts, len(batch)):
+                with trace.step("write_vectors", texts=len(positions)), store.transaction():
+                    store.vectors.add(
+                        space_id, [batch[position].text_hash for position in positions], vectors
+                    )
+                done += len(positions)
+                progress(ImportStage.EMBED, done, max(total, done))
     return Embedded(names, done - names)
 
 
-def _batches(catalog: Catalog, collection_id: CollectionId, space_id: SpaceId) -> Iterator[list[PendingText]]:
+def names_at_once(texts_at_once: int) -> int:
+    """Return how many names are as much work as so many chunks."""
+    return texts_at_once * _NAMES_FOR_A_TEXT
+
+
+def _batches(
+    catalog: Catalog, collection_id: CollectionId, space_id: SpaceId, texts_at_once: int
+) -> Iterator[list[PendingText]]:
     """Return what is pending, a batch at a time; the vectors of one are written before the next is taken."""
-    while names := catalog.pending_names(collection_id, space_id, NAMES_PER_COMMIT):
+    while names := catalog.pending_names(collection_id, space_id, names_at_once(texts_at_once)):
         yield names
-    while texts := catalog.pending(collection_id, space_id, TEXTS_PER_COMMIT):
+    while texts := catalog.pending(collection_id, space_id, texts_at_once):
         yield texts
+
+
+def _timed(parts: Iterator[Part], count: int) -> Iterator[Part]:
+    """Measure how long each part is waited for.
+
+    Args:
+        parts: What an embedder makes.
+        count: How many texts it was given.
+    """
+    left = count
+    while left:
+        with trace.step("embed") as details:
+            positions, vectors = next(parts)
+            details["texts"] = len(positions)
+        left -= len(positions)
+        yield positions, vectors

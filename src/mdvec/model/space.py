@@ -40,3 +40,20 @@ class Unrelated:
 
     mean: float
     spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnrelatedTexts:
+    """The same by how the texts are written: a model may know one language and find all others alike.
+
+    Attributes:
+        spaced: With spaces between words, such as English.
+        unspaced: Without, such as Japanese.
+    """
+
+    spaced: Unrelated
+    unspaced: Unrelated
+
+    def written(self, *, unspaced: bool) -> Unrelated:
+        """Return what is so of texts that are written in one of the two ways."""
+        return self.unspaced if unspaced else self.spaced

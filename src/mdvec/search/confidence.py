@@ -8,10 +8,12 @@ from mdvec.model.hit import Confidence
 from mdvec.model.space import Unrelated
 
 # Logistic regressions over 4,600 questions, a third of them asked to the documents they were written for,
-# the others to documents of another subject (docs/decisions/0010-confidence.md).
-_BOTH = (2.34, 8.63, -8.66)  # nearness, coverage, constant
-_NEARNESS_ALONE = (2.90, -8.29)
+# the others to documents of another subject (docs/decisions/0010-confidence.md). Nearness is in units of what
+# mdvec.embedding.unrelated measures: .786 and .022 for the model they were fitted with.
+_BOTH = (1.72, 8.63, -7.72)  # nearness, coverage, constant
+_NEARNESS_ALONE = (2.13, -7.13)
 _COVERAGE_ALONE = (14.62, -3.27)
+_NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
 # What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 10 % in 1 of 100.
 _LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.1, Confidence.LOW))
@@ -24,7 +26,8 @@ def judge(similarity: float | None, coverage: float | None, unrelated: Unrelated
         similarity: Cosine similarity of the best hit; None when it has no vector or none was used.
         coverage: What share of a perfect word match the best hit has, words that no document knows
             counted as missing, 0..1; None when words were not used.
-        unrelated: What the similarity of unrelated texts is in the model used; None without one.
+        unrelated: What the similarity of unrelated texts is in the model used; None without a model, and
+            where it was not measured: a similarity says nothing then.
     """
     probability = _probability(similarity, coverage, unrelated)
     return next((level for least, level in _LEVELS if probability >= least), Confidence.NONE)
@@ -32,8 +35,10 @@ def judge(similarity: float | None, coverage: float | None, unrelated: Unrelated
 
 def _probability(similarity: float | None, coverage: float | None, unrelated: Unrelated | None) -> float:
     if similarity is None or unrelated is None:
+        if coverage is None:
+            return _NOTHING_KNOWN
         weight, constant = _COVERAGE_ALONE
-        return _logistic(weight * (coverage or 0.0) + constant)
+        return _logistic(weight * coverage + constant)
     nearness = (similarity - unrelated.mean) / unrelated.spread
     if coverage is None:
         weight, constant = _NEARNESS_ALONE

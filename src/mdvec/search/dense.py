@@ -30,14 +30,15 @@ class AskedSpace:
         id: The space.
         collections: The collections whose vectors are looked at in it.
         vector: The query, shape (dim,), unit length.
-        unrelated: The similarity of unrelated texts in its model.
+        unrelated: The similarity of texts that are unrelated to such a query in its model; None where that
+            was not measured yet.
         chunks: How many chunks these collections hold.
     """
 
     id: SpaceId
     collections: tuple[CollectionId, ...]
     vector: NDArray[np.float32]
-    unrelated: Unrelated
+    unrelated: Unrelated | None
     chunks: int
 
 
@@ -124,6 +125,8 @@ def _by_space(
 
 
 def _steadied(evidence: DenseEvidence, space: AskedSpace) -> DenseEvidence:
+    if space.unrelated is None:
+        return evidence
     own = space.chunks / (space.chunks + _PRIOR_CHUNKS)
     return replace(
         evidence,

@@ -16,7 +16,7 @@ from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.model.links import PlacedLink, Versions
 from mdvec.model.query import Scope
 from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
-from mdvec.model.space import EmbeddingSpace
+from mdvec.model.space import EmbeddingSpace, UnrelatedTexts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -299,10 +299,7 @@ class Catalog(Protocol):
         ...
 
     def unspaced(self, ids: Sequence[ChunkId]) -> set[ChunkId]:
-        """Return those of the chunks that are mostly written without spaces, such as Japanese.
-
-        See :func:`mdvec.text.writing.is_unspaced`.
-        """
+        """Return those of the chunks that :func:`mdvec.text.writing.is_unspaced` is true of."""
         ...
 
     def load_chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
@@ -326,10 +323,7 @@ class Catalog(Protocol):
         ...
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return names without a vector in the space, oldest first, each hash once.
-
-        They are those of :func:`mdvec.stores.names.embedded_names`.
-        """
+        """Return :func:`mdvec.stores.names.embedded_names` without a vector, oldest first, each hash once."""
         ...
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
@@ -355,15 +349,24 @@ class LexicalIndex(Protocol):
         """Add the terms of new chunks, inside the transaction that writes the chunks."""
         ...
 
-    def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
+    def search(
+        self, terms: Sequence[str], limit: int, scope: Scope, inessential: Sequence[str] = ()
+    ) -> list[tuple[ChunkId, float]]:
         """Rank the chunks that hold any of the terms by BM25 (k1 1.2, b .75).
 
         A term that is given twice counts twice. The weight of a field multiplies its term frequencies
         (``FIELD_WEIGHTS``); a chunk's length is the number of its terms in all fields; idf is
         ``ln((N - df + .5) / (df + .5))``, at least 1e-6.
 
+        Args:
+            terms: What is looked for.
+            limit: Most chunks to return.
+            scope: Where to look.
+            inessential: More terms, which count like the others in a chunk that holds any of those. A chunk
+                that holds these alone may be left out as long as there are others.
+
         Returns:
-            Chunks and positive scores, best first; ties in order of id.
+            Chunks and positive scores, best first; ties in order of id. As many as without the distinction.
         """
         ...
 
@@ -381,6 +384,14 @@ class VectorIndex(Protocol):
 
     def open_space(self, space: EmbeddingSpace) -> SpaceId:
         """Return the id of a space, writing it down when it is new."""
+        ...
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until it was measured."""
+        ...
+
+    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
+        """Write down how similar unrelated texts are in a space; what is there already is left as it is."""
         ...
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
@@ -410,19 +421,11 @@ class VectorIndex(Protocol):
         ...
 
     def drop_space(self, space_id: SpaceId) -> int:
-        """Remove all vectors of a space. Its id stays what it is: who still asks for it finds nothing.
-
-        Returns:
-            How many were removed.
-        """
+        """Remove all vectors of a space, and return how many; who still asks for its id finds nothing."""
         ...
 
     def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``.
-
-        Returns:
-            How many were removed.
-        """
+        """Remove vectors that no chunk and no name uses, but for the newest ``keep``; return how many."""
         ...
 
 

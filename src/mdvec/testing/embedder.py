@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE
+from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import EmbedderUnavailableError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.text.hashing import text_hash
 from mdvec.text.terms import index_terms
 from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Runtime, Vector
+    from mdvec.embedding.interface import Matrix, Parts, Runtime, Vector
 
 
 def make_hashing(*, model: str, dimension: int | None, runtime: Runtime) -> HashingEmbedder:  # noqa: ARG001 - the port's
@@ -28,8 +30,9 @@ class HashingEmbedder:
     Each model hashes in its own way: vectors of two of them have nothing to do with each other.
 
     Attributes:
-        embedded: Every passage it was ever given, in order.
-        queries: Every query it was ever given, in order.
+        embedded: Every passage it was ever given, in order, but for those it was measured with.
+        queries: Every query it was ever given by itself, in order.
+        measured: How often it was given those of :mod:`mdvec.embedding.unrelated`.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class HashingEmbedder:
         problem: EmbedderUnavailableError | None = None,
     ) -> None:
         self._problem = problem
+        self.measured = 0
         self.embedded: list[str] = []
         self.queries: list[str] = []
         self._space = EmbeddingSpace("hashing", model, revision, dimension)
@@ -56,14 +60,14 @@ class HashingEmbedder:
         """None: it has a name."""
 
     @property
-    def unrelated(self) -> Unrelated:
-        """Texts without a common term are nearly orthogonal."""
-        return Unrelated(mean=0.0, spread=0.1)
-
-    @property
     def max_tokens(self) -> int:
         """As many as the builtin model takes."""
         return 500
+
+    @property
+    def texts_at_once(self) -> int:
+        """What it makes in a few seconds."""
+        return TEXTS_AT_ONCE_HERE
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
@@ -89,6 +93,10 @@ class HashingEmbedder:
         self.queries.append(text)
         return self._vector(text)
 
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed like passages."""
+        return self._matrix(texts)
+
     def check(self) -> None:
         """Raise what it was made with."""
         if self._problem is not None:
@@ -96,9 +104,15 @@ class HashingEmbedder:
 
     def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002 - the port's
         """Embed each text by itself."""
-        self.embedded.extend(texts)
-        rows = [self._vector(text) for text in texts]
-        return np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
+        if tuple(texts) == PASSAGES:
+            self.measured += 1
+        else:
+            self.embedded.extend(texts)
+        return self._matrix(texts)
+
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
+        """Embed passages in one part; see :meth:`mdvec.embedding.interface.Embedder.embed_in_parts`."""
+        yield range(len(texts)), self.embed_passages(texts, titles)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002 - the port's
         """None: it runs here."""
@@ -107,6 +121,10 @@ class HashingEmbedder:
     def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002 - the port's signature
         """Nothing to free."""
         return False
+
+    def _matrix(self, texts: Sequence[str]) -> Matrix:
+        rows = [self._vector(text) for text in texts]
+        return np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
 
     def _vector(self, text: str) -> Vector:
         # The constant keeps texts without terms finite, and gives all texts something in common,

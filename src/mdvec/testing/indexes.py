@@ -11,7 +11,7 @@ import numpy as np
 
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.model.query import Filters, Scope, TagMatch
-from mdvec.model.space import EmbeddingSpace
+from mdvec.model.space import EmbeddingSpace, UnrelatedTexts
 from mdvec.stores.interface import (
     BM25_K1,
     FIELD_WEIGHTS,
@@ -107,13 +107,17 @@ class MemoryLexicalIndex:
         """Add the terms of new chunks."""
         self._fields.update(zip(ids, fields, strict=True))
 
-    def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
-        """Rank the chunks that hold any of the terms by BM25, ties in order of id."""
+    def search(
+        self, terms: Sequence[str], limit: int, scope: Scope, inessential: Sequence[str] = ()
+    ) -> list[tuple[ChunkId, float]]:
+        """Rank the chunks that hold any of the terms by BM25, ties in order of id; leaves none out."""
+        if not terms:
+            return []
         rows = self._rows()
         lengths = {chunk_id: sum(field.total() for field in row) for chunk_id, row in rows.items()}
         mean_length = sum(lengths.values()) / max(len(lengths), 1)
         scores: defaultdict[ChunkId, float] = defaultdict(float)
-        for term, times in Counter(terms).items():
+        for term, times in Counter((*terms, *inessential)).items():
             holders = [chunk_id for chunk_id, row in rows.items() if any(term in field for field in row)]
             idf = Holding(len(rows), {term: len(holders)}).idf(term)
             for chunk_id in holders:
@@ -151,6 +155,7 @@ class MemoryVectorIndex:
         self._chunks = chunks
         self._spaces: dict[str, SpaceId] = {}
         self._vectors: dict[SpaceId, dict[TextHash, NDArray[np.float32]]] = {}
+        self._unrelated: dict[SpaceId, UnrelatedTexts] = {}
 
     def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space that is known already."""
@@ -161,6 +166,14 @@ class MemoryVectorIndex:
         space_id = self._spaces.setdefault(space.key, SpaceId(len(self._spaces) + 1))
         self._vectors.setdefault(space_id, {})
         return space_id
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until it was measured."""
+        return self._unrelated.get(space_id)
+
+    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
+        """Write down how similar unrelated texts are; what is there already is left as it is."""
+        self._unrelated.setdefault(space_id, measured)
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""

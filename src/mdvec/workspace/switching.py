@@ -96,6 +96,7 @@ def _go_on(
             allow_empty=False,
             max_tokens=None,
             overlap_tokens=None,
+            accept_pending=False,
             wait_s=wait_s,
             progress=progress,
         )

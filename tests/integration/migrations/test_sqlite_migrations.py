@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from tests.integration.test_sqlite_opening import can_be_searched, fill
 
 from mdvec import SearchQuery, open_workspace
 from mdvec.errors import ReadOnlyDatabaseError
+from mdvec.model.hit import Confidence
 from mdvec.model.query import SearchMode
+from mdvec.model.report import ImportMode
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
@@ -25,21 +28,45 @@ NEXT = Schema(
 BROKEN = Schema(NEXT.tables, (*NEXT.migrations[:-1], "CREATE TABLE notes(id); SELECT * FROM not_there;"))
 
 
-VERSION_1 = Schema((Path(__file__).parent / "version_1.sql").read_text(encoding="utf-8"))
+def _older(version: int) -> Schema:
+    tables = (Path(__file__).parent / f"version_{version}.sql").read_text(encoding="utf-8")
+    return Schema(tables, ("",) * (version - 1))
+
+
+VERSION_1, VERSION_3 = _older(1), _older(3)
 SAME_IN_VERSION_1 = ("collections", "documents", "contents", "labels", "links", "chunks", "spaces", "vectors")
+SAME_IN_VERSION_3 = (*SAME_IN_VERSION_1, "names")
 
 
 def make_version_1(path: Path, current: Path) -> None:
     """Make a database of version 1 that holds what a current one holds; names were not known to it."""
-    database = Database(path, schema=VERSION_1)
+    make_older(path, current, VERSION_1, SAME_IN_VERSION_1)
+
+
+def make_version_3(path: Path, current: Path) -> None:
+    """Make a database of version 3 that holds what a current one holds; its model was never measured."""
+    make_older(path, current, VERSION_3, SAME_IN_VERSION_3)
+
+
+def make_older(path: Path, current: Path, schema: Schema, same: Sequence[str]) -> None:
+    """Make an older database; all its chunks hold the one word ``words``.
+
+    Args:
+        path: Where.
+        current: A current one, whose rows are taken over.
+        schema: Of the older one.
+        same: The tables whose rows mean the same in both.
+    """
+    database = Database(path, schema=schema)
     with database.reading() as connection:
         connection.execute("COMMIT")  # inside of a transaction no file can be attached
         connection.execute("ATTACH ? AS current", (str(current),))
         connection.execute("BEGIN")
-        for table in SAME_IN_VERSION_1:
+        for table in same:
             columns = ",".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
             connection.execute(f"INSERT INTO {table} SELECT {columns} FROM current.{table}")
-        connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM chunks)")
+        if "names" not in same:
+            connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM chunks)")
         connection.execute("INSERT INTO chunks_fts(rowid, body) SELECT id, 'words' FROM chunks")
         connection.execute("COMMIT")
         connection.execute("DETACH current")
@@ -105,6 +132,44 @@ def test_documents_of_version_1_are_read_again_without_embedding_them_again(tmp_
         assert (report.updated, report.embedded_chunks, report.pending_chunks) == (2, 0, 0)
         assert sorted(embedder.embedded) == ["Plants", "Yard", "empty", "garden"]
         assert workspace.search(words).hits[0].path == "garden.md"
+
+
+def test_version_3_becomes_a_current_database(tmp_path: Path) -> None:
+    """The tables are those of a fresh one, nothing is damaged, and words are found as before."""
+    fill(tmp_path / "fresh")
+    make_version_3(tmp_path / "old", tmp_path / "fresh")
+    old, fresh = Database(tmp_path / "old"), Database(tmp_path / "fresh")
+    with old.reading() as migrated, fresh.reading() as made:
+        assert schema_of(migrated) == schema_of(made)
+        assert migrated.pragma("user_version") == made.pragma("user_version") == SCHEMA.version
+    old.close()
+    fresh.close()
+    store = SqliteStore(tmp_path / "old")
+    assert store.check() == []
+    assert can_be_searched(store)
+    store.close()
+
+
+def test_a_model_of_version_3_is_measured_by_the_next_import(tmp_path: Path) -> None:
+    """Once, though nothing is read or embedded; until then confidence goes by words, and search works."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "garden.md").write_text("# Plants\n\nTomatoes need sun.\n")
+    with open_workspace(database=tmp_path / "new.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("notes", "", str(docs))
+        workspace.import_collection("notes")
+    make_version_3(tmp_path / "old.sqlite", tmp_path / "new.sqlite")
+    embedder = HashingEmbedder()
+    meaning = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE)
+    with open_workspace(database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
+        before = workspace.search(meaning)
+        assert (before.hits[0].path, before.confidence) == ("garden.md", Confidence.LOW)
+        assert embedder.measured == 0  # not when searching
+        for _ in range(2):
+            report = workspace.import_collection("notes", mode=ImportMode.UPDATE)
+            assert (report.unchanged, report.updated, report.embedded_chunks) == (1, 0, 0)
+            assert (embedder.embedded, embedder.measured) == ([], 1)
+        assert workspace.search(meaning).confidence is Confidence.HIGH
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:

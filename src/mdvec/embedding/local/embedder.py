@@ -11,20 +11,20 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdvec.embedding.interface import Runtime
+from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE, Runtime
 from mdvec.embedding.local.engine import Engine, Prompts, Role
 from mdvec.embedding.local.files import ModelFiles
 from mdvec.embedding.local.layout import Layout, read_layout
 from mdvec.embedding.local.windows import Window, batches, windows_at, windows_by_halves
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.embedding.interface import Matrix, Vector
+    from mdvec.embedding.interface import Matrix, Parts, Vector
     from mdvec.embedding.local.tokens import TokenCounter
 
 # Tokens of one batch with its padding: what the network holds at once.
@@ -35,8 +35,6 @@ _SLACK_TOKENS = 2
 _UNKNOWN_MARKERS = 8
 # Of a download and loading, how much is the download.
 _DOWNLOAD_SHARE = 0.9
-# Nothing is known of a model before it is used. A guess: many find all texts rather alike.
-_UNRELATED = Unrelated(mean=0.75, spread=0.05)
 _SHOWN_CHARACTERS = 40
 
 
@@ -123,11 +121,6 @@ class LocalEmbedder:
         """The folder that was named; None for a model of the hub."""
         return self._files.folder
 
-    @property
-    def unrelated(self) -> Unrelated:
-        """The similarity of unrelated texts: a guess, the same for all models."""
-        return _UNRELATED
-
     @cached_property
     def max_tokens(self) -> int:
         """Most tokens of a text in one window of the model."""
@@ -138,6 +131,11 @@ class LocalEmbedder:
         else:
             taken = counter.markers + max(len(counter.ends(prompt)) for prompt in prompts)
         return max(1, self._layout.max_tokens - taken - self._reserved_tokens - _SLACK_TOKENS)
+
+    @property
+    def texts_at_once(self) -> int:
+        """What it makes in a few seconds."""
+        return TEXTS_AT_ONCE_HERE
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
@@ -178,12 +176,20 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question; see :meth:`mdvec.embedding.interface.Embedder.embed_query`."""
-        vector: Vector = self._embed([text], Role.QUERY)[0]
+        vector: Vector = self.embed_queries([text])[0]
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed questions; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
+        return self._embed(texts, Role.QUERY)
 
     def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002 - no use for them
         """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
         return self._embed(texts, Role.PASSAGE)
+
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
+        """Embed passages in one part; see :meth:`mdvec.embedding.interface.Embedder.embed_in_parts`."""
+        yield range(len(texts)), self.embed_passages(texts, titles)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002 - the port's
         """None: it runs here."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,18 +14,23 @@ from mdvec.embedding.remote.answers import read_answer
 from mdvec.embedding.remote.failures import is_too_much, too_long, translated
 from mdvec.embedding.remote.packing import Window, batches, windows
 from mdvec.embedding.remote.provider import Provider, Purpose, Telling
-from mdvec.embedding.remote.threads import in_order, is_ending
+from mdvec.embedding.remote.threads import as_they_come, is_ending
 from mdvec.errors import EmbedderBusyError, EmbedderUnavailableError, EmbeddingError, ServiceError
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Vector
+    from mdvec.embedding.interface import Matrix, Parts, Vector
     from mdvec.net.client import HttpClient, Patience
 
 # Somebody looks at the screen while a question is embedded.
 _ATTEMPTS_FOR_A_QUESTION = 2
 _MOST_WAIT_FOR_A_QUESTION_S = 5.0
+
+# Passages are given in lots, and the last request of one is waited for before the first of the next is sent:
+# with some rounds of requests to a lot that costs little. Their texts are in memory, some megabytes.
+_ROUNDS_AT_ONCE = 4
+_MOST_TEXTS_AT_ONCE = 4_096
 
 _PROBE = "dimension"
 _MOST_MODELS_LISTED = 10
@@ -81,24 +87,22 @@ class RemoteEmbedder:
         Raises:
             EmbeddingError: If it had to be asked and did not answer.
         """
-        if self._dimension is None:
-            self.embed_query(_PROBE)
-        assert self._dimension is not None  # noqa: S101 - an embedding that succeeds sets it
-        return self._provider.space(self._dimension)
+        return self._provider.space(self._known_dimension())
 
     @property
     def folder(self) -> None:
         """None: it has a name."""
 
     @property
-    def unrelated(self) -> Unrelated:
-        """The similarity of unrelated texts: an estimate, nobody publishes it."""
-        return self._provider.unrelated
-
-    @property
     def max_tokens(self) -> int:
         """Most estimated tokens of a text in one window of the model."""
         return self._provider.limits.text_tokens
+
+    @property
+    def texts_at_once(self) -> int:
+        """Enough for some rounds of requests."""
+        a_round = self._requests_at_once * self._provider.limits.batch_texts
+        return min(_ROUNDS_AT_ONCE * a_round, _MOST_TEXTS_AT_ONCE)
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
@@ -136,55 +140,87 @@ class RemoteEmbedder:
         from mdvec.net.client import Patience
 
         patience = Patience(min(_ATTEMPTS_FOR_A_QUESTION, self._attempts), _MOST_WAIT_FOR_A_QUESTION_S)
-        vector: Vector = self._embed([text], (), Purpose.QUERY, patience)[0]
+        [(_, vectors)] = self._parts([text], (), Purpose.QUERY, patience, at_once=1)
+        vector: Vector = vectors[0]
         self._dimension = vector.size
         return vector
 
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed questions; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
+        return self._joined(texts, (), Purpose.QUERY)
+
     def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
         """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
-        dimension = self.space.dimension
-        if not texts:
-            import numpy as np
+        return self._joined(texts, titles, Purpose.DOCUMENT)
 
-            return np.empty((0, dimension), np.float32)
-        return self._embed(texts, titles, Purpose.DOCUMENT, None)
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
+        """Embed passages, a part with each answer, in the order in which they come.
+
+        After a failure the answers that are under way are waited for and handed out: they are paid for.
+        """
+        self._known_dimension()
+        yield from self._parts(texts, titles, Purpose.DOCUMENT, None, at_once=self._requests_at_once)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
-        """Count the batches that :meth:`embed_passages` would make."""
-        limits = self._provider.limits
-        sizes = [window.tokens for window in windows(texts, titles, limits.text_tokens)]
-        return sum(1 for _ in batches(sizes, most=self._batch_texts, most_tokens=limits.batch_tokens))
+        """Count the batches that :meth:`embed_in_parts` would make."""
+        return sum(1 for _ in self._batches(texts, titles))
 
     def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002 - the port's signature
         """Nothing to free: the model is elsewhere."""
         return False
 
-    def _embed(
-        self, texts: Sequence[str], titles: Sequence[str], purpose: Purpose, patience: Patience | None
-    ) -> Matrix:
+    def _known_dimension(self) -> int:
+        """Return how long its vectors are; the service is asked when nobody said so."""
+        if self._dimension is None:
+            self.embed_query(_PROBE)
+        assert self._dimension is not None  # noqa: S101 - an embedding that succeeds sets it
+        return self._dimension
+
+    def _joined(self, texts: Sequence[str], titles: Sequence[str], purpose: Purpose) -> Matrix:
         import numpy as np
 
-        from mdvec.embedding.remote.vectors import means
+        matrix = np.empty((len(texts), self._known_dimension()), np.float32)
+        for positions, vectors in self._parts(texts, titles, purpose, None, at_once=self._requests_at_once):
+            matrix[list(positions)] = vectors
+        return matrix
 
+    def _batches(self, texts: Sequence[str], titles: Sequence[str]) -> Iterator[Sequence[Window]]:
         limits = self._provider.limits
-        cut = list(windows(texts, titles, limits.text_tokens))
-        sizes = [window.tokens for window in cut]
-        packed = list(batches(sizes, most=self._batch_texts, most_tokens=limits.batch_tokens))
-        parts = in_order(
-            lambda batch: self._ask(cut[batch.start : batch.stop], purpose, patience),
-            packed,
-            at_once=self._requests_at_once,
-        )
-        return means(np.concatenate(parts), [window.owner for window in cut], sizes, len(texts))
+        cut = windows(texts, titles, limits.text_tokens)
+        return batches(cut, most=lambda: self._batch_texts, most_tokens=limits.batch_tokens)
 
-    def _ask(self, cut: Sequence[Window], purpose: Purpose, patience: Patience | None) -> Matrix:
+    def _parts(
+        self,
+        texts: Sequence[str],
+        titles: Sequence[str],
+        purpose: Purpose,
+        patience: Patience | None,
+        *,
+        at_once: int,
+    ) -> Parts:
+        from mdvec.embedding.remote.vectors import Joiner
+
+        def ask(batch: Sequence[Window]) -> Iterator[tuple[Sequence[Window], Matrix]]:
+            return self._ask(batch, purpose, patience)
+
+        joiner = Joiner()
+        with closing(as_they_come(ask, self._batches(texts, titles), at_once=at_once)) as answers:
+            for cut, rows in answers:
+                positions, vectors = joiner.add(cut, rows)
+                if positions:
+                    yield positions, vectors
+
+    def _ask(
+        self, cut: Sequence[Window], purpose: Purpose, patience: Patience | None
+    ) -> Iterator[tuple[Sequence[Window], Matrix]]:
         """Ask for the vectors of one batch, in halves when the service finds it too large.
+
+        Yields:
+            Windows, and their vectors.
 
         Raises:
             EmbeddingError: As :meth:`embed_passages`.
         """
-        import numpy as np
-
         from mdvec.embedding.remote.vectors import unit_vectors
 
         told = self._dimension if self._tells_dimension else None
@@ -200,16 +236,18 @@ class RemoteEmbedder:
             raw = self._provider.answer(answer, len(cut))
             vectors = unit_vectors(raw, len(cut), self._provider.service)
             if self._dimension in {None, vectors.shape[1]}:
-                return vectors
+                yield cut, vectors
+                return
             if told is not None or self._provider.telling is Telling.NEVER:
                 raise self._wrong_length(vectors.shape[1])
             self._tells_dimension = True
-            return self._ask(cut, purpose, patience)
+            yield from self._ask(cut, purpose, patience)
+            return
         half = len(cut) // 2
-        halves = [self._ask(part, purpose, patience) for part in (cut[:half], cut[half:])]
+        for part in (cut[:half], cut[half:]):
+            yield from self._ask(part, purpose, patience)
         # Both were accepted: from now on this much is sent at once. Two threads may both find out.
         self._batch_texts = min(self._batch_texts, len(cut) - half)
-        return np.concatenate(halves)
 
     def _offered(self, error: ServiceError) -> list[str]:
         """Ask which models there are when it does not know ours; empty when it does not say."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mdvec.text.tokens import estimate_token_ends
@@ -22,12 +22,16 @@ class Window:
         text: The part; never blank, and without lone surrogates.
         title: What the document is called; may be empty.
         tokens: How many tokens it has by estimate, at least 1.
+        place: Which part it is, from 0.
+        count: How many parts the text has.
     """
 
     owner: int
     text: str
     title: str
     tokens: int
+    place: int = 0
+    count: int = 1
 
 
 def windows(texts: Sequence[str], titles: Sequence[str], max_tokens: int) -> Iterator[Window]:
@@ -47,33 +51,43 @@ def windows(texts: Sequence[str], titles: Sequence[str], max_tokens: int) -> Ite
             sendable = _BLANK
         title = _one_line(titles[owner]) if titles else ""
         ends = estimate_token_ends(sendable)
+        firsts = range(0, max(1, len(ends)), max_tokens)
         start = 0
-        for first in range(0, max(1, len(ends)), max_tokens):
+        for place, first in enumerate(firsts):
             last = min(first + max_tokens, len(ends))
             end = len(sendable) if last == len(ends) else ends[last - 1]
-            yield Window(owner, sendable[start:end], title, max(1, last - first))
+            yield Window(owner, sendable[start:end], title, max(1, last - first), place, len(firsts))
             start = end
 
 
-def batches(sizes: Sequence[int], *, most: int, most_tokens: int) -> Iterator[range]:
-    """Pack neighbours together.
+def batches(
+    cut: Iterable[Window], *, most: Callable[[], int], most_tokens: int
+) -> Iterator[Sequence[Window]]:
+    """Pack neighbours together, each batch when it is asked for.
+
+    A batch is as full as it may be, also where that leaves some of the requests that may be under way at once
+    unused: services count requests (Gemini and Voyage by the minute, Gemini by the day too), and four that
+    each take a quarter come back no sooner than one that takes all.
 
     Args:
-        sizes: Tokens of each window.
-        most: Most windows of a batch, at least 1.
+        cut: The windows.
+        most: Returns the most windows of a batch, at least 1. Called again for every window, since a server
+            may turn out to take fewer.
         most_tokens: Most tokens of a batch; a single larger window is its own batch.
 
     Yields:
-        Ranges of indices that follow each other and cover all.
+        All windows, in order.
     """
-    start = tokens = 0
-    for index, size in enumerate(sizes):
-        if index > start and (index - start >= most or tokens + size > most_tokens):
-            yield range(start, index)
-            start, tokens = index, 0
-        tokens += size
-    if start < len(sizes):
-        yield range(start, len(sizes))
+    batch: list[Window] = []
+    tokens = 0
+    for window in cut:
+        if batch and (len(batch) >= most() or tokens + window.tokens > most_tokens):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(window)
+        tokens += window.tokens
+    if batch:
+        yield batch
 
 
 def _one_line(title: str) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 from mdvec.embedding.remote.access import Access
 from mdvec.embedding.remote.answers import RawVector
 from mdvec.embedding.remote.packing import Window
-from mdvec.model.space import EmbeddingSpace, Unrelated
+from mdvec.model.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 
 # Tokens are estimated, so a fifth of each limit is left free: a text that is cut by us keeps all its parts,
@@ -103,11 +103,6 @@ class Provider(Protocol):
     @property
     def limits(self) -> Limits:
         """What it takes."""
-        ...
-
-    @property
-    def unrelated(self) -> Unrelated:
-        """See :attr:`mdvec.embedding.interface.Embedder.unrelated`."""
         ...
 
     @property

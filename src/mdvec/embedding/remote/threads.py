@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from dataclasses import dataclass
+from itertools import islice
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -14,37 +16,101 @@ R = TypeVar("R")
 _ending: ContextVar[threading.Event | None] = ContextVar("mdvec_requests_ending", default=None)
 
 
-def in_order(function: Callable[[T], R], items: Sequence[T], *, at_once: int) -> list[R]:
-    """Call a function for each item, a few at a time.
+@dataclass(frozen=True, slots=True)
+class _Outcome(Generic[R]):
+    """What a call came to.
+
+    Attributes:
+        results: What it gave, also when it failed after that.
+        error: Why it failed; None when it did not.
+    """
+
+    results: list[R]
+    error: BaseException | None
+
+
+def as_they_come(
+    function: Callable[[T], Iterable[R]], items: Iterable[T], *, at_once: int
+) -> Generator[R, None, None]:
+    """Call a function for each item, a few at a time, and hand out the results of whoever is done.
 
     Each call sees the context variables of the caller, so that what listens in its thread hears of all.
+    The next item is taken when a call has ended, and its call is under way before the results of that one are
+    handed out: what is done with them costs no time. Closing the generator waits for nobody.
 
     Args:
-        function: May be called in another thread. Where it waits for long, it should ask :func:`is_ending`.
-        items: What it is called with.
-        at_once: Most calls at the same time.
+        function: Gives any number of results; may be called in another thread. Where it waits for long, it
+            should ask :func:`is_ending`.
+        items: What it is called with; gone through in the thread of the caller.
+        at_once: Most calls at the same time; a single one is made in the thread of the caller.
 
-    Returns:
-        The results, in the order of the items. The first call that fails ends the others, and its error
-        is raised.
+    Yields:
+        The results. The first call that fails ends the others: no more are made, those that have gone on to
+        the network are waited for, and its error is raised after all results were handed out.
     """
-    if min(at_once, len(items)) < 2:
-        return [function(item) for item in items]
+    if at_once < 2:
+        for item in items:
+            yield from function(item)
+        return
     ending = threading.Event()
-    token = _ending.set(ending)
-    pool = ThreadPoolExecutor(min(at_once, len(items)), thread_name_prefix="mdvec-ask")
+    outcomes: SimpleQueue[_Outcome[R]] = SimpleQueue()
+    waiting = iter(items)
+    error: BaseException | None = None
+    results: list[R] = []
+    under_way = 0
     try:
-        futures = [pool.submit(copy_context().run, function, item) for item in items]
-        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-            future.result()
-        return [future.result() for future in futures]
+        while True:
+            for item in islice(waiting, at_once - under_way if error is None else 0):
+                _start(function, item, ending, outcomes)
+                under_way += 1
+            yield from results
+            if not under_way:
+                break
+            outcome = outcomes.get()
+            under_way -= 1
+            results = outcome.results
+            if error is None and outcome.error is not None:
+                error = outcome.error
+                ending.set()
     finally:
         ending.set()
-        pool.shutdown(cancel_futures=True)  # what is on its way is waited for
-        _ending.reset(token)
+    if error is not None:
+        raise error
 
 
 def is_ending() -> bool:
-    """Tell a function that :func:`in_order` called whether its result is of no use any more."""
+    """Tell a function that :func:`as_they_come` called that nobody wants it to wait any more."""
     ending = _ending.get()
     return ending is not None and ending.is_set()
+
+
+def _start(
+    function: Callable[[T], Iterable[R]],
+    item: T,
+    ending: threading.Event,
+    outcomes: SimpleQueue[_Outcome[R]],
+) -> None:
+    # A daemon: when the user stops the program, it does not stay for an answer that nobody reads.
+    threading.Thread(
+        target=copy_context().run,
+        args=(_call, function, item, ending, outcomes),
+        name="mdvec-ask",
+        daemon=True,
+    ).start()
+
+
+def _call(
+    function: Callable[[T], Iterable[R]],
+    item: T,
+    ending: threading.Event,
+    outcomes: SimpleQueue[_Outcome[R]],
+) -> None:
+    _ending.set(ending)
+    results: list[R] = []
+    error: BaseException | None = None
+    try:
+        for result in function(item):
+            results.append(result)  # noqa: PERF402 - what came before a failure is kept
+    except BaseException as failure:  # noqa: BLE001 - raised again in the thread that waits
+        error = failure
+    outcomes.put(_Outcome(results, error))

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.embedding.remote.answers import RawVector
+from mdvec.embedding.remote.packing import Window
 from mdvec.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix
+    from mdvec.embedding.interface import Matrix, Vector
 
 _BROKEN = "The model or its server is broken; try another version of it."
 
@@ -54,26 +55,43 @@ def unit_vectors(raw: Sequence[RawVector], count: int, service: str) -> Matrix:
     return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
 
 
-def means(matrix: Matrix, owners: Sequence[int], weights: Sequence[int], count: int) -> Matrix:
-    """Take the weighted means of the windows of each text.
+class Joiner:
+    """Makes one vector of the windows of a text, in whatever order and company they come."""
 
-    Args:
-        matrix: One row a window.
-        owners: Which text each row belongs to, ascending from 0 without a gap.
-        weights: How much each row counts.
-        count: How many texts there are.
+    def __init__(self) -> None:
+        self._open: dict[int, list[tuple[Window, Vector]]] = {}
 
-    Returns:
-        float32, shape (count, dim), rows of unit length.
-    """
-    if len(matrix) == count:  # one window a text
-        return matrix
-    sums = np.zeros((count, matrix.shape[1]), np.float64)
-    np.add.at(sums, list(owners), matrix * np.asarray(weights, np.float64)[:, None])
-    norms = np.linalg.norm(sums, axis=1, keepdims=True)
-    first_rows = matrix[np.searchsorted(owners, np.arange(count))]
+    def add(self, cut: Sequence[Window], rows: Matrix) -> tuple[list[int], Matrix]:
+        """Take some windows, and give the texts that are complete with them.
+
+        Args:
+            cut: The windows, each of them once in all calls.
+            rows: Their vectors, shape (len(cut), dim).
+
+        Returns:
+            Which texts, any number of them, and the means of their windows weighted by tokens: float32, shape
+            (number of texts, dim), rows of unit length.
+        """
+        texts: list[int] = []
+        vectors: list[Vector] = []
+        for window, row in zip(cut, rows, strict=True):
+            known = self._open.setdefault(window.owner, [])
+            known.append((window, row))
+            if len(known) == window.count:
+                texts.append(window.owner)
+                vectors.append(_mean(self._open.pop(window.owner)))
+        return texts, np.array(vectors, np.float32).reshape(len(vectors), rows.shape[1])
+
+
+def _mean(known: list[tuple[Window, Vector]]) -> Vector:
+    if len(known) == 1:
+        return known[0][1]
+    known.sort(key=lambda each: each[0].place)
+    weights = np.array([window.tokens for window, _ in known], np.float64)
+    total = weights @ np.stack([row for _, row in known])
+    norm = np.linalg.norm(total)
     # Windows that point in opposite directions have no mean: then the first one counts.
-    return np.asarray(np.where(norms > 0, sums / np.where(norms > 0, norms, 1), first_rows), np.float32)
+    return np.asarray(total / norm if norm > 0 else known[0][1], np.float32)
 
 
 def _numbers(vector: RawVector, service: str) -> NDArray[np.float64]:

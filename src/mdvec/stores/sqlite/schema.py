@@ -56,6 +56,18 @@ CREATE INDEX links_previous ON links(document_id) WHERE kind = 'previous';
 CREATE INDEX documents_file ON documents(file_key);
 """
 
+_UNRELATED = """
+-- How similar unrelated texts are in a space, by whether they are written with spaces between words. Either
+-- both rows of a space are there or none: then it was not measured yet.
+CREATE TABLE unrelated(
+  space_id INTEGER NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
+  unspaced INTEGER NOT NULL,
+  mean REAL NOT NULL,
+  spread REAL NOT NULL,
+  PRIMARY KEY(space_id, unspaced)
+) STRICT, WITHOUT ROWID;
+"""
+
 _TABLES = f"""
 CREATE TABLE meta(
   key TEXT PRIMARY KEY,
@@ -149,7 +161,7 @@ CREATE TABLE spaces(
   key TEXT NOT NULL UNIQUE,
   dimension INTEGER NOT NULL
 ) STRICT;
-
+{_UNRELATED}
 -- A cache by content: moving, renaming or importing a text again finds its vector here. A chunk is
 -- pending when it has no row here, and for no other reason. vector: float16, little-endian, unit length.
 CREATE TABLE vectors(
@@ -235,5 +247,8 @@ UPDATE documents SET fingerprint = '';
 UPDATE collections SET last_indexed_ms = NULL;
 """  # noqa: S608 - only constants are put in
 
-SCHEMA = Schema(_TABLES, (_TO_2, _TO_3))
+# Models are measured by the next import; nothing is read or embedded again.
+_TO_4 = _UNRELATED
+
+SCHEMA = Schema(_TABLES, (_TO_2, _TO_3, _TO_4))
 """What this version of mdvec reads and writes."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mdvec.model.ids import ChunkId, SpaceId, TextHash
 from mdvec.model.query import Scope
-from mdvec.model.space import EmbeddingSpace
+from mdvec.model.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 from mdvec.stores.interface import DenseMatches
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, generation, vector_epoch
@@ -59,6 +59,24 @@ class SqliteVectorIndex:
                 "INSERT INTO spaces(key, dimension) VALUES (?, ?)", (space.key, space.dimension)
             )
             return SpaceId(connection.last_insert_rowid())
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until it was measured."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT unspaced, mean, spread FROM unrelated WHERE space_id = ?", (space_id,)
+            )
+            found = {bool(unspaced): Unrelated(mean, spread) for unspaced, mean, spread in rows}
+        return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
+
+    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
+        """Write down how similar unrelated texts are; what is there already is left as it is."""
+        rows = [(space_id, 0, measured.spaced), (space_id, 1, measured.unspaced)]
+        with self._database.writing() as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO unrelated(space_id, unspaced, mean, spread) VALUES (?, ?, ?, ?)",
+                [(space, unspaced, each.mean, each.spread) for space, unspaced, each in rows],
+            )
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.embedding.remote.answers import ListedVector, RawVector, in_order_of_index, read_answer
-from mdvec.embedding.remote.vectors import means, unit_vectors
+from mdvec.embedding.remote.packing import Window
+from mdvec.embedding.remote.vectors import Joiner, unit_vectors
 from mdvec.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Vector
 
 
 def encoded(*numbers: float) -> str:
@@ -81,13 +86,42 @@ def test_another_shape_is_told_with_its_place() -> None:
 
 def test_means_are_weighted() -> None:
     """A text's vector is the mean of its windows by their tokens; one of a single window stays as it is."""
-    matrix = np.array([[1, 0], [0, 1], [0, 1]], np.float32)
-    mean = means(matrix, [0, 0, 1], [3, 1, 5], 2)
-    assert mean == pytest.approx(np.array([[3, 1] / np.sqrt(10), [0, 1]]))
-    assert mean.dtype == np.float32
+    cut = [Window(0, "a", "", 3, 0, 2), Window(0, "b", "", 1, 1, 2), Window(1, "c", "", 5)]
+    texts, vectors = Joiner().add(cut, np.array([[1, 0], [0, 1], [0, 1]], np.float32))
+    assert texts == [0, 1]
+    assert vectors == pytest.approx(np.array([[3, 1] / np.sqrt(10), [0, 1]]))
+    assert vectors.dtype == np.float32
 
 
 def test_opposite_windows_have_a_vector_too() -> None:
-    """Windows that cancel each other out leave the first one, not a vector of zeros."""
-    matrix = np.array([[1, 0], [-1, 0]], np.float32)
-    assert means(matrix, [0, 0], [1, 1], 1) == pytest.approx(np.array([[1, 0]]))
+    """Windows that cancel each other out leave the first one, whichever comes first, not zeros."""
+    joiner = Joiner()
+    texts, vectors = joiner.add([Window(0, "b", "", 1, 1, 2)], np.array([[-1, 0]], np.float32))
+    assert (texts, vectors.shape) == ([], (0, 2))
+    texts, vectors = joiner.add([Window(0, "a", "", 1, 0, 2)], np.array([[1, 0]], np.float32))
+    assert texts == [0]
+    assert vectors == pytest.approx(np.array([[1, 0]]))
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.data())
+def test_windows_find_their_text_in_any_order(counts: list[int], data: st.DataObject) -> None:
+    """However the windows are mixed, each text is given once, when it is complete, with the same vector."""
+    cut = [
+        Window(owner, "x", "", place + 1, place, count)
+        for owner, count in enumerate(counts)
+        for place in range(count)
+    ]
+    rows = np.eye(len(cut), dtype=np.float32)
+    _, wanted = Joiner().add(cut, rows)
+    joiner, seen = Joiner(), set[tuple[int, int]]()
+    order = data.draw(st.permutations(range(len(cut))))
+    size = data.draw(st.integers(1, len(cut)))
+    found: dict[int, Vector] = {}
+    for start in range(0, len(cut), size):
+        part = order[start : start + size]
+        seen |= {(cut[index].owner, cut[index].place) for index in part}
+        for text, vector in zip(*joiner.add([cut[index] for index in part], rows[part]), strict=True):
+            assert {(text, place) for place in range(counts[text])} <= seen
+            assert text not in found
+            found[text] = vector
+    assert np.array_equal([found[text] for text in range(len(counts))], wanted)

@@ -1,0 +1,248 @@
+"""Imports through a service: several requests at once, every answer stored as it comes."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.fakes.embedding_services import OpenAiServer, openai_error
+from tests.fakes.http_server import Answer, Asked
+
+from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.config.schema import Config, EmbeddingSettings, OpenAiSettings
+from mdvec.errors import EmbedderBusyError, EmbeddingError
+from mdvec.model.query import SearchMode
+from mdvec.model.report import ImportMode, ImportStage
+from mdvec.testing.embedder import HashingEmbedder
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Parts
+
+NAME = "notes"
+TRIED = "dimension"
+OF_THE_NOTES = re.compile(r"Note \d|\d{3}$")
+BATCH = 8
+AT_ONCE = 4
+NAMES_EACH = 2  # the title and the file's name
+WAIT_S = 5.0
+
+
+class WatchedServer(OpenAiServer):
+    """Counts what it is asked for.
+
+    Attributes:
+        before: Called with the texts of a request for the notes before it is answered; what it returns is the
+            answer.
+        requests: How many requests there were, but for the single word by which a model is tried first.
+        answered: The texts of the notes that it has made vectors of.
+    """
+
+    needs_key = False
+
+    def __init__(self, before: Callable[[list[str]], Answer | None] = lambda _texts: None) -> None:
+        super().__init__()
+        self.before = before
+        self.requests = 0
+        self.answered: Counter[str] = Counter()
+        self._counting = threading.Lock()
+
+    def answer(self, asked: Asked) -> Answer:
+        texts = asked.body["input"]
+        with self._counting:
+            self.requests += texts != [TRIED]
+        if not all(OF_THE_NOTES.match(text) for text in texts):
+            return super().answer(asked)
+        if (refusal := self.before(texts)) is not None:
+            return refusal
+        with self._counting:
+            self.answered.update(texts)
+        return super().answer(asked)
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@contextmanager
+def notes_at(
+    server: WatchedServer, root: Path, documents: int, *, at_once: int = AT_ONCE, batch_tokens: int = 8192
+) -> Iterator[Workspace]:
+    """Open a collection of so many documents of one chunk each, which the server embeds."""
+    settings = OpenAiSettings(
+        base_url=f"{server.url}/v1",
+        batch_size=BATCH,
+        batch_tokens=batch_tokens,
+        requests_at_once=at_once,
+        attempts=1,
+    )
+    embedding = EmbeddingSettings(
+        provider="openai", model="text-embedding-3-small", dimension=64, openai=settings
+    )
+    docs = root / "docs"
+    if not docs.exists():
+        docs.mkdir()
+        for number in range(documents):
+            text = f"# Note {number}\n\nThe harbour of city{number:03} is old.\n"
+            (docs / f"{number:03}.md").write_text(text, encoding="utf-8")
+    with open_workspace(Config(embedding=embedding), database=root / "i.sqlite") as workspace:
+        if not workspace.collections():
+            workspace.add_collection(NAME, "Notes", str(docs))
+        yield workspace
+
+
+def pending(workspace: Workspace) -> int:
+    return workspace.status(NAME).collections[0].counts.pending_chunks
+
+
+def test_as_many_requests_are_under_way_as_may_be(tmp_path: Path) -> None:
+    """A server that answers only when four have come is never left waiting, nor asked five things at once.
+
+    There are more texts than are given to the embedder at once, and all requests are full.
+    """
+    together = threading.Barrier(AT_ONCE)
+    sizes: list[int] = []
+
+    def meet(texts: list[str]) -> None:
+        sizes.append(len(texts))
+        together.wait(WAIT_S)
+
+    documents = 5 * AT_ONCE * BATCH
+    with WatchedServer(meet) as server, notes_at(server, tmp_path, documents) as workspace:
+        workspace.import_collection(NAME)
+        assert pending(workspace) == 0
+    assert server.most_at_once == AT_ONCE
+    assert sizes == [BATCH] * (len(sizes))
+    assert set(server.answered.values()) == {1}
+    assert server.answered.total() == (1 + NAMES_EACH) * documents
+
+
+@pytest.mark.parametrize(
+    ("documents", "at_once", "batch_tokens"), [(150, 1, 8192), (75, 4, 8192), (45, 3, 30)]
+)
+def test_the_requests_are_those_of_the_estimate(
+    tmp_path: Path, documents: int, at_once: int, batch_tokens: int
+) -> None:
+    """However many lots there are, and whatever fills a request, the import makes as many as were told."""
+    with (
+        WatchedServer() as server,
+        notes_at(server, tmp_path, documents, at_once=at_once, batch_tokens=batch_tokens) as workspace,
+    ):
+        estimate = workspace.models.estimate(NAME)
+        assert server.requests == 0
+        workspace.import_collection(NAME)
+        assert pending(workspace) == 0
+    assert server.requests == estimate.requests
+    assert server.answered.total() == estimate.chunks + estimate.names
+    assert set(server.answered.values()) == {1}
+
+
+def test_a_failure_loses_one_request(tmp_path: Path) -> None:
+    """The third of four requests under way is refused: the other three are stored, and never asked again."""
+    together = threading.Barrier(AT_ONCE)
+
+    def refuse_one(texts: list[str]) -> Answer | None:
+        together.wait(WAIT_S)
+        if any("city020" in text for text in texts):
+            return openai_error(400, "I do not like this.", None)
+        return None
+
+    documents = AT_ONCE * BATCH
+    with WatchedServer(refuse_one) as server, notes_at(server, tmp_path, documents) as workspace:
+        with pytest.raises(EmbeddingError, match="I do not like this"):
+            workspace.import_collection(NAME)
+        assert pending(workspace) == BATCH
+        server.before = lambda _texts: None
+        workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+        assert pending(workspace) == 0
+    assert set(server.answered.values()) == {1}
+
+
+def test_a_quota_that_ends_loses_nothing(tmp_path: Path) -> None:
+    """Whatever the server answered before it asks to wait an hour is stored, whoever was under way then."""
+    documents, answered_chunks = 150, 9 * BATCH
+    guard = threading.Lock()
+    left = NAMES_EACH * documents + answered_chunks
+
+    def ration(texts: list[str]) -> Answer | None:
+        nonlocal left
+        with guard:
+            if len(texts) > left:
+                refusal = openai_error(429, "Rate limit reached for requests per day.", "rate_limit_exceeded")
+                return Answer(refusal.status, refusal.body, {"Retry-After": "3600"})
+            left -= len(texts)
+        return None
+
+    with WatchedServer(ration) as server:
+        with notes_at(server, tmp_path, documents) as workspace:
+            with pytest.raises(EmbedderBusyError, match=r"Rate limit reached.*asks to wait 60 min"):
+                workspace.import_collection(NAME)
+            assert pending(workspace) == documents - answered_chunks
+        server.before = lambda _texts: None
+        with notes_at(server, tmp_path, documents) as workspace:
+            assert len(workspace.search(SearchQuery("harbour", mode=SearchMode.DENSE, limit=5)).hits) == 5
+            workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+            assert pending(workspace) == 0
+    assert set(server.answered.values()) == {1}
+    assert server.answered.total() == (1 + NAMES_EACH) * documents
+
+
+def test_stopping_waits_for_no_answer(tmp_path: Path) -> None:
+    """Who stops an import goes on at once, though three answers are still to come; the first is stored."""
+    first, released = threading.Lock(), threading.Event()
+
+    def hold(_texts: list[str]) -> None:
+        if not first.acquire(blocking=False):
+            assert released.wait(WAIT_S)
+
+    def stop(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED and done:
+            raise KeyboardInterrupt
+
+    documents = AT_ONCE * BATCH
+    with WatchedServer(hold) as server, notes_at(server, tmp_path, documents) as workspace:
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                workspace.import_collection(NAME, progress=stop)
+            assert not released.is_set()
+            rest = workspace.models.estimate(NAME)
+            assert rest.names == NAMES_EACH * documents - BATCH
+        finally:
+            released.set()
+
+
+class BackwardsEmbedder(HashingEmbedder):
+    """Makes the last vectors first, three at a time."""
+
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
+        """Embed from the end."""
+        for stop in range(len(texts), 0, -3):
+            positions = range(max(0, stop - 3), stop)
+            yield positions, self.embed_passages(texts[positions.start : stop], titles)
+
+
+def test_parts_may_come_in_any_order(tmp_path: Path) -> None:
+    """Each part is stored under its own texts as it comes, and progress is told of each."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(10):
+        (docs / f"{number}.md").write_text(f"# Note {number}\n\nAbout city{number:03}.\n", encoding="utf-8")
+    told: list[int] = []
+
+    def note(stage: ImportStage, done: int, _total: int) -> None:
+        if stage is ImportStage.EMBED:
+            told.append(done)
+
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=BackwardsEmbedder()) as workspace:
+        workspace.add_collection(NAME, "Notes", str(docs))
+        workspace.import_collection(NAME, progress=note)
+        assert told == [0, 3, 6, 9, 12, 15, 18, 20, 23, 26, 29, 30]
+        for number in range(10):
+            query = SearchQuery(f"About city{number:03}", mode=SearchMode.DENSE, limit=1)
+            assert workspace.search(query).hits[0].path == f"{number}.md"
