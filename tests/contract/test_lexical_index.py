@@ -106,6 +106,27 @@ def test_a_term_given_twice_counts_twice(world: World) -> None:
     assert both == pytest.approx({key: 2 * x.get(key, 0) + y.get(key, 0) for key in x | y})
 
 
+@pytest.mark.parametrize("filters", [Filters(), Filters(tags=("odd",)), Filters(tags=("first",))])
+def test_inessential_terms_count_and_find_what_is_missing(world: World, filters: Filters) -> None:
+    """Scores are those of all terms; what holds inessential ones alone lacks only where enough is found."""
+    rng = random.Random(3)
+    for number in range(60):
+        text = " ".join(rng.choices("abcdefghijklmnopqrst", k=6))
+        tags = (*(["odd"] if number % 2 else []), *(["first"] if number < 4 else []))
+        world.add(f"d{number}.md", [text], tags=tags)
+    scope = world.scope(filters)
+    everything = dict(world.lexical.search(["a", "b", "b", "c"], 60, scope))
+    essential = dict(world.lexical.search(["a", "b"], 60, scope)).keys()
+    assert essential <= everything.keys()
+    for limit in (1, 5, 60):
+        found = world.lexical.search(["a", "b", "b"], limit, scope, ["c"])
+        assert len(found) == min(limit, len(everything))
+        assert dict(found) == pytest.approx({key: everything[key] for key, _ in found})
+        assert found == sorted(found, key=lambda pair: (-pair[1], pair[0]))
+        left_out = essential - dict(found).keys()
+        assert all(everything[key] <= found[-1][1] + 1e-9 for key in left_out)
+
+
 def test_minor_terms_weigh_less_than_main_ones(world: World) -> None:
     """The same term says less where it crosses from one word into the next."""
     fields = [

@@ -20,6 +20,7 @@ class Recorder:
 
     def __init__(self, known: Mapping[str, int], chunks: int = 10_000) -> None:
         self.asked: list[str] = []
+        self.inessential: list[str] = []
         self.names: list[str] = []
         self._known = known
         self._chunks = chunks
@@ -30,8 +31,10 @@ class Recorder:
     def holding(self, terms: Sequence[str]) -> Holding:
         return Holding(self._chunks, {term: self._known[term] for term in terms if term in self._known})
 
-    def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
-        self.asked = list(terms)
+    def search(
+        self, terms: Sequence[str], limit: int, scope: Scope, inessential: Sequence[str] = ()
+    ) -> list[tuple[ChunkId, float]]:
+        self.asked, self.inessential = list(terms), list(inessential)
         return [(ChunkId(1), 1.0)]
 
     def chunks_named(self, folded: str, scope: Scope, limit: int) -> list[ChunkId]:
@@ -42,11 +45,11 @@ class Recorder:
 def asked(text: str, known: Mapping[str, int], chunks: int = 10_000) -> list[str]:
     index = Recorder(known, chunks)
     find(text, index)
-    return index.asked
+    return [*index.asked, *index.inessential]
 
 
-def find(text: str, index: Recorder) -> LexicalEvidence:
-    return find_by_words(text, index=index, names=index, limit=5, scope=Scope(()))
+def find(text: str, index: Recorder, limit: int = 5) -> LexicalEvidence:
+    return find_by_words(text, index=index, names=index, limit=limit, scope=Scope(()))
 
 
 RETRY = {"retri": RARE, "=retry": RARE}
@@ -67,6 +70,30 @@ def test_common_terms_are_left_out_while_others_are_left(
 ) -> None:
     """A term in more than a quarter of a large index decides little and costs most."""
     assert asked("news retry", known, chunks) == terms
+
+
+@pytest.mark.parametrize(
+    ("known", "limit", "inessential"),
+    [
+        # The rarest hold enough chunks, and say more than half.
+        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 5, ["gamma"]),
+        # The rarest holds enough, but says a third: a chunk with both others may be the best.
+        ({"alpha": 2_300, "beta": 2_350, "gamma": 2_400}, 5, ["gamma"]),
+        ({"alpha": 2_300, "beta": 2_350}, 5, ["beta"]),
+        # The rarest hold too few chunks to choose among.
+        ({"alpha": 900, "beta": 900, "gamma": 2_400}, 5, []),
+        # More are wanted, so more are looked at.
+        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 400, []),
+    ],
+)
+def test_common_terms_only_count_where_rare_ones_find_enough(
+    known: dict[str, int], limit: int, inessential: list[str]
+) -> None:
+    """What holds a common word of the question alone is not among the best, and most of what is held."""
+    index = Recorder(known)
+    find("alpha beta gamma", index, limit)
+    assert index.inessential == inessential
+    assert sorted([*index.asked, *index.inessential]) == sorted(known)
 
 
 def test_words_among_japanese_count_three_times() -> None:

@@ -16,8 +16,9 @@ from mdvec.stores.sqlite.database import Database, generation
 from mdvec.stores.sqlite.scope import SMALL_SCOPE, chunks_inside, covers_everything, keep_inside
 
 # FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
-_SEARCH = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?, ?) AS score
-    FROM chunks_fts WHERE chunks_fts MATCH ? {condition} ORDER BY score DESC, rowid {limit}"""
+_MATCHING = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?, ?) AS score
+    FROM chunks_fts WHERE chunks_fts MATCH ?"""
+_BEST_FIRST = "ORDER BY score DESC, rowid"
 
 # The plus keeps FTS5 from running the whole MATCH once for every id of the list.
 _INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
@@ -62,22 +63,24 @@ class SqliteLexicalIndex:
                 ],
             )
 
-    def search(self, terms: Sequence[str], limit: int, scope: Scope) -> list[tuple[ChunkId, float]]:
+    def search(
+        self, terms: Sequence[str], limit: int, scope: Scope, inessential: Sequence[str] = ()
+    ) -> list[tuple[ChunkId, float]]:
         """Rank the chunks that hold any of the terms by BM25."""
         if not terms or limit <= 0 or not scope.collections:
             return []
-        match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
         with self._database.reading() as connection:
-            if covers_everything(connection, scope):
-                if scope.hidden:  # nearly all of the ranking is inside
-                    return _search_large_scope(connection, match, limit, scope)
-                sql = _SEARCH.format(condition="", limit="LIMIT ?")
-                return _rows(connection, sql, (*FIELD_WEIGHTS, match, limit))
-            few = chunks_inside(connection, scope, SMALL_SCOPE)
+            everywhere = covers_everything(connection, scope)
+            few = None if everywhere else chunks_inside(connection, scope, SMALL_SCOPE)
             if few is not None:
-                sql = _SEARCH.format(condition=_INSIDE, limit="LIMIT ?")
-                return _rows(connection, sql, (*FIELD_WEIGHTS, match, json.dumps(few), limit))
-            return _search_large_scope(connection, match, limit, scope)
+                # Chunks outside get no score, which is what costs time.
+                arguments = (*FIELD_WEIGHTS, _any_of(*terms, *inessential), json.dumps(few), limit)
+                return _rows(connection, f"{_MATCHING} {_INSIDE} {_BEST_FIRST} LIMIT ?", arguments)
+            search = _search_everything if everywhere and not scope.hidden else _search_large_scope
+            found = search(connection, _Terms(terms, inessential), limit, scope)
+            if inessential and len(found) < limit:
+                found = search(connection, _Terms((*terms, *inessential)), limit, scope)
+            return found
 
     def holding(self, terms: Sequence[str]) -> Holding:
         """Return how many chunks hold each of the terms; counted once for every state of the database."""
@@ -101,9 +104,48 @@ class SqliteLexicalIndex:
         return fresh
 
 
-def _search_large_scope(connection: Connection, match: str, limit: int, scope: Scope) -> _Ranking:
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What is looked for.
+
+    Attributes:
+        essential: A chunk that is found holds one of these.
+        inessential: What else counts in it.
+    """
+
+    essential: Sequence[str]
+    inessential: Sequence[str] = ()
+
+    def ranking(self) -> tuple[str, tuple[str | float, ...]]:
+        """Return SQL for all chunks, best first, with its arguments.
+
+        BM25 costs many times what finding a chunk does. Those that hold both kinds of terms and those that
+        hold essential ones alone are two sets, so each is scored once, by the terms it can hold.
+        """
+        essential = _any_of(*self.essential)
+        if not self.inessential:
+            return f"{_MATCHING} {_BEST_FIRST}", (*FIELD_WEIGHTS, essential)
+        others = _any_of(*self.inessential)
+        both, alone = f"({essential}) AND ({others})", f"({essential}) NOT ({others})"
+        return (
+            f"{_MATCHING} UNION ALL {_MATCHING} {_BEST_FIRST}",
+            (*FIELD_WEIGHTS, both, *FIELD_WEIGHTS, alone),
+        )
+
+
+def _any_of(*terms: str) -> str:
+    """Return a query of FTS5."""
+    return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
+
+
+def _search_everything(connection: Connection, terms: _Terms, limit: int, _scope: Scope) -> _Ranking:
+    sql, arguments = terms.ranking()
+    return _rows(connection, f"{sql} LIMIT ?", (*arguments, limit))
+
+
+def _search_large_scope(connection: Connection, terms: _Terms, limit: int, scope: Scope) -> _Ranking:
     """Walk down the whole ranking until enough of it is inside the scope."""
-    ranking = connection.execute(_SEARCH.format(condition="", limit=""), (*FIELD_WEIGHTS, match))
+    ranking = connection.execute(*terms.ranking())
     found: _Ranking = []
     size = _FIRST_BATCH_FACTOR * limit
     with closing(ranking):
