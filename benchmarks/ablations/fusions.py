@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,12 +14,14 @@ from mdvec.search import fusion
 # The constant of the paper and of most who build it.
 _RRF_K = 60
 
-# Of the best match there is, as it was before a share of the best possible one.
-_WEIGHT_OF_BEST = 2.0
+# What the best match there is would be worth, in standard deviations, and what a perfect one was worth before
+# the length of a query counted.
+_WORTH_OF_BEST = 2.0
+_WORTH_OF_PERFECT = 7.0
 
 # Evidence of words counts for more where much of the question is found in one place.
-_LEAST_WEIGHT = 5.0
-_WEIGHT_PER_COVERAGE = 8.0
+_LEAST_WORTH = 5.0
+_WORTH_PER_COVERAGE = 8.0
 
 # What the words of the chunks around one count.
 _NEIGHBOUR_SHARE = 0.2
@@ -53,18 +56,29 @@ def with_weight(weight: float) -> Rank:
     return rank
 
 
+def by_share_of_perfect(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+    """Count the share of the perfect score, however long the question is: ``z + 7 * cov``."""
+    return _with_worth(_WORTH_OF_PERFECT, evidence, asked)
+
+
 def by_share_of_best(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
     """Count the share of the best score that is there, not of the best possible one: ``z + 2 * max``."""
     best = max((score for _, score in evidence.lexical.ranking), default=1.0)
     words = replace(evidence.lexical, perfect=best)
-    return with_weight(_WEIGHT_OF_BEST)(replace(evidence, lexical=words), asked)
+    return _with_worth(_WORTH_OF_BEST, replace(evidence, lexical=words), asked)
 
 
 def by_coverage(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
-    """Weigh words by the best coverage: ``5 + 8 * max``."""
+    """Count the share of the perfect score, times 5 + 8 * the best coverage."""
     by_words = fusion.rank_by_words(evidence.lexical)
     best = max((each.coverage or 0.0 for each in by_words), default=0.0)
-    return with_weight(_LEAST_WEIGHT + _WEIGHT_PER_COVERAGE * best)(evidence, asked)
+    return _with_worth(_LEAST_WORTH + _WORTH_PER_COVERAGE * best, evidence, asked)
+
+
+def _with_worth(worth: float, evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+    """Rank by the real fusion, with a perfect match worth so many standard deviations."""
+    root = math.sqrt(evidence.lexical.perfect) or 1.0
+    return with_weight(worth / root)(evidence, asked)
 
 
 def unknown_words_missing(evidence: Evidence, _asked: Asked) -> Evidence:

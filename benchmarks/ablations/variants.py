@@ -149,16 +149,22 @@ def _of_chunks() -> Iterator[Variant]:
 
 
 def _of_fusion() -> Iterator[Variant]:
-    for weight in (5, 6, 8, 9):
+    for weight in (0.6, 0.7, 0.9, 1.0):
         yield Variant(
-            f"weight-{weight}",
-            f"words weigh {weight}, not {fusion._LEXICAL_WEIGHT:g}",
+            f"weight-{weight:g}",
+            f"words weigh {weight:g}, not {fusion._LEXICAL_WEIGHT:g}",
             Stage.FUSING,
             rank=fusions.with_weight(weight),
         )
     yield Variant(
+        "share-of-perfect",
+        "z + 7 * the share of the perfect score, however long the question is",
+        Stage.FUSING,
+        rank=fusions.by_share_of_perfect,
+    )
+    yield Variant(
         "weight-by-coverage",
-        "words weigh 5 + 8 * the best coverage of the question",
+        "z + (5 + 8 * the best coverage) * the share of the perfect score",
         Stage.FUSING,
         rank=fusions.by_coverage,
     )

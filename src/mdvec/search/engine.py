@@ -26,9 +26,10 @@ from mdvec.search.lexical import find_by_words
 from mdvec.stores.interface import Store, StoredChunk
 
 # Candidates taken from each side at first. Fusion only reorders what it is given, so this is well
-# above what is shown; it grows when one long document fills it.
-_MIN_DEPTH = 100
-_DEPTH_PER_HIT = 20
+# above what is shown; it grows when one long document fills it. It is the same for the usual limits: a chunk
+# that one side ranks below the depth has no evidence from it, so another depth is another ranking.
+_MIN_DEPTH = 200
+_DEPTH_PER_HIT = 5
 _DEPTH_GROWTH = 8
 
 

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from mdvec.model.ids import ChunkId
 
-# A perfect word match is worth seven standard deviations of similarity; real ones reach about a third of
-# it (docs/decisions/0006-fusion.md).
-_LEXICAL_WEIGHT = 7.0
+# What BM25 is worth in standard deviations of similarity, once it is divided by the square root of the
+# perfect score (docs/decisions/0020-words-as-deviations.md).
+_LEXICAL_WEIGHT = 0.8
 
-# From so many of the nearest chunks it is seen what words say of each way of writing.
-_COMPARED_CHUNKS = 5
+# What it is worth at least to be called what the query says.
+_NAMED_EVIDENCE = 7.0
+
+# What a word of the query says in a text of the other writing, where it is a name or a chance meeting.
+_FOREIGN_SHARE = 0.8
 
 # Where the score shown to people passes one half, in units of fused evidence.
 _SCORE_CENTRE = 3.0
@@ -89,14 +92,17 @@ class Candidate:
 
 
 def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
-    """Rank by ``z + 7 * cov``.
+    """Rank by ``z + 0.8 * bm25 / sqrt(perfect)``.
 
     z is the cosine similarity in standard deviations above this query's background in the chunk's space,
-    which is what makes spaces comparable; cov is the BM25 score as a share of the largest one the query
-    could reach. A chunk without a vector counts as an average one of those that were found by words, so that
-    it is neither buried nor favoured while it is pending. In the same way a foreign chunk has at least the
-    share that near chunks in the query's own writing have more than near foreign ones: words are compared
-    among those that can hold them (docs/decisions/0016-two-languages.md).
+    which is what makes spaces comparable. The largest score that a query could reach grows with the number
+    of its terms, and what a chunk scores by chance with the square root of that: divided by it, scores of
+    short and long queries are on one scale, too (docs/decisions/0020-words-as-deviations.md).
+
+    A chunk without a vector counts as an average one of those that were found by words, so that it is
+    neither buried nor favoured while it is pending. In the same way a foreign chunk has at least the share
+    of the perfect score that the nearest chunk in the query's own writing has more than the nearest foreign
+    one: words are compared among those that can hold them (docs/decisions/0016-two-languages.md).
 
     Args:
         lexical: What words say.
@@ -112,10 +118,9 @@ def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
     unknown = sum(peers) / len(peers) if peers else 0.0
     lexical_ranks = _ranks(_order_of_words(lexical, shares))
     dense_ranks = _ranks(_order_of_meaning(dense, deviations))
-    least = dict.fromkeys(lexical.foreign, _share_abroad(shares, deviations, lexical.foreign))
+    words = _evidence_of_words(lexical, shares, deviations)
     fused = {
-        chunk: deviations.get(chunk, unknown)
-        + _LEXICAL_WEIGHT * max(shares.get(chunk, 0.0), least.get(chunk, 0.0))
+        chunk: deviations.get(chunk, unknown) + words.get(chunk, 0.0)
         for chunk in deviations.keys() | shares.keys()
     }
     return [
@@ -166,18 +171,31 @@ def _shares(lexical: LexicalEvidence) -> dict[ChunkId, float]:
     return {**found, **dict.fromkeys(lexical.named, 1.0)}
 
 
-def _share_abroad(
+def _evidence_of_words(
+    lexical: LexicalEvidence, shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float]
+) -> dict[ChunkId, float]:
+    """Return what words say of each chunk, in standard deviations."""
+    counted = {
+        chunk: share * _FOREIGN_SHARE if chunk in lexical.foreign else share
+        for chunk, share in shares.items()
+    }
+    abroad = _lacking_abroad(counted, deviations, lexical.foreign)
+    counted |= {chunk: max(counted.get(chunk, 0.0), abroad) for chunk in lexical.foreign}
+    weight = _LEXICAL_WEIGHT * math.sqrt(lexical.perfect)
+    evidence = {chunk: weight * share for chunk, share in counted.items()}
+    return evidence | {chunk: max(evidence[chunk], _NAMED_EVIDENCE) for chunk in lexical.named}
+
+
+def _lacking_abroad(
     shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float], foreign: Set[ChunkId]
 ) -> float:
-    """Return the share that a foreign chunk would have more if it were in the query's writing."""
-    if not foreign:
+    """Return the share that the nearest chunk in the query's writing has more than the nearest other."""
+    near_first = sorted(deviations, key=lambda chunk: (-deviations[chunk], chunk)) if foreign else ()
+    here = next((chunk for chunk in near_first if chunk not in foreign), None)
+    abroad = next((chunk for chunk in near_first if chunk in foreign), None)
+    if here is None or abroad is None:
         return 0.0
-    nearest = sorted(deviations, key=lambda chunk: (-deviations[chunk], chunk))
-    here = [shares.get(chunk, 0.0) for chunk in nearest if chunk not in foreign][:_COMPARED_CHUNKS]
-    abroad = [shares.get(chunk, 0.0) for chunk in nearest if chunk in foreign][:_COMPARED_CHUNKS]
-    if not (here and abroad):
-        return 0.0
-    return max(0.0, sum(here) / len(here) - sum(abroad) / len(abroad))
+    return max(0.0, shares.get(here, 0.0) - shares.get(abroad, 0.0))
 
 
 def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float | None:

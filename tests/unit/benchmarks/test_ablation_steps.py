@@ -83,12 +83,28 @@ def evidence(words: Mapping[int, float], near: Mapping[int, float], *, known: fl
 
 
 def test_another_weight_turns_the_order_where_it_should() -> None:
-    """A share of .2 is worth 1 deviation at weight 5 and 1.8 at weight 9; the real weight comes back."""
+    """2 of 10 are worth 1.3 deviations at weight 2 and 1.9 at weight 3; the real weight comes back."""
     found = evidence({1: 0.2}, {1: 0.0, 2: 0.15})
-    assert fusions.with_weight(5)(found, asked()) == [2, 1]
-    assert fusions.with_weight(9)(found, asked()) == [1, 2]
+    assert fusions.with_weight(2)(found, asked()) == [2, 1]
+    assert fusions.with_weight(3)(found, asked()) == [1, 2]
     assert as_shipped(found, asked()) == [2, 1]
-    assert fusion._LEXICAL_WEIGHT == 7
+    assert fusion._LEXICAL_WEIGHT == 0.8
+
+
+def test_share_of_the_perfect_score_makes_no_difference_between_short_and_long_questions() -> None:
+    """A perfect match is worth 7 deviations, whatever a perfect score is."""
+    for perfect in (1.0, 400.0):
+        words = LexicalEvidence([(chunk(1), perfect)], perfect, 1.0)
+        below = Evidence(words, evidence({}, {1: 0.0, 2: 0.69}).dense)
+        above = Evidence(words, evidence({}, {1: 0.0, 2: 0.71}).dense)
+        assert fusions.by_share_of_perfect(below, asked()) == [1, 2]
+        assert fusions.by_share_of_perfect(above, asked()) == [2, 1]
+
+
+def test_share_of_the_perfect_score_without_words() -> None:
+    """Where no term is known there is no perfect score, and vectors decide."""
+    nothing = Evidence(LexicalEvidence([], 0.0, 0.0), evidence({}, {1: 0.0, 2: 0.15}).dense)
+    assert fusions.by_share_of_perfect(nothing, asked()) == [2, 1]
 
 
 def test_weight_by_coverage_grows_with_the_best_coverage() -> None:
@@ -177,7 +193,7 @@ def test_values_come_back_after_an_error() -> None:
     with pytest.raises(RuntimeError), applied([patch]):
         fail()
     assert seen == [1.0]
-    assert fusion._LEXICAL_WEIGHT == 7.0
+    assert fusion._LEXICAL_WEIGHT == 0.8
     with pytest.raises(AttributeError), applied([patch, Patch(fusion, "nowhere", 1)]):
         pass
-    assert fusion._LEXICAL_WEIGHT == 7.0
+    assert fusion._LEXICAL_WEIGHT == 0.8

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,10 +39,24 @@ def words(
     )
 
 
-def test_a_perfect_word_match_is_worth_seven_deviations() -> None:
-    """z + 7 * cov, as decided by measurement."""
-    above = fuse(words({1: PERFECT}), evidence({1: 0.80, 2: 0.939}))
-    below = fuse(words({1: PERFECT}), evidence({1: 0.80, 2: 0.941}))
+@pytest.mark.parametrize(("score", "perfect", "deviations"), [(25, 100, 2), (50, 100, 4), (5, 25, 0.8)])
+def test_words_are_worth_their_score_over_the_root_of_the_perfect_one(
+    score: float, perfect: float, deviations: float
+) -> None:
+    """z + .8 * bm25 / sqrt(perfect), as decided by measurement."""
+    found = words({1: score}, perfect=perfect)
+    above = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations - 0.001}))
+    below = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations + 0.001}))
+    assert [candidate.id for candidate in above] == [1, 2]
+    assert [candidate.id for candidate in below] == [2, 1]
+
+
+@pytest.mark.parametrize(("perfect", "deviations"), [(1.0, 7), (100.0, 8)])
+def test_to_be_called_so_is_worth_seven_deviations_at_least(perfect: float, deviations: float) -> None:
+    """The name of a note may be one frequent word, which says little in a text; a long one says more."""
+    found = words({}, perfect=perfect, named=[1])
+    above = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations - 0.001}))
+    below = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations + 0.001}))
     assert [candidate.id for candidate in above] == [1, 2]
     assert [candidate.id for candidate in below] == [2, 1]
 
@@ -119,13 +133,13 @@ def test_a_word_that_both_languages_use_is_no_reason_to_help() -> None:
     assert 0 < gain < 0.2
 
 
-def test_among_foreign_chunks_alone_nothing_changes() -> None:
-    """There is nothing in the query's own language to compare with."""
-    similarities = {1: 0.90, 2: 0.89}
-    plain = fuse(words({2: 1.0}), evidence(similarities))
-    assert fuse(words({2: 1.0}, foreign=[1, 2]), evidence(similarities)) == [
-        replace(each, coverage=None) if each.id == 1 else each for each in plain
-    ]
+def test_among_foreign_chunks_alone_words_count_four_fifths() -> None:
+    """There is nothing in the query's own writing to compare with; what they share with it are names."""
+    near = evidence({1: 0.90, 2: 0.89})
+    foreign = fuse(words({2: 1.0}, foreign=[1, 2]), near)
+    alike = fuse(words({2: 0.8}), near)
+    assert [(each.id, each.score) for each in foreign] == [(each.id, each.score) for each in alike]
+    assert {each.id: each.coverage for each in foreign} == {1: None, 2: 0.1}
 
 
 @given(
