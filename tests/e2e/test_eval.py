@@ -38,4 +38,4 @@ def test_measuring_a_set_by_words(shell: Shell) -> None:
     assert sorted(path.name for path in (shell.cwd / "set").iterdir()) == [
         *("corpus.jsonl", "qrels.tsv", "queries.jsonl")
     ]
-    shell.run("eval", "set", "--by", "lang", code=2)
+    shell.run("eval", "set", "set", code=2)

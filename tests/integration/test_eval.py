@@ -166,6 +166,15 @@ def test_labels_that_a_set_does_not_have(shell: Shell) -> None:
     assert "no question has the label 'subset'" in shell.err
 
 
+def test_questions_without_any_label(shell: Shell) -> None:
+    """The same list does for a set that has none: it is measured, and has no groups."""
+    shell.lines("set/queries.jsonl", {"_id": "1", "text": "sun"})
+    report = shell.json("set", "--mode", "lexical", "--by", "type,lang,type")
+    assert report["by"] == ["type", "lang"]
+    assert system(report, "lexical")["groups"] == []
+    assert "no question has the label 'lang'" in shell.err
+
+
 def test_scope_and_exclude(shell: Shell) -> None:
     """Only documents below the scope are ranked, and none that is excluded."""
     shell.lines("set/queries.jsonl", {"_id": "1", "text": "sun", "scope": "ja", "exclude": ["ja/train.md"]})
@@ -396,6 +405,29 @@ def test_the_gate(shell: Shell) -> None:
     assert "is not a report of 'mdvec eval'" in shell.err
 
 
+def test_the_record_of_a_gate_is_not_replaced(shell: Shell) -> None:
+    """What is held against a record cannot become it in the same run, however its path is written."""
+    shell.run("eval", "set", "--format", "json", "--output", "baseline.json")
+    before = files_below(shell.cwd)
+    again = ("eval", "set", "--format", "json", "--gate", "baseline.json", "--output", "set/../baseline.json")
+    shell.run(*again, code=2)
+    assert "Give --output another file" in shell.err
+    assert files_below(shell.cwd) == before
+
+
+def test_a_report_that_cannot_be_written(shell: Shell) -> None:
+    """It is told before anything is measured, and an older report stays when measuring fails."""
+    shell.write("old.json", "older")
+    shell.write("file", "no folder")
+    shell.run("eval", "set", "--output", "file/report.json", code=1)
+    assert shell.embedder.embedded == []
+    shell.write("set/queries.jsonl", "{")
+    for output in ("old.json", "new.json"):
+        shell.run("eval", "set", "--output", output, code=2)
+    assert (shell.cwd / "old.json").read_text(encoding="utf-8") == "older"
+    assert not (shell.cwd / "new.json").exists()
+
+
 def test_wrong_calls(shell: Shell) -> None:
     """Each is told before anything is indexed, with what to do instead."""
     for args, message in [
@@ -512,6 +544,18 @@ def test_feedback_that_is_refused(noted: Shell) -> None:
     assert notes.read_text() == "# My notes\n"
     assert broken.read_text() == "{\n"
     assert not (noted.cwd / "home" / "questions.jsonl").exists()
+
+
+def test_feedback_before_anything_is_indexed(noted: Shell) -> None:
+    """Who judges a folder that was never searched is told the command that indexes it, which helps."""
+    folder = noted.write("fresh/sun.md", "# Sun\n").parent
+    judge = ("feedback", "sun", "--good", "sun.md", "--docs-dir", str(folder))
+    noted.run(*judge, code=1)
+    assert f"hint: Nothing is indexed yet. Run 'mdvec import --docs-dir {folder}'." in noted.err
+    noted.run("import", "--docs-dir", str(folder))
+    assert noted.run(*judge).startswith("1 good written")
+    noted.run("feedback", "sun", "--good", "moon.md", "--docs-dir", str(folder), code=1)
+    assert "Nothing is indexed" not in noted.err
 
 
 def test_feedback_about_an_empty_document(noted: Shell) -> None:

@@ -87,6 +87,10 @@ def read_record(path: Path) -> Record:
     if not any(system.metrics for each in record.sets for system in each.systems):
         msg = f"{path} records no value"
         raise UsageError(msg, hint=_HINT)
+    for name, system, metric, value in _recorded(record):
+        if not 0 <= value <= 1:  # nothing is less than NaN: such a record would hold for ever
+            msg = f"{path}: {metric} of {system} on {name} cannot be {value}"
+            raise UsageError(msg, hint=_HINT)
     for metric, tolerance in record.tolerance.items():
         if metric not in METRICS or not tolerance >= 0:
             msg = f"{path}: the tolerance of {metric!r} cannot be {tolerance}"

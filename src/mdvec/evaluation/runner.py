@@ -96,7 +96,7 @@ def evaluate(
         The report.
 
     Raises:
-        UsageError: If no set has any of the labels to group by, or two sets have the same name.
+        UsageError: If there are labels and none of those to group by, or two sets have the same name.
         EmbedderUnavailableError: If a mode was asked for by name that needs a model, and there is none.
     """
     for label in _missing_labels([task.set for task in tasks], options.by):
@@ -124,15 +124,16 @@ def scope_filters(question: Question) -> Filters:
 def _missing_labels(sets: Sequence[QuestionSet], by: Sequence[str]) -> list[str]:
     """Return the labels to group by that no question has.
 
+    Many sets have no labels at all, and one command line is to do for them, too.
+
     Raises:
-        UsageError: If these are all; the hint names those there are.
+        UsageError: If these are all, and there are others; the hint names them.
     """
     known = sorted({label for each in sets for question in each.questions for label in question.labels})
     missing = [label for label in by if label not in known]
-    if missing and len(missing) == len(by):
+    if known and missing and len(missing) == len(by):
         msg = f"no question has the label {missing[0]!r}"
-        hint = f"There are {', '.join(known)}." if known else "The questions have no labels: leave out --by."
-        raise UsageError(msg, hint=hint)
+        raise UsageError(msg, hint=f"There are {', '.join(known)}.")
     return missing
 
 

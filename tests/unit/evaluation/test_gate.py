@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -84,3 +85,11 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str, message: str) -
     with pytest.raises(UsageError, match=message) as caught:
         read_record(path)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -0.1, 87])
+def test_recorded_values_are_those_of_metrics(tmp_path: Path, value: float) -> None:
+    """Nothing is below NaN or a negative record, and nothing reaches one above 1: none was ever measured."""
+    recorded = report(hybrid={"R@5": value})
+    with pytest.raises(UsageError, match="R@5 of hybrid on s cannot be"):
+        gate(tmp_path, recorded, recorded)

@@ -150,6 +150,13 @@ def test_gains_and_losses_have_their_texts(read: Reader) -> None:
     assert "relevant: ja/reset.md" in shown
 
 
+def test_every_answer_names_its_system(read: Reader) -> None:
+    """A narrow screen shows answers below each other, without the head of the table."""
+    named = [attributes["data-system"] for _, attributes in read.elements if "data-system" in attributes]
+    assert set(named) == {"hybrid", "lexical", "dense"}
+    assert len(named) >= read.said.count("no relevant document in 10")
+
+
 def test_what_was_not_found_is_listed(read: Reader) -> None:
     """The questions without a relevant document among the ten best are counted and shown."""
     said = " ".join(read.said.split())

@@ -118,9 +118,9 @@ def eval_(
     if (suffix or min_grade > 1 or embed_cache) and all(place.is_file() for place in places):
         msg = "--suffix, --min-grade and --embed-cache are for folders with a set, and none is named"
         raise UsageError(msg, hint="Leave them out, or name such a folder.")
-    if output is not None:  # better now than when all is measured
-        (session.cwd / output).parent.mkdir(parents=True, exist_ok=True)
     record = read_record(session.cwd / gate) if gate else None
+    if output is not None:  # better now than when all is measured
+        _check_output(session.cwd / output, session.cwd / gate if gate else None)
     options = _options(mode, by, min_grade, baselines=baselines)
     with session.open() as (workspace, config):
         shown = chosen_format(format_name, config, _FORMATS)
@@ -173,6 +173,24 @@ def feedback(
     again = ["mdvec", "eval", *([str(given.file)] if file else [])]
     again += ["--docs-dir", str(session.docs_dir)] if session.docs_dir else []
     note(f"hint: Ask again with: {printable(shlex.join(again))}")
+
+
+def _check_output(output: Path, gate: Path | None) -> None:
+    """Make the folder of a report, and see that the report can be written there.
+
+    Raises:
+        UsageError: If it is the record of the gate, which would then hold what it has just kept out.
+        OSError: If it cannot be written.
+    """
+    if gate is not None and output.resolve() == gate.resolve():
+        msg = f"{output} is the record that --gate holds the result against, and --output would replace it"
+        raise UsageError(msg, hint="Give --output another file, or record anew without --gate.")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if not output.exists():
+        output.touch()
+        output.unlink()
+    elif output.is_file():  # a pipe would be at its end for whoever reads it
+        output.open("ab").close()  # what is in it stays until there is something to replace it
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +252,8 @@ class _Asked:
 def _options(mode: str, by: str | None, min_grade: int, *, baselines: bool) -> Options:
     from mdvec.evaluation.runner import Options
 
-    labels = tuple(label.strip() for label in (by or "").split(",") if label.strip())
-    made = Options(by=labels, min_grade=min_grade)
+    labels = dict.fromkeys(label.strip() for label in (by or "").split(",") if label.strip())
+    made = Options(by=tuple(labels), min_grade=min_grade)
     if mode != _ALL:
         made = replace(made, modes=(SearchMode(mode),), all_modes=False)
     if baselines:
