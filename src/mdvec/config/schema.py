@@ -55,6 +55,9 @@ Prices = Annotated[
     dict[str, Annotated[float, Meta(ge=0)]],
     Meta(description="a table of models and numbers of at least 0"),
 ]
+Patterns = Annotated[
+    tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="a list of patterns such as 'drafts/'")
+]
 FolderNames = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^[^/]+/?$")], ...], Meta(description="a list of folder names")
 ]

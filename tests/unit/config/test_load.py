@@ -126,6 +126,23 @@ def test_token_windows_may_be_called_size_and_overlap(cwd: Path) -> None:
     assert loaded.origins["chunking.overlap_tokens"].endswith("mdvec.toml:3")
 
 
+def test_the_names_of_options_are_names_of_settings(cwd: Path) -> None:
+    """``--chunk-size``, ``--chunk-overlap``, ``--chunker`` and ``--limit`` are found in a file, too."""
+    text = "[chunking]\nchunk_size = 256\nchunk_overlap = 64\nchunker = 'windows'\n[search]\nlimit = 9\n"
+    (cwd / "mdvec.toml").write_text(text)
+    config = load_config(cwd=cwd, env={}).config
+    assert (config.chunking.max_tokens, config.chunking.overlap_tokens) == (256, 64)
+    assert (config.chunking.strategy, config.search.k) == ("windows", 9)
+
+
+def test_one_setting_is_not_given_under_two_names(cwd: Path) -> None:
+    """Neither of two values is taken silently."""
+    assert problems(cwd, "[chunking]\nmax_tokens = 256\nsize = 128\n") == [
+        f"{cwd / 'mdvec.toml'}:3: chunking.size sets the same as chunking.max_tokens in "
+        f"{cwd / 'mdvec.toml'}:2; give one of them"
+    ]
+
+
 def test_all_unknown_settings_are_told_at_once(cwd: Path) -> None:
     """Each unknown name is told with its file, its line and the nearest valid name."""
     text = "[serch]\nk = 5\n\n[search]\n# more\nkk = 5\nxyzzy = 1\npath = 1\n\n[display.more]\n"

@@ -46,20 +46,71 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[chunking]\nstrategi = 'x'\n", "mine.toml:2: chunking.strategi: "),
-        ("[search]\n\nlimit = 0\n", "mine.toml:3: search.limit: "),
-        ("[chunking]\nlevels = [1, 9]\n", "mine.toml:2: chunking.levels: "),
-        ("[serch]\nlimit = 1\n", "mine.toml:1: serch: "),
-        ("[embedding]\nmodel = 'x'\n", "provider"),
-        ("[chunking\n", ":1: not TOML"),
+        (
+            "[chunking]\nstrategi = 'x'\n",
+            ":2: unknown setting chunking.strategi; did you mean chunking.strategy?",
+        ),
+        ("[search]\n\nlimit = 0\n", ":3: search.limit must be a whole number from 1 to 1000, not 0"),
+        (
+            "[chunking]\nlevels = [1, 9]\n",
+            ":2: chunking.levels must be a list of levels of headings, from 1 to 6, not [1, 9]",
+        ),
+        ("[serch]\nlimit = 1\n", ":1: unknown section [serch]; did you mean [search]?"),
+        ("descripton = 'x'\n", ":1: unknown setting descripton; did you mean description?"),
+        (
+            "[search]\ndescription = 'x'\n",
+            ":2: unknown setting search.description; it belongs at the top, before the first [section]",
+        ),
+        (
+            "threshold = 0.5\n",
+            ":1: unknown section [threshold]; the setting threshold belongs in [search]",
+        ),
+        ("description = 5\n", ":1: description must be a text, not 5"),
+        (
+            "[source]\nexclude = 'drafts/'\n",
+            ":2: source.exclude must be a list of patterns such as 'drafts/', not 'drafts/'",
+        ),
+        ("search = 5\n", ":1: [search] must be a table of settings"),
+        (
+            "[embedding]\nmodel = 'x'\n",
+            ":1: embedding.provider is missing: a model is that of a provider",
+        ),
+        (
+            "[chunking]\nsize = 64\noverlap = 64\n",
+            ":3: chunking.overlap_tokens must be less than chunking.max_tokens (64)",
+        ),
+        ("[chunking\n", ":1: not TOML: Expected ']' at the end of a table declaration"),
     ],
 )
-def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, said: str) -> None:
-    """The message names file, line and key, and the next step is given."""
+def test_what_cannot_be_used_is_told_as_in_the_configuration(tmp_path: Path, text: str, said: str) -> None:
+    """The message names file, line and setting and says what is allowed; the next step is given."""
     (tmp_path / "mine.toml").write_text(text)
-    with pytest.raises(ConfigError, match=r"mine\.toml") as error:
+    with pytest.raises(ConfigError) as error:
         load_preset("mine.toml", cwd=tmp_path)
-    assert said in str(error.value)
+    assert str(error.value) == f"{tmp_path / 'mine.toml'}{said}"
+    assert error.value.hint
+
+
+def test_all_mistakes_of_a_preset_are_told_at_once(tmp_path: Path) -> None:
+    """Who corrects a file does not run into the next mistake one by one."""
+    (tmp_path / "mine.toml").write_text("[chunking]\nmax_tokens = 'many'\n[search]\nlimt = 5\n")
+    with pytest.raises(ConfigError) as error:
+        load_preset("mine.toml", cwd=tmp_path)
+    file = tmp_path / "mine.toml"
+    assert str(error.value).splitlines() == [
+        f"{file}:4: unknown setting search.limt; did you mean search.limit?",
+        f"{file}:2: chunking.max_tokens must be a whole number of at least 8, not 'many'",
+    ]
+
+
+def test_settings_of_a_preset_may_have_the_names_people_try(tmp_path: Path) -> None:
+    """The names of token windows, of options and of the configuration mean the same in a preset."""
+    (tmp_path / "mine.toml").write_text(
+        "[chunking]\nchunker = 'windows'\nsize = 256\nchunk_overlap = 32\n[search]\nk = 9\n"
+    )
+    preset = load_preset("mine.toml", cwd=tmp_path)
+    assert preset.chunking == ChunkingSpec("windows", max_tokens=256, overlap_tokens=32)
+    assert preset.search == SearchDefaults(limit=9)
 
 
 def test_a_preset_file_that_is_not_there_is_told_with_how_to_make_one(tmp_path: Path) -> None:

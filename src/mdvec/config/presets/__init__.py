@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import resources
@@ -10,7 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from mdvec.config.schema import ChunkingSettings, Count, Limit, Name, Section, Similarity
+from mdvec.config.schema import (
+    ChunkingSettings,
+    Count,
+    Limit,
+    Name,
+    Patterns,
+    Section,
+    Similarity,
+    Text,
+)
+from mdvec.config.settings import read_settings
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.errors import ConfigError
 from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
@@ -18,17 +27,18 @@ from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 DEFAULT_PRESET = "folder"
 
 _SUFFIX = ".toml"
+_EXAMPLE = "'mdvec preset show folder' shows one that can be used."
 
 
 class _Embedding(Section, frozen=True, kw_only=True):
-    provider: Name
-    model: str = ""
+    provider: Name | None = None
+    model: Text = ""
     dimension: Count | None = None
 
 
 class _Source(Section, frozen=True, kw_only=True):
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    include: Patterns = ()
+    exclude: Patterns = ()
 
 
 class _Search(Section, frozen=True, kw_only=True):
@@ -37,9 +47,9 @@ class _Search(Section, frozen=True, kw_only=True):
 
 
 class _File(Section, frozen=True, kw_only=True):
-    description: str = ""
+    description: Text = ""
     chunking: ChunkingSettings = msgspec.field(default_factory=ChunkingSettings)
-    embedding: _Embedding | None = None
+    embedding: _Embedding = msgspec.field(default_factory=_Embedding)
     source: _Source = msgspec.field(default_factory=_Source)
     search: _Search = msgspec.field(default_factory=_Search)
 
@@ -106,16 +116,12 @@ def _folder() -> resources.abc.Traversable:
 
 def _read(path: Path, name: str) -> Preset:
     written = read_config(path)
-    try:
-        file = msgspec.convert(written.values, _File)
-    except msgspec.ValidationError as error:
-        msg = _problem(str(error), written)
-        raise ConfigError(msg, hint="'mdvec preset show folder' shows one that can be used.") from error
+    file = read_settings(written, _File, hint=_EXAMPLE)
     return Preset(
         name=name,
         description=file.description,
         chunking=ChunkingSpec(**msgspec.structs.asdict(file.chunking)),
-        embedding=EmbeddingSpec(**msgspec.structs.asdict(file.embedding)) if file.embedding else None,
+        embedding=_model(file.embedding, written),
         include=file.source.include,
         exclude=file.source.exclude,
         search=SearchDefaults(**msgspec.structs.asdict(file.search)),
@@ -123,8 +129,10 @@ def _read(path: Path, name: str) -> Preset:
     )
 
 
-def _problem(said: str, written: ConfigFile) -> str:
-    """Turn what msgspec says (problem, `` - at ``, place) into ``FILE:LINE: KEY: PROBLEM``."""
-    what, _, where = said.partition(" - at `$")
-    key = [*re.findall(r"[a-z_]+", where), *re.findall(r"unknown field `(.*)`", what)]
-    return f"{written.place(*key)}: {'.'.join(key) or 'the preset'}: {what}"
+def _model(settings: _Embedding, written: ConfigFile) -> EmbeddingSpec | None:
+    if settings.provider is not None:
+        return EmbeddingSpec(settings.provider, settings.model, settings.dimension)
+    if settings == _Embedding():
+        return None
+    msg = f"{written.place('embedding')}: embedding.provider is missing: a model is that of a provider"
+    raise ConfigError(msg, hint="Name it, such as provider = \"openai\"; 'mdvec model ls' lists them.")
