@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "from the root": ("get_doc", {"path": "/etc/passwd"}, "code: document_not_found"),
     "a link that leads out": ("get_doc", {"path": "link.md"}, "code: document_not_found"),
     "a NUL in a path": ("get_doc", {"path": "0.md\0"}, "code: document_not_found"),
-    "a line number of 10,000 digits": ("get_doc", {"path": "0.md", "lines": "9" * 10_000}, "code: "),
+    "a line number of 10,000 digits": ("get_doc", {"path": "0.md", "lines": "9" * 10_000}, "code: usage"),
     "100,000 unknown arguments": (
         "status",
         {f"a{number}": 1 for number in range(100_000)},

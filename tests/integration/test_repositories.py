@@ -23,7 +23,7 @@ from mdvec.errors import (
     UsageError,
 )
 from mdvec.model.document import DocumentState
-from mdvec.model.report import ImportMode, ImportReport, ImportStage
+from mdvec.model.report import ImportMode, ImportReport, ImportStage, Severity
 from mdvec.testing.embedder import HashingEmbedder
 
 NAME = "notes"
@@ -33,6 +33,10 @@ _FILES: Files = {
     "data.txt": bytes(range(256)) * 4,
     "old.md": b"# Old\n\nCarrots need water.\n",
 }
+
+_USED_UP = problem(
+    403, "API rate limit exceeded", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(RESET * 2)}
+)
 
 
 @dataclass
@@ -179,6 +183,37 @@ def test_a_branch_that_is_gone_takes_nothing_with_it(workspace: Workspace, place
     assert _update(workspace, allow_empty=True).deleted == 3
 
 
+def test_a_repository_out_of_reach_is_no_problem_once_it_is_indexed(
+    on_github: Workspace, server: GithubServer
+) -> None:
+    """``doctor`` says that what was indexed is searched, and what to run later; before, it is a problem."""
+    on_github.add_collection("later", "Later", str(on_github.collection(NAME).source))
+    server.answer = lambda asked: _USED_UP  # type: ignore[method-assign]
+    found = {each.subject: each for each in on_github.doctor()}
+    assert found[NAME].severity is Severity.NOTE
+    assert found[NAME].message.startswith("cannot be reached now, what was indexed is searched: ")
+    assert found[NAME].hint == "Run 'mdvec import -n notes -m update' when it can be reached again."
+    assert found["later"].severity is Severity.PROBLEM
+    assert "GITHUB_TOKEN" in found["later"].hint
+
+
+def test_git_out_of_reach_is_no_problem_once_it_is_indexed(workspace: Workspace) -> None:
+    """Whoever asks: a network that is gone takes nothing with it."""
+    workspace.update_collection(NAME, location="git+http://127.0.0.1:1/nobody.git")
+    (finding,) = [each for each in workspace.doctor() if each.subject == NAME]
+    assert (finding.severity, "cannot be reached now" in finding.message) == (Severity.NOTE, True)
+
+
+def test_a_branch_that_is_gone_is_a_problem_even_where_it_is_indexed(
+    workspace: Workspace, place: _Place
+) -> None:
+    """Waiting does not help then: ``doctor`` says what does."""
+    place.remove()
+    (finding,) = [each for each in workspace.doctor() if each.subject == NAME]
+    assert finding.severity is Severity.PROBLEM
+    assert "mdvec tool update" in finding.hint
+
+
 def test_a_commit_without_documents_is_not_believed(workspace: Workspace, place: _Place) -> None:
     """It may be a mistake; --allow-empty says that it is none."""
     place.commit({"code.py": b"x"})
@@ -284,14 +319,11 @@ def test_a_limit_in_the_middle_loses_nothing(on_github: Workspace, server: Githu
     server.commit(files)
     server.archive_status = 403
     ask = server.answer
-    used_up = problem(
-        403, "API rate limit exceeded", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(RESET * 2)}
-    )
     asked: list[str] = []
 
     def refuse_after_120(request):  # type: ignore[no-untyped-def]
         asked.append(request.path)
-        return used_up if len([path for path in asked if "/blobs/" in path]) > 120 else ask(request)
+        return _USED_UP if len([path for path in asked if "/blobs/" in path]) > 120 else ask(request)
 
     server.answer = refuse_after_120  # type: ignore[method-assign]
     with pytest.raises(SourceUnavailableError, match="rate limit") as caught:
@@ -313,6 +345,17 @@ def test_an_import_says_what_it_waits_for(on_github: Workspace, server: GithubSe
     on_github.import_collection(NAME, mode=ImportMode.UPDATE, progress=lambda *step: told.append(step))
     assert (ImportStage.LIMIT, 1, 0) in told
     assert (ImportStage.FETCH, 2, 2) in told
+
+
+def test_a_listener_is_told_of_its_own_call_alone(on_github: Workspace, server: GithubServer) -> None:
+    """What the same thread waits for afterwards is nothing to who listened to the import."""
+    told: list[ImportStage] = []
+    on_github.import_collection(NAME, mode=ImportMode.UPDATE, progress=lambda stage, *_: told.append(stage))
+    told.clear()
+    server.failures.append(problem(429, "Too many requests", {"retry-after": "0.1"}))
+    on_github.status(check=True)
+    assert not server.failures
+    assert told == []
 
 
 def test_a_token_is_kept_nowhere(

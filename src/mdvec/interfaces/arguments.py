@@ -16,7 +16,8 @@ _DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
 _DAY_NS = 24 * 60 * 60 * 10**9
 # Times of files are kept in 64 bits; before 1970 and after 2262 there are none.
 _LAST_NS = 2**63 - 1
-_LINES = re.compile(r"(\d*)(:?)(\d*)")
+_MOST_SHOWN_CHARS = 40
+_LINES = re.compile(r"(\d{0,18})(:?)(\d{0,18})")  # Python reads no number of thousands of digits
 
 
 def parse_since(text: str, *, now: datetime) -> int:
@@ -76,5 +77,6 @@ def parse_lines(text: str) -> LineRange:
         last = int(found[3]) if found[3] else None if found[2] else first
         if (first is None or first >= 1) and (last is None or last >= (first or 1)):
             return first, last
-    msg = f"not a range of lines: {text!r}"
+    shown = text if len(text) <= _MOST_SHOWN_CHARS else f"{text[:_MOST_SHOWN_CHARS]}…"
+    msg = f"not a range of lines: {shown!r}"
     raise UsageError(msg, hint="Write 10:20, 10:, :20 or 10; lines count from 1.")

@@ -35,6 +35,10 @@ _SOFT_BREAK = re.compile(
 )
 # Where reading may start inside a sentence that is too long to be shown.
 _PAUSE = re.compile(r"[\s、，；：]+")
+# What is left of a comment of the author's: no-break spaces beside text, plain ones in a line of its own. The
+# shortest comment has four characters.
+_GAP = re.compile(r"(?<![ \t])[ \t]*(?:\u00a0{4,}[ \t]*)+")
+_BLANK_LINE = re.compile(r"^[ \t\u00a0]{4,}$", re.MULTILINE)
 # These never start a line in Japanese typesetting.
 _NO_LINE_START = frozenset("、。，．・：；？！ー…」』）］｝〉》】〕々ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
 
@@ -68,7 +72,7 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         Lines of segments, blank lines left out, control characters replaced by spaces; ``…`` at the end
         when the last line goes on.
     """
-    text = _unwrapped(printable(text, keep_newlines=True))
+    text = _unwrapped(printable(without_gaps(text), keep_newlines=True))
     spans = match_spans(query, text)
     rows = list(islice(wrap(text, width, start=_best_start(text, spans, width, lines)), lines))
     if not rows:
@@ -81,6 +85,18 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
     if goes_on:
         shown[-1].append(Segment(_MORE, matched=False))
     return shown
+
+
+def without_gaps(text: str) -> str:
+    """Close the gaps that hidden comments leave in a text, which keep all else at its place.
+
+    Args:
+        text: As it is indexed.
+
+    Returns:
+        The text for reading, with the same number of lines; positions in them are others.
+    """
+    return _BLANK_LINE.sub("", _GAP.sub(_closed, text))
 
 
 def wrap(text: str, width: int, *, start: int = 0) -> Iterator[Span]:
@@ -122,6 +138,15 @@ def printable(text: str, *, keep_newlines: bool = False) -> str:
         " " if unicodedata.category(char) in ("Cc", "Cs") and not (keep_newlines and char == "\n") else char
         for char in text
     )
+
+
+def _closed(gap: re.Match[str]) -> str:
+    """Return the blanks that were beside a comment, two of them as one."""
+    if gap.end() == len(gap.string) or gap.string[gap.end()] == "\n":
+        return ""
+    beside = gap[0].replace("\u00a0", "")
+    begins_line = gap.start() == 0 or gap.string[gap.start() - 1] == "\n"
+    return beside if begins_line else beside[:1]
 
 
 def _unwrapped(text: str) -> str:

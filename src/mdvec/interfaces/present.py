@@ -7,6 +7,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
+from mdvec.interfaces.passage import without_gaps
 from mdvec.model.collection import Collection
 from mdvec.model.hit import Confidence, SearchHit, SearchResult
 from mdvec.model.links import DocumentLinks
@@ -52,10 +53,13 @@ def hit_json(hit: SearchHit) -> JsonObject:
 
 
 def import_json(report: ImportReport) -> JsonObject:
-    """Return an import's outcome, its fields in the order of :class:`ImportReport`."""
+    """Return an import's outcome, its fields in the order of :class:`ImportReport`; a failure is told."""
+    shown = _shallow(report)
+    del shown["failure"]
+    failure = [] if report.failure is None else [str(report.failure)]
     return {
-        **_shallow(report),
-        "warnings": list(report.warnings),
+        **shown,
+        "warnings": [*report.warnings, *failure],
         "elapsed_ms": round(report.elapsed_ms, 1),
     }
 
@@ -194,13 +198,19 @@ def import_summary(report: ImportReport) -> str:
     )
 
 
+def embedded_so_far(report: ImportReport) -> str:
+    """Say how much of a collection is found by meaning after an import that could not make all vectors."""
+    done = report.total_chunks - report.pending_chunks
+    return f"{done:,} of {report.total_chunks:,} chunks are embedded and kept"
+
+
 def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     label = trail(hit).translate(_LABEL_ESCAPES)
     target = hit.path.translate(_TARGET_ESCAPES)
     yield f"- [{label}](<{target}#L{hit.start_line}>) ({hit.score:.2f})"
     if versions := versions_line(hit):
         yield f"  ({versions.translate(_LABEL_ESCAPES)})"
-    yield from (f"  > {line}".rstrip() for line in hit.text.strip().splitlines())
+    yield from (f"  > {line}".rstrip() for line in without_gaps(hit.text).strip().splitlines())
 
 
 def _collection_status_json(status: CollectionStatus) -> JsonObject:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from mdvec.errors import EmbeddingError
 from mdvec.model.collection import Collection
 from mdvec.model.document import DocumentState
 
@@ -31,6 +32,7 @@ class ImportReport:
         new_model: The model it has changed to in this run; None when it has not.
         warnings: For people.
         elapsed_ms: Time taken, in milliseconds.
+        failure: What the model failed with before all vectors were made; None when it did not.
     """
 
     collection: str
@@ -49,6 +51,7 @@ class ImportReport:
     new_model: str | None = None
     warnings: tuple[str, ...] = ()
     elapsed_ms: float = 0.0
+    failure: EmbeddingError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +235,8 @@ class CollectionStatus:
         files: The state of every file; empty unless asked for.
         check: How the disk differs from the index; None unless asked for.
         check_error: Why the disk could not be compared; empty otherwise.
+        check_hint: The next step then; empty when there is none.
+        is_unreachable: Whether it could not because what is elsewhere cannot be reached now.
         model: The model it is searched by: its space, or why there is none.
         change: How far the change to another model is; None when there is none.
         warnings: What should be known about its model, for people.
@@ -242,6 +247,8 @@ class CollectionStatus:
     files: tuple[FileStatus, ...] = ()
     check: DiskCheck | None = None
     check_error: str = ""
+    check_hint: str = ""
+    is_unreachable: bool = False
     model: str = ""
     change: ChangeProgress | None = None
     warnings: tuple[str, ...] = ()

@@ -5,10 +5,18 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import weakref
+from collections.abc import Callable
 
 from mdvec.errors import UnreadableFileError
 
+OnFetch = Callable[[int, int], None]
+"""Told how many files are fetched, and of how many."""
+
 _SHA256_BYTES = 32
+
+
+def tell_nobody(_done: int, _total: int) -> None:
+    """Take note of nothing; an :data:`OnFetch`."""
 
 
 def blob_id(raw: bytes, like: bytes) -> bytes:

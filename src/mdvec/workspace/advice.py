@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from mdvec.model.collection import Collection
 from mdvec.model.report import ImportMode
 
 
@@ -21,3 +22,16 @@ def import_command(names: Sequence[str], mode: ImportMode, *, docs_dir: Path | N
         return f"mdvec import --docs-dir {shlex.quote(str(docs_dir))}"
     named = " ".join(f"-n {name}" for name in names)
     return f"mdvec import {named}" + ("" if mode is ImportMode.NEW else f" -m {mode.value}")
+
+
+def first_import(collections: Sequence[Collection], *, docs_dir: Path | None = None) -> str:
+    """Say how to fill collections that hold nothing; empty when all of them were imported.
+
+    Args:
+        collections: Those that were asked for something.
+        docs_dir: The folder of a workspace that has no other.
+    """
+    new = [collection.name for collection in collections if collection.last_indexed_ms is None]
+    if not new:
+        return ""
+    return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."

@@ -17,7 +17,7 @@ from mdvec.search.engine import find
 from mdvec.search.filters import clean
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, StoredChunk, StoredDocument
-from mdvec.workspace.advice import import_command
+from mdvec.workspace.advice import first_import, import_command
 from mdvec.workspace.asking import ask_models
 from mdvec.workspace.narrowing import narrowed, with_versions
 from mdvec.workspace.wiring import Parts
@@ -170,11 +170,9 @@ def _hint(
             "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
             "'mdvec tool ls --all' shows those that are disabled."
         )
-    new = [collection.name for collection in collections if collection.last_indexed_ms is None]
-    if not total_chunks and new:
-        return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."
     if not total_chunks:
-        return "There is no text to search: the folders hold no document that is taken."
+        empty = "There is no text to search: the folders hold no document that is taken."
+        return first_import(collections, docs_dir=docs_dir) or empty
     if mode is SearchMode.DENSE and pending_chunks == total_chunks:
         return "There is no vector yet. Search in mode hybrid or lexical."
     return "Nothing matches. Try other words, or fewer filters."

@@ -69,7 +69,7 @@ def complete(
 ) -> Changed:
     """Make the vectors of ``next_embedding``, then put it into the place of ``embedding`` in one transaction.
 
-    Stopping it at any instant loses at most the current batch. The caller holds the writer lease.
+    Stopping it at any instant loses at most what is in work or under way. The caller holds the writer lease.
 
     Args:
         collection: The collection, which has a ``next_embedding``.

@@ -5,25 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mdvec.errors import MdvecError, UnreadableFileError
+from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.kept import known_binaries
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import make_plan
 from mdvec.model.change import SourceEntry
 from mdvec.model.collection import Collection
-from mdvec.model.report import ChangeProgress, CollectionStatus, DiskCheck
+from mdvec.model.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Catalog, Store
 from mdvec.text.encodings import decode
+from mdvec.workspace.database import Database
 from mdvec.workspace.embedders import Model, known_space
 from mdvec.workspace.importing import configured_otherwise, cutting_model, next_model
 from mdvec.workspace.wiring import Parts
 
 
-def models_in_use(statuses: Sequence[CollectionStatus], parts: Parts) -> str:
-    """Name the models of some collections, or the configured one when there is none."""
-    names = dict.fromkeys(status.model for status in statuses)
-    return ", ".join(names) or _described(parts.embedders.model(None))
+def describe_all(
+    names: Sequence[str], database: Database, parts: Parts, *, files: bool, check: bool
+) -> WorkspaceStatus:
+    """Return what ``status`` says of a database; see :meth:`mdvec.workspace.Workspace.status`.
+
+    Args:
+        names: Collections to speak of; empty for all, disabled ones included.
+        database: What holds them.
+        parts: Makes their sources and their models.
+        files: Whether to list the state of every file.
+        check: Whether to compare the disk with the index.
+    """
+    store = database.store()
+    chosen = database.chosen(names, include_disabled=True)
+    statuses = tuple(describe(each, store, parts, files=files, check=check) for each in chosen)
+    models = dict.fromkeys(status.model for status in statuses)
+    return WorkspaceStatus(
+        database=str(database.path),
+        size_bytes=store.size_bytes,
+        model=", ".join(models) or _described(parts.embedders.model(None)),
+        collections=statuses,
+    )
 
 
 def describe(
@@ -55,7 +74,12 @@ def describe(
         recipe = parts.recipe(collection.chunking, cutting_model(collection, parts))
         return replace(status, check=compare_with_disk(collection, store.catalog, source, recipe))
     except MdvecError as error:
-        return replace(status, check_error=str(error))
+        return replace(
+            status,
+            check_error=str(error),
+            check_hint=error.hint,
+            is_unreachable=isinstance(error, SourceUnavailableError),
+        )
 
 
 def _described(model: Model) -> str:

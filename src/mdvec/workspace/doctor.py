@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mdvec import __version__
+from mdvec.embedding.cores import available_cores
 from mdvec.errors import MdvecError
 from mdvec.model.collection import Collection
 from mdvec.model.names import RESERVED_NAMES
 from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity, WorkspaceStatus
 from mdvec.stores.interface import Store
 from mdvec.workspace.advice import import_command
+from mdvec.workspace.database import Database
 from mdvec.workspace.embedders import Model
-from mdvec.workspace.wiring import Parts, cores
+from mdvec.workspace.wiring import Parts
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
 _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")
@@ -22,29 +24,20 @@ _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud
 _MAX_REASONS = 3
 
 
-def examine(
-    database: Path,
-    parts: Parts,
-    open_store: Callable[[], Store],
-    status: Callable[..., WorkspaceStatus],
-    *,
-    docs_dir: Path | None,
-) -> list[Finding]:
+def examine(database: Database, parts: Parts, status: Callable[..., WorkspaceStatus]) -> list[Finding]:
     """Look at everything; what cannot even be opened is a finding too.
 
     Args:
-        database: Where the index is.
+        database: The index.
         parts: Makes the models.
-        open_store: Opens the index.
         status: Compares it with the disk; see :meth:`mdvec.workspace.Workspace.status`.
-        docs_dir: The folder of a workspace that has no other, for what to run next.
 
     Returns:
         What was looked at, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(database)]
+    findings = [_about_machine(), *_about_place(database.path)]
     try:
-        store = open_store()
+        store = database.store()
     except MdvecError as error:
         return [
             *findings,
@@ -53,11 +46,14 @@ def examine(
         ]
     try:
         findings.extend(_about_models(parts, store.catalog.collections()))
-        findings.append(_about_database(database, store))
+        findings.append(_about_database(database.path, store))
         findings.extend(
             finding
             for item in status(check=True).collections
-            for finding in (*_about_collection(item, docs_dir), *_about_versions(item.collection, store))
+            for finding in (
+                *_about_collection(item, database.docs_dir),
+                *_about_versions(item.collection, store),
+            )
         )
     except MdvecError as error:
         findings.append(Finding(Severity.PROBLEM, "database", str(error), error.hint))
@@ -65,8 +61,8 @@ def examine(
 
 
 def _about_machine() -> Finding:
-    text = f"mdvec {__version__}, Python {platform.python_version()}, {platform.platform()}, {cores()} cores"
-    return Finding(Severity.OK, "machine", text)
+    text = f"mdvec {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")
 
 
 def _about_place(database: Path) -> Iterator[Finding]:
@@ -149,14 +145,34 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
             "agents have another tool of this name, so the collection has none of its own",
             "Agents reach it with 'search'. To give it a tool, add its folder under another name.",
         )
-    update = f"Run '{import_command([name], ImportMode.UPDATE, docs_dir=docs_dir)}'."
-    if status.check_error:
-        yield Finding(Severity.PROBLEM, name, status.check_error, "")
+    update = import_command([name], ImportMode.UPDATE, docs_dir=docs_dir)
+    if status.check_error and not (status.is_unreachable and counts.documents):
+        yield Finding(Severity.PROBLEM, name, status.check_error, status.check_hint)
         return
     if status.collection.last_indexed_ms is None:
         first = import_command([name], ImportMode.NEW, docs_dir=docs_dir)
         yield Finding(Severity.NOTE, name, "never imported", f"Run '{first}'.")
         return
+    in_order = f"{counts.documents} documents, {counts.chunks} chunks, up to date"
+    yield from list(_about_state(status, update)) or [Finding(Severity.OK, name, in_order)]
+
+
+def _about_state(status: CollectionStatus, update: str) -> Iterator[Finding]:
+    """Say what an imported collection lacks.
+
+    Args:
+        status: What is known of it.
+        update: The command that brings it up to date.
+    """
+    name = status.collection.name
+    counts = status.counts
+    if status.is_unreachable:
+        yield Finding(
+            Severity.NOTE,
+            name,
+            f"cannot be reached now, what was indexed is searched: {status.check_error}",
+            f"Run '{update}' when it can be reached again.",
+        )
     if counts.failed:
         yield Finding(
             Severity.PROBLEM,
@@ -167,10 +183,11 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
     if status.check is not None and not status.check.in_sync:
         check = status.check
         differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
-        yield Finding(Severity.NOTE, name, f"{differing} files differ from the index", update)
+        yield Finding(Severity.NOTE, name, f"{differing} files differ from the index", f"Run '{update}'.")
     if counts.pending_chunks:
         yield Finding(
-            Severity.NOTE, name, f"{counts.pending_chunks} of {counts.chunks} chunks have no vector", update
+            Severity.NOTE,
+            name,
+            f"{counts.pending_chunks} of {counts.chunks} chunks have no vector",
+            f"Run '{update}'.",
         )
-    if not counts.failed and not counts.pending_chunks and (status.check is None or status.check.in_sync):
-        yield Finding(Severity.OK, name, f"{counts.documents} documents, {counts.chunks} chunks, up to date")

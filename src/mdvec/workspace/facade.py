@@ -15,13 +15,12 @@ import msgspec
 
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import CollectionNotFoundError, UsageError
+from mdvec.errors import UsageError
 from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.model.hit import SearchResult
 from mdvec.model.links import DocumentLinks
 from mdvec.model.query import Scope, SearchQuery
 from mdvec.model.report import (
-    CollectionCounts,
     Finding,
     ImportMode,
     ImportReport,
@@ -31,19 +30,19 @@ from mdvec.model.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.stores.interface import Store, StoredChunk
+from mdvec.stores.interface import StoredChunk
 from mdvec.workspace import reading, registering
 from mdvec.workspace.answering import answer, is_stale
-from mdvec.workspace.checking import describe, models_in_use
-from mdvec.workspace.embedders import known_space
+from mdvec.workspace.checking import describe_all
+from mdvec.workspace.database import Database
 from mdvec.workspace.first_index import FirstIndex
-from mdvec.workspace.folders import DOCS_COLLECTION, hide_from_git, named, register
+from mdvec.workspace.folders import DOCS_COLLECTION
 from mdvec.workspace.importing import import_into, until
 from mdvec.workspace.linking import links_of
 from mdvec.workspace.listing import every_chunk, page_of_documents
 from mdvec.workspace.memory import idle_limit_s, memory_in_use
 from mdvec.workspace.models import Models
-from mdvec.workspace.wiring import Parts, given, make_store
+from mdvec.workspace.wiring import Parts, given
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
@@ -70,21 +69,14 @@ class Workspace:
     ) -> None:
         self.database = database
         self._config = config
-        self._docs_dir = docs_dir
         self._parts = Parts(config, embedder)
-        self._store: Store | None = None
-        self._opening = threading.Lock()
+        self._database = Database(database, docs_dir=docs_dir, chunking=self._parts.configured_chunking)
         self._closing = threading.Event()
-        self.models = Models(
-            self, self._parts, config.prices, open_store=self._open, listening=self._listening
-        )
+        self.models = Models(self._database, self._parts, config.prices, listening=self._listening)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
-            self._first_index = FirstIndex(
-                partial(self.collection, DOCS_COLLECTION),
-                self._docs_counts,
-                partial(self.import_collection, DOCS_COLLECTION, mode=ImportMode.UPDATE),
-            )
+            run = partial(self.import_collection, DOCS_COLLECTION, mode=ImportMode.UPDATE)
+            self._first_index = FirstIndex(self._database, self._parts, run)
 
     def __enter__(self) -> Self:
         return self
@@ -99,17 +91,13 @@ class Workspace:
         self._closing.set()
         if self._first_index is not None:
             self._first_index.close(_END_WAIT_S)
-        with self._opening:
-            store, self._store = self._store, None
-        if store is not None:
-            store.close()
+        self._database.close()
 
     # --- collections ---------------------------------------------------------------------------
 
     def collections(self, *, include_disabled: bool = False) -> list[Collection]:
         """Return the collections, by name."""
-        found = self._open().catalog.collections()
-        return [collection for collection in found if collection.enabled or include_disabled]
+        return self._database.collections(include_disabled=include_disabled)
 
     def collection(self, name: str) -> Collection:
         """Return one collection, enabled or not.
@@ -117,14 +105,7 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is none of that name.
         """
-        found = named(name, self._open().catalog)
-        if found is not None:
-            return found
-        msg = f"there is no collection {name!r} in {self.database}"
-        known = ", ".join(each.name for each in self.collections(include_disabled=True))
-        raise CollectionNotFoundError(
-            msg, hint=f"Known: {known}." if known else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
-        )
+        return self._database.collection(name)
 
     def add_collection(
         self,
@@ -164,8 +145,8 @@ class Workspace:
             EmbeddingError: If the model cannot be used here; the hint says how to mend it.
             UsageError: If this is the database of a ``docs_dir``.
         """
-        if self._docs_dir is not None:
-            msg = f"the database of {self._docs_dir} holds that folder alone"
+        if self._database.docs_dir is not None:
+            msg = f"the database of {self._database.docs_dir} holds that folder alone"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
         return registering.add(
             name,
@@ -177,7 +158,7 @@ class Workspace:
             embedding=embedding,
             search=search,
             preset=preset,
-            store=self._open(),
+            store=self._database.store(),
             parts=self._parts,
         )
 
@@ -211,7 +192,7 @@ class Workspace:
             chunking=chunking,
             search=search,
             enabled=enabled,
-            store=self._open(),
+            store=self._database.store(),
             parts=self._parts,
         )
 
@@ -222,10 +203,7 @@ class Workspace:
             CollectionNotFoundError: If there is no such collection.
             WriterBusyError: If another process writes for longer than ``wait_s`` seconds.
         """
-        collection = self.collection(name)
-        store = self._open()
-        with store.writer(f"delete {name}", wait_s=wait_s), store.transaction():
-            store.catalog.delete_collection(collection.id)
+        registering.delete(self.collection(name), self._database.store(), wait_s=wait_s)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -238,6 +216,7 @@ class Workspace:
         allow_empty: bool = False,
         max_tokens: int | None = None,
         overlap_tokens: int | None = None,
+        accept_pending: bool = False,
         wait_s: float = 60.0,
         progress: Progress | None = None,
     ) -> ImportReport:
@@ -250,6 +229,8 @@ class Workspace:
             allow_empty: Believe a source that is missing or holds nothing.
             max_tokens: Largest chunk from now on; None leaves it as it is.
             overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
+            accept_pending: Whether a model that fails on the way, such as a service whose quota is used up,
+                ends the import with a report; its ``failure`` says why chunks are pending.
             wait_s: How long to wait for another writer, in seconds.
             progress: Is told how far it is; what it raises ends the import.
 
@@ -262,18 +243,20 @@ class Workspace:
             SourceMissingError: If its folder is not there.
             SourceEmptyError: If its folder holds nothing though documents are known.
             WriterBusyError: If another process writes for longer than ``wait_s``.
+            EmbeddingError: If the vectors cannot be made; the words are searched, and what was made is kept.
             ImportStoppedError: If the workspace is closed meanwhile.
         """
         with self._listening(progress) as listener:
             return import_into(
                 lambda: self.collection(name),
-                store=self._open(),
+                store=self._database.store(),
                 parts=self._parts,
                 mode=mode,
                 embed=embed,
                 allow_empty=allow_empty,
                 max_tokens=max_tokens,
                 overlap_tokens=overlap_tokens,
+                accept_pending=accept_pending,
                 wait_s=wait_s,
                 progress=listener,
             )
@@ -289,7 +272,7 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        searched = self._searched(collections)
+        searched = self._database.chosen(collections)
         own = searched[0].search if len(searched) == 1 else SearchDefaults()
         return msgspec.structs.replace(self._config.search, **given(k=own.limit, threshold=own.threshold))
 
@@ -313,20 +296,19 @@ class Workspace:
             DocumentNotFoundError: If it asks for documents that link to one that is not there.
             EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
         """
-        self._listen(progress)
+        listener: Progress = progress or (lambda *_: None)
         told: tuple[str, ...] = ()
-        if self._first_index is not None and wait_for_vectors:
-            told = self._first_index.make(progress)
-        elif self._first_index is not None:
-            query, told = self._first_index.make_behind(query, progress or (lambda *_: None))
-        result = answer(
-            query,
-            lambda: self._searched(query.collections),
-            store=self._open(),
-            parts=self._parts,
-            docs_dir=self._docs_dir,
-            going_on=self._first_index is not None and self._first_index.going_on,
-        )
+        with self._parts.telling(listener):
+            if self._first_index is not None:
+                query, told = self._first_index.prepare(query, listener, wait_for_vectors=wait_for_vectors)
+            result = answer(
+                query,
+                lambda: self._database.chosen(query.collections),
+                store=self._database.store(),
+                parts=self._parts,
+                docs_dir=self._database.docs_dir,
+                going_on=self._first_index is not None and self._first_index.going_on,
+            )
         return replace(result, warnings=(*told, *result.warnings)) if told else result
 
     def read(
@@ -352,10 +334,7 @@ class Workspace:
             DocumentNotFoundError: If there is no such document or section.
             UsageError: If the lines do not exist, or the path is in more than one collection.
         """
-        store = self._open()
-        places = [self.collection(collection)] if collection else self.collections()
-        document = reading.find(path, places, store.catalog)
-        place = next(item for item in places if item.id == document.collection_id)
+        document, place = self._database.document(path, collection)
         stale = is_stale(document, self._parts.source(place.source))
         return reading.passage(document, lines=lines, section=section, stale=stale)
 
@@ -370,9 +349,8 @@ class Workspace:
             DocumentNotFoundError: If there is no such document.
             UsageError: If the path is in more than one collection.
         """
-        catalog = self._open().catalog
-        places = [self.collection(collection)] if collection else self.collections()
-        return links_of(reading.find(path, places, catalog), catalog)
+        document, _ = self._database.document(path, collection)
+        return links_of(document, self._database.store().catalog)
 
     def documents(
         self,
@@ -393,12 +371,13 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        places = self._searched((collection,) if collection else ())
-        return page_of_documents(places, self._open().catalog, after=after, prefix=prefix, limit=limit)
+        places = self._database.chosen((collection,) if collection else ())
+        catalog = self._database.store().catalog
+        return page_of_documents(places, catalog, after=after, prefix=prefix, limit=limit)
 
     def generation(self) -> int:
         """Return a number that grows whenever anything in the database changes, by any process."""
-        return self._open().generation
+        return self._database.store().generation
 
     def free_idle_model(self) -> bool:
         """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.
@@ -422,8 +401,8 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        searched = self._searched(tuple(collections))
-        return self._open().catalog.tags(Scope(tuple(collection.id for collection in searched)))
+        searched = self._database.chosen(tuple(collections))
+        return self._database.store().catalog.tags(Scope(tuple(collection.id for collection in searched)))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
         """Walk all chunks of some collections, or of all enabled ones, by collection, path and position.
@@ -431,7 +410,7 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        yield from every_chunk(self._searched(tuple(collections)), self._open().catalog)
+        yield from every_chunk(self._database.chosen(tuple(collections)), self._database.store().catalog)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Say what is indexed, and whether it is true.
@@ -444,56 +423,18 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        store = self._open()
-        chosen = [self.collection(name)] if name else self.collections(include_disabled=True)
-        statuses = tuple(describe(each, store, self._parts, files=files, check=check) for each in chosen)
-        return WorkspaceStatus(
-            database=str(self.database),
-            size_bytes=store.size_bytes,
-            model=models_in_use(statuses, self._parts),
-            collections=statuses,
-        )
+        return describe_all((name,) if name else (), self._database, self._parts, files=files, check=check)
 
     def doctor(self) -> list[Finding]:
         """Look for what keeps mdvec from working well here."""
         from mdvec.workspace.doctor import examine
 
-        return examine(self.database, self._parts, self._open, self.status, docs_dir=self._docs_dir)
+        return examine(self._database, self._parts, self.status)
 
     # --- inside --------------------------------------------------------------------------------
-
-    def _open(self) -> Store:
-        with self._opening:
-            if self._store is None:
-                store = make_store(self.database)
-                try:
-                    if self._docs_dir is not None:
-                        register(self._docs_dir, store, self._parts.configured_chunking)
-                        hide_from_git(self.database.parent)
-                except BaseException:
-                    store.close()
-                    raise
-                self._store = store
-            return self._store
-
-    def _listen(self, progress: Progress | None) -> Progress:
-        """Have a call's own listener told of the model too, and not that of an earlier call."""
-        listener: Progress = progress or (lambda *_: None)
-        self._parts.tell(listener)
-        return listener
 
     @contextmanager
     def _listening(self, progress: Progress | None) -> Iterator[Progress]:
         """Have a call's listener told of everything, and end the call when the workspace is closed."""
-        with until(self._closing, progress) as listener:
-            yield self._listen(listener)
-
-    def _docs_counts(self) -> CollectionCounts:
-        store = self._open()
-        docs = self.collection(DOCS_COLLECTION)
-        return store.catalog.counts(docs.id, known_space(docs, self._parts.model(docs), store))
-
-    def _searched(self, names: Sequence[str]) -> list[Collection]:
-        if not names:
-            return self.collections()
-        return [self.collection(name) for name in dict.fromkeys(names)]
+        with until(self._closing, progress) as listener, self._parts.telling(listener):
+            yield listener

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -11,6 +10,10 @@ from mdvec.model.collection import Collection
 from mdvec.model.query import SearchMode, SearchQuery
 from mdvec.model.report import CollectionCounts, ImportReport, Progress
 from mdvec.workspace.background import BackgroundImport
+from mdvec.workspace.database import Database
+from mdvec.workspace.embedders import known_space
+from mdvec.workspace.folders import DOCS_COLLECTION
+from mdvec.workspace.wiring import Parts
 
 # A search that finds another process making the index waits this long for it to be complete.
 _OTHER_PROCESS_WAIT_S = 60.0
@@ -35,41 +38,26 @@ class FirstIndex:
     """The index of a folder that nobody has imported.
 
     Args:
-        find: Returns the folder's collection as it is now.
-        count: Returns how much of it is there.
+        database: The folder's.
+        parts: Makes its model.
         run: Imports it.
     """
 
-    def __init__(
-        self, find: Callable[[], Collection], count: Callable[[], CollectionCounts], run: Importer
-    ) -> None:
-        self._find = find
-        self._count = count
+    def __init__(self, database: Database, parts: Parts, run: Importer) -> None:
+        self._database = database
+        self._parts = parts
         self._run = run
         self._background = BackgroundImport(lambda progress: run(wait_s=float("inf"), progress=progress))
 
-    def make(self, progress: Progress | None) -> tuple[str, ...]:
-        """Import the folder, unless there is something to search.
-
-        Args:
-            progress: Is told how far it is.
-
-        Returns:
-            What the asker has to be told about it.
-        """
-        if self._has_text():
-            return ()
-        try:
-            return self._run(wait_s=_OTHER_PROCESS_WAIT_S, progress=progress).warnings
-        except WriterBusyError as error:  # what is written already can be searched
-            return (f"the folder is still being indexed: {error}",)
-
-    def make_behind(self, query: SearchQuery, progress: Progress) -> tuple[SearchQuery, tuple[str, ...]]:
-        """Have a thread import the folder, and wait until there is something to search.
+    def prepare(
+        self, query: SearchQuery, progress: Progress, *, wait_for_vectors: bool
+    ) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Import the folder, unless that is done, so that a query can be answered.
 
         Args:
             query: What is asked.
-            progress: Is told how far it is; what it raises ends the waiting, not the import.
+            progress: Is told how far it is.
+            wait_for_vectors: Whether to wait for all of it, or for the text alone.
 
         Returns:
             The query as it can be answered now, and what the asker has to be told about it.
@@ -77,6 +65,20 @@ class FirstIndex:
         Raises:
             MdvecError: If the folder cannot be indexed.
         """
+        if wait_for_vectors:
+            return query, self._make(progress)
+        return self._make_behind(query, progress)
+
+    def _make(self, progress: Progress) -> tuple[str, ...]:
+        if self._has_text():
+            return ()
+        try:
+            return self._run(wait_s=_OTHER_PROCESS_WAIT_S, progress=progress).warnings
+        except WriterBusyError as error:  # what is written already can be searched
+            return (f"the folder is still being indexed: {error}",)
+
+    def _make_behind(self, query: SearchQuery, progress: Progress) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Have a thread import the folder; what ``progress`` raises ends the waiting, not the import."""
         told: list[str] = []
         background = self._background
         if not self._has_text():
@@ -108,8 +110,15 @@ class FirstIndex:
         """Wait for the thread, which was told to stop, for so many seconds at most."""
         self._background.join(most_s)
 
+    def _docs(self) -> Collection:
+        return self._database.collection(DOCS_COLLECTION)
+
+    def _count(self) -> CollectionCounts:
+        docs, store = self._docs(), self._database.store()
+        return store.catalog.counts(docs.id, known_space(docs, self._parts.model(docs), store))
+
     def _text_is_in(self) -> bool:
-        return self._find().last_indexed_ms is not None
+        return self._docs().last_indexed_ms is not None
 
     def _has_text(self) -> bool:
         """Whether the folder was imported, and was not empty then; looking again costs next to nothing."""

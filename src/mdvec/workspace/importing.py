@@ -30,6 +30,7 @@ def import_into(
     allow_empty: bool,
     max_tokens: int | None,
     overlap_tokens: int | None,
+    accept_pending: bool,
     wait_s: float,
     progress: Progress,
 ) -> ImportReport:
@@ -47,6 +48,7 @@ def import_into(
         allow_empty: Believe a source that is missing or holds nothing.
         max_tokens: Largest chunk from now on; None leaves it as it is.
         overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
+        accept_pending: Whether a model that fails on the way ends the import with a report.
         wait_s: How long to wait for another writer, in seconds.
         progress: Is told how far it is; what it raises ends the import.
     """
@@ -74,11 +76,25 @@ def import_into(
         if model.embedder is None:  # what it embedded before is not pending
             report = replace(report, pending_chunks=_pending(collection, model, store))
         report = with_warnings(report, parts.size_warnings(chunking, cutter))
-        if going_on:
-            report = complete_change(report, find(), store=store, parts=parts, progress=progress)
+        if going_on and report.failure is None:
+            report = _going_on(report, find(), store=store, parts=parts, progress=progress)
+    if report.failure is not None and not accept_pending:
+        raise report.failure
     if not embed:
         return report
     return with_warnings(report, model_warnings(find(), parts))
+
+
+def _going_on(
+    report: ImportReport, collection: Collection, *, store: Store, parts: Parts, progress: Progress
+) -> ImportReport:
+    """Complete a change of the model, or say why that failed and how much of it is pending."""
+    try:
+        return complete_change(report, collection, store=store, parts=parts, progress=progress)
+    except EmbeddingError as error:
+        following = next_model(collection, parts)
+        pending = report.pending_chunks if following is None else _pending(collection, following, store)
+        return replace(report, failure=error, pending_chunks=pending)
 
 
 def complete_change(

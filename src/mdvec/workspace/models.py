@@ -5,60 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Protocol
 
 from mdvec.config.schema import PriceSettings
-from mdvec.model.collection import Collection, EmbeddingSpec
+from mdvec.model.collection import EmbeddingSpec
 from mdvec.model.model_report import ImportEstimate, ListedModel, ModelChange
 from mdvec.model.report import ImportMode, Progress
-from mdvec.stores.interface import Store
+from mdvec.workspace.database import Database
 from mdvec.workspace.estimating import estimate
 from mdvec.workspace.model_list import checked, list_models
 from mdvec.workspace.switching import cancel_change, change_model
 from mdvec.workspace.wiring import Parts
 
 
-class Collections(Protocol):
-    """The part of a workspace that its models need."""
-
-    def collection(self, name: str) -> Collection:
-        """Return one collection, enabled or not."""
-        ...
-
-    def collections(self, *, include_disabled: bool = False) -> list[Collection]:
-        """Return the collections, by name."""
-        ...
-
-
 class Models:
     """What can be asked about models, and done with them. A part of :class:`mdvec.workspace.Workspace`.
 
     Args:
-        collections: Whose models they are.
+        database: Whose collections they are.
         parts: Makes them.
         prices: The configuration's own prices.
-        open_store: Opens what holds the collections.
         listening: Tells somebody how far a call is, and ends it when the workspace is closed.
     """
 
     def __init__(
         self,
-        collections: Collections,
+        database: Database,
         parts: Parts,
         prices: PriceSettings,
         *,
-        open_store: Callable[[], Store],
         listening: Callable[[Progress | None], AbstractContextManager[Progress]],
     ) -> None:
-        self._collections = collections
+        self._database = database
         self._parts = parts
         self._prices = prices
-        self._open_store = open_store
         self._listening = listening
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""
-        everything = self._collections.collections(include_disabled=True)
+        everything = self._database.collections(include_disabled=True)
         return list_models(everything, self._parts, self._prices)
 
     def estimate(
@@ -88,8 +72,8 @@ class Models:
         """
         with self._listening(progress) as listener:
             return estimate(
-                self._collections.collection(name),
-                store=self._open_store(),
+                self._database.collection(name),
+                store=self._database.store(),
                 parts=self._parts,
                 prices=self._prices,
                 mode=mode,
@@ -128,14 +112,14 @@ class Models:
             WriterBusyError: If another process writes for longer than ``wait_s``.
             ImportStoppedError: If the workspace is closed meanwhile.
         """
-        chosen = self._chosen(names)
+        chosen = self._database.chosen(names, include_disabled=True)
         with self._listening(progress) as listener:
             wanted = checked(spec, self._parts)
             for each in chosen:
                 yield change_model(
                     wanted,
-                    partial(self._collections.collection, each.name),
-                    store=self._open_store(),
+                    partial(self._database.collection, each.name),
+                    store=self._database.store(),
                     parts=self._parts,
                     wait_s=wait_s,
                     progress=listener,
@@ -152,10 +136,6 @@ class Models:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        store = self._open_store()
-        return [cancel_change(each, store=store, parts=self._parts) for each in self._chosen(names)]
-
-    def _chosen(self, names: Sequence[str]) -> list[Collection]:
-        if not names:
-            return self._collections.collections(include_disabled=True)
-        return [self._collections.collection(name) for name in dict.fromkeys(names)]
+        store = self._database.store()
+        chosen = self._database.chosen(names, include_disabled=True)
+        return [cancel_change(each, store=store, parts=self._parts) for each in chosen]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.model.collection import Collection
@@ -12,24 +13,29 @@ from mdvec.model.document import Section, with_comments
 from mdvec.model.report import Passage
 from mdvec.stores.interface import Catalog, StoredDocument
 from mdvec.text.undecodable import spelled
+from mdvec.workspace.advice import first_import
 
 Lines = tuple[int | None, int | None]
 """1-based first and last line, both included; None for an open end."""
 
 
-def find(path: str, collections: Sequence[Collection], catalog: Catalog) -> StoredDocument:
+def find(
+    path: str, collections: Sequence[Collection], catalog: Catalog, *, docs_dir: Path | None = None
+) -> StoredDocument:
     r"""Find a document by its path in the given collections.
 
     Args:
         path: As hits show it; a leading ``./`` and ``\`` for ``/`` are understood.
         collections: Where to look.
         catalog: What is asked.
+        docs_dir: The folder of a workspace that has no other, for what the asker is told to run.
 
     Returns:
         The document.
 
     Raises:
-        DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths.
+        DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths, or how
+            to index something.
         UsageError: If more than one of them has it.
     """
     found = [
@@ -42,7 +48,7 @@ def find(path: str, collections: Sequence[Collection], catalog: Catalog) -> Stor
         raise UsageError(msg, hint="Name the collection.")
     if found:
         return found[0]
-    raise not_found(path, collections, catalog)
+    raise not_found(path, collections, catalog, docs_dir=docs_dir)
 
 
 def spellings(path: str) -> tuple[str, ...]:
@@ -52,15 +58,20 @@ def spellings(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
 
 
-def not_found(path: str, collections: Sequence[Collection], catalog: Catalog) -> DocumentNotFoundError:
-    """Return the error that says a document is not there; its hint names the nearest paths."""
+def not_found(
+    path: str, collections: Sequence[Collection], catalog: Catalog, *, docs_dir: Path | None = None
+) -> DocumentNotFoundError:
+    """Return the error that says a document is not there; see :func:`find`."""
     wanted = spellings(path)[-1]
     known = [item for collection in collections for item in catalog.known_documents(collection.id)]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
     near = near or difflib.get_close_matches(wanted, known, n=3)
     places = ", ".join(item.name for item in collections) or "any collection"
     msg = f"no document {spelled(path)!r} in {places}"
-    return DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?" if near else None)
+    if near:
+        return DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?")
+    first = "" if known else first_import(collections, docs_dir=docs_dir)
+    return DocumentNotFoundError(msg, hint=first or None)
 
 
 def _first(items: Iterable[StoredDocument | None]) -> StoredDocument | None:

@@ -88,6 +88,12 @@ def update(
         )
 
 
+def delete(collection: Collection, store: Store, *, wait_s: float) -> None:
+    """Remove a collection; see :meth:`mdvec.workspace.Workspace.delete_collection`."""
+    with store.writer(f"delete {collection.name}", wait_s=wait_s), store.transaction():
+        store.catalog.delete_collection(collection.id)
+
+
 def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> Collection:
     source = replace(now.source, **globs)
     if place is not None:

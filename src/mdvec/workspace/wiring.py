@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
 from pathlib import Path
@@ -36,7 +36,7 @@ _ESTIMATE = "estimate"
 _SIZES = tuple(each.name for each in fields(ChunkingSpec) if each.name != "strategy")
 
 # Of the thread that asks: who needs a model or a source first waits for it, and is told how far it is.
-_listener: ContextVar[Progress] = ContextVar("mdvec_listener")
+_listener: ContextVar[Progress | None] = ContextVar("mdvec_listener", default=None)
 
 
 class Parts:
@@ -59,9 +59,16 @@ class Parts:
             on_wait=lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
         )
 
-    def tell(self, listener: Progress) -> None:
+    @contextmanager
+    def telling(self, listener: Progress) -> Iterator[None]:
         """Tell a listener what this thread waits for: a model that is built, a service, files to arrive."""
+        outer = _listener.get()
         _listener.set(listener)
+        try:
+            yield
+        finally:
+            # Not by its token: a generator that listens may end in another context than it began in.
+            _listener.set(outer)
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
@@ -163,7 +170,7 @@ class Parts:
 
 
 def _tell(stage: ImportStage, done: int, total: int) -> None:
-    listener = _listener.get(None)
+    listener = _listener.get()
     if listener is not None:
         listener(stage, done, total)
 
@@ -190,8 +197,3 @@ def make_store(database: Path) -> Store:
     """Open a database, making it and its folder when they are not there."""
     made: Store = registry.load("stores", "sqlite")(database)
     return made
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -289,6 +289,7 @@ class FakeWorkspace(Workspace):
         allow_empty: bool = False,
         max_tokens: int | None = None,
         overlap_tokens: int | None = None,
+        accept_pending: bool = False,
         wait_s: float = 60.0,
         progress: Progress | None = None,
     ) -> ImportReport:
@@ -307,6 +308,8 @@ class FakeWorkspace(Workspace):
             progress(ImportStage.EMBED, 1, 9)
         if self.interrupted:
             raise KeyboardInterrupt
+        if self.report.failure is not None and not accept_pending:
+            raise self.report.failure
         return replace(self.report, collection=name)
 
     def generation(self) -> int:

@@ -10,7 +10,12 @@ import pytest
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 
-from mdvec.errors import CollectionNotEmptyError, WriterBusyError
+from mdvec.errors import (
+    CollectionNotEmptyError,
+    EmbedderBusyError,
+    EmbedderUnavailableError,
+    WriterBusyError,
+)
 from mdvec.interfaces.cli.interruption import saying_what_is_pending
 from mdvec.interfaces.cli.progress import LineProgress
 from mdvec.model.report import ImportMode, ImportStage
@@ -103,6 +108,40 @@ def test_a_failed_document_makes_the_exit_code_1(mdvec: Mdvec, workspace: FakeWo
     outcome = mdvec("import", "-n", "notes", "--format", "json")
     assert outcome.code == 1
     assert json.loads(outcome.out)["failed"] == 1
+
+
+def test_missing_vectors_end_with_what_is_there(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """What is embedded and what goes on with the rest is said, for each collection."""
+    failure = EmbedderBusyError("the quota is used up")
+    workspace.report = replace(
+        workspace.report, total_chunks=40, embedded_chunks=12, pending_chunks=28, failure=failure
+    )
+    outcome = mdvec("import", "-n", "a", "-n", "b", "-m", "update")
+    assert outcome.code == 1
+    assert [line for line in outcome.out.splitlines() if "28 pending" in line] == [
+        "3 documents, 40 chunks: 12 embedded, 0 from cache, 28 pending, in 0.0 s"
+    ] * 2
+    assert outcome.err == "".join(
+        "error: the quota is used up\n"
+        f"hint: 12 of 40 chunks are embedded and kept. Run 'mdvec import -n {name} -m update' to go on.\n"
+        for name in ("a", "b")
+    )
+    reported = mdvec("import", "-n", "a", "--format", "json")
+    assert reported.code == 1
+    report = json.loads(reported.out)
+    assert list(report) == IMPORT_KEYS
+    assert (report["pending_chunks"], report["warnings"]) == (28, ["the quota is used up"])
+
+
+def test_what_the_service_needs_is_said_too(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A hint of the error itself, such as where a key goes, comes first."""
+    failure = EmbedderUnavailableError("no key", hint="Set VOYAGE_API_KEY.")
+    workspace.report = replace(workspace.report, total_chunks=9, pending_chunks=9, failure=failure)
+    assert mdvec("import", "--docs-dir", ".").err == (
+        "error: no key\n"
+        "hint: Set VOYAGE_API_KEY. 0 of 9 chunks are embedded and kept. "
+        "Run the same command again to go on.\n"
+    )
 
 
 def test_several_collections_give_several_reports(mdvec: Mdvec) -> None:

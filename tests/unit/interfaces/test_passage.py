@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mdvec.interfaces.passage import best_passage, cell_width, printable, wrap
+from mdvec.interfaces.passage import best_passage, cell_width, printable, without_gaps, wrap
 
 TEXTS = st.text(alphabet=st.sampled_from("ab  \n。日本ｶﾞ\u3099é👨\u200d\t\x1b"), max_size=200)
 
@@ -45,6 +46,46 @@ def test_a_word_is_marked_on_both_sides_of_a_line_end() -> None:
         [("日本", True)],
         [("語", True)],
     ]
+
+
+GAP = "\u00a0" * 9
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (f"before {GAP} after", "before after"),
+        (f"京都{GAP}の宿", "京都の宿"),
+        (f"before {GAP} {GAP}after", "before after"),
+        (f"  - {GAP} item {GAP}\nnext", "  - item\nnext"),
+        (f"{GAP}first", "first"),
+        (f"  {GAP}code", "  code"),
+        ("one\n             \ntwo", "one\n\ntwo"),
+        (f"one\n  {GAP} \ntwo", "one\n\ntwo"),
+        ("wide   spaces, 10\u00a0km", "wide   spaces, 10\u00a0km"),
+        ("    indented\n  ", "    indented\n  "),
+    ],
+)
+def test_gaps_of_comments_are_closed(text: str, read: str) -> None:
+    """What the author hid leaves no hole, and what he wrote stays: spaces, indentation, lines."""
+    assert without_gaps(text) == read
+    assert shown("zebra", text) == shown("zebra", read)
+
+
+@given(st.text(alphabet=st.sampled_from(" \t\n\u00a0aあ"), max_size=60))
+def test_closing_gaps_keeps_lines_and_words(text: str) -> None:
+    """For any text: as many lines as before, the same characters that are not blank, and nothing to close."""
+    read = without_gaps(text)
+    assert read.count("\n") == text.count("\n")
+    assert "".join(read.split()) == "".join(text.split())
+    assert without_gaps(read) == read
+
+
+def test_many_blanks_are_closed_quickly() -> None:
+    """A line of a million blanks takes no longer than any other."""
+    started = time.perf_counter()
+    without_gaps(" " * 1_000_000 + "x" + "\u00a0 " * 100_000 + "\u00a0\u00a0\u00a0\u00a0 " * 100_000)
+    assert time.perf_counter() - started < 5
 
 
 def test_a_long_text_is_reduced_to_its_best_stretch() -> None:

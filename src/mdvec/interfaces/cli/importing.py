@@ -11,11 +11,13 @@ from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
 from mdvec.interfaces.cli.interruption import SAME_COMMAND, saying_what_is_pending
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Command, Session, common_options
-from mdvec.interfaces.cli.terminal import warn, write, write_json
-from mdvec.interfaces.errors import EXIT_FAILED
+from mdvec.interfaces.cli.terminal import print_failure, warn, write, write_json
+from mdvec.interfaces.cli.waiting import wait_option
+from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.model.report import ImportMode
 
 if TYPE_CHECKING:
+    from mdvec.errors import EmbeddingError
     from mdvec.model.model_report import ImportEstimate
 
 
@@ -40,14 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-embed", is_flag=True, help="Index the words now, leave the vectors for later.")
 @click.option("--allow-empty", is_flag=True, help="Accept that a folder has no documents any more.")
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for another import.",
-)
+@wait_option
 @format_option("text", "json")
 @common_options
 @click.pass_context
@@ -65,7 +60,7 @@ def import_(
 ) -> None:
     """Read a collection's documents into the index.
 
-    Exits with 1 when a document could not be read; the others are searchable then.
+    Exits with 1 when a document could not be read, or not all vectors could be made; the rest is searchable.
     """
     from mdvec.interfaces import present
 
@@ -75,7 +70,7 @@ def import_(
         raise UsageError(msg, hint="Give -n NAME; 'mdvec tool ls' lists them.")
     if mode is None:
         mode = ImportMode.UPDATE if session.docs_dir is not None else ImportMode.NEW
-    failed = 0
+    failed = False
     with session.open() as (workspace, config), shown_progress() as progress:
         names = names or tuple(each.name for each in workspace.collections())
         output = chosen_format(format_name, config, ("text", "json"))
@@ -101,18 +96,33 @@ def import_(
                     allow_empty=allow_empty,
                     max_tokens=chunk_size,
                     overlap_tokens=chunk_overlap,
+                    accept_pending=True,
                     wait_s=wait,
                     progress=progress,
                 )
-            failed += report.failed
+            failed = failed or bool(report.failed or report.failure)
             if output == "json":
                 write_json(present.import_json(report))
             else:
                 for warning in report.warnings:
                     warn(warning)
                 write(present.import_summary(report) + "\n")
+            if report.failure is not None:
+                _tell_failure(report.failure, f"{present.embedded_so_far(report)}. Run {go_on} to go on.")
     if failed:
         ctx.exit(EXIT_FAILED)
+
+
+def _tell_failure(error: EmbeddingError, pending: str) -> None:
+    """Say why vectors are missing, and what to do about it.
+
+    Args:
+        error: What ended the import.
+        pending: How far it is, and what goes on with it: more than the error itself can say of that.
+    """
+    failure = translate(error)
+    own_hint = "" if failure.hint == error.default_hint else f"{failure.hint} "
+    print_failure(failure.message, own_hint + pending)
 
 
 def _print_estimate(estimate: ImportEstimate, output: str) -> None:

@@ -12,6 +12,7 @@ from mdvec.interfaces.cli.interruption import SAME_COMMAND, saying_what_is_pendi
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Group, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
+from mdvec.interfaces.cli.waiting import wait_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,14 +48,7 @@ def list_(session: Session, format_name: str | None) -> None:
 @click.argument("spec", required=False)
 @click.option("-n", "--name", "names", multiple=True, help="Only for this collection; may be repeated.")
 @click.option("--cancel", is_flag=True, help="Keep the model in use, and forget a change that is under way.")
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for another import.",
-)
+@wait_option
 @format_option("text", "json")
 @common_options
 @click.pass_obj

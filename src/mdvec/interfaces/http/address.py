@@ -13,6 +13,10 @@ from mdvec.errors import ListenError, UsageError
 
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?", re.IGNORECASE)
 _LAST_PORT = 65535
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+"""The port that is meant where none is written, by scheme."""
+
 _LOCALHOST = "localhost"
 # Connections that wait to be accepted.
 _BACKLOG = 128
@@ -66,6 +70,20 @@ def parse_authority(text: str) -> Authority | None:
             return None
     port = int(found["port"]) if found["port"] else None
     return None if port is not None and port > _LAST_PORT else Authority(host, port)
+
+
+def canonical_origin(text: str) -> str | None:
+    """Return ``SCHEME://HOST[:PORT]`` as browsers write it: in lower case, without the port of the scheme.
+
+    Returns:
+        The one spelling of an origin (RFC 6454, section 6.2); None when it is none.
+    """
+    scheme, separator, rest = text.lower().partition("://")
+    authority = parse_authority(rest) if separator else None
+    if authority is None:
+        return None
+    port = None if authority.port == DEFAULT_PORTS.get(scheme) else authority.port
+    return f"{scheme}://{Authority(authority.host, port)}"
 
 
 def parse_address(text: str) -> Authority:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mdvec.interfaces.http.address import Authority, parse_authority
+from mdvec.interfaces.http.address import DEFAULT_PORTS, Authority, canonical_origin, parse_authority
 from mdvec.interfaces.http.options import ServerOptions
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -18,7 +17,7 @@ def is_known_host(value: str, options: ServerOptions, port: int) -> bool:
         port: The port that is really listened at.
     """
     authority = parse_authority(value)
-    return authority is not None and _is_known(authority, _DEFAULT_PORTS["http"], options, port)
+    return authority is not None and _is_known(authority, DEFAULT_PORTS["http"], options, port)
 
 
 def is_known_origin(value: str, options: ServerOptions, port: int) -> bool:
@@ -29,11 +28,11 @@ def is_known_origin(value: str, options: ServerOptions, port: int) -> bool:
         options: Where the server listens, and whom it lets in.
         port: The port that is really listened at.
     """
-    if value.lower() in options.allowed_origins:
+    if canonical_origin(value) in options.allowed_origins:
         return True
     scheme, separator, rest = value.lower().partition("://")
     authority = parse_authority(rest) if separator else None
-    default_port = _DEFAULT_PORTS.get(scheme)
+    default_port = DEFAULT_PORTS.get(scheme)
     return (
         authority is not None
         and default_port is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.http.address import Authority, parse_address, parse_authority
+from mdvec.interfaces.http.address import Authority, canonical_origin, parse_address, parse_authority
 
 TOKEN_VARIABLE = "MDVEC_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable with the token."""
@@ -31,7 +31,8 @@ class ServerOptions:
         address: Where it listens; port 0 for any free one.
         token: What a request must bring; None when none is needed. Never shown.
         allowed_hosts: Further names it is reached under.
-        allowed_origins: Web pages of other hosts that may use it, as ``scheme://host[:port]``.
+        allowed_origins: Web pages of other hosts that may use it, as browsers write them (see
+            :func:`mdvec.interfaces.http.address.canonical_origin`).
         warnings: What its owner should know.
     """
 
@@ -119,10 +120,10 @@ def _checked_host(text: str) -> Authority:
 def _checked_origin(text: str) -> str:
     try:
         parts = urlsplit(text)
-        usable = bool(parts.scheme and parse_authority(parts.netloc)) and not parts.path.strip("/")
     except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment:
+        parts = urlsplit("")
+    origin = canonical_origin(f"{parts.scheme}://{parts.netloc}") if parts.scheme else None
+    if origin is None or parts.path.strip("/") or parts.query or parts.fragment:
         msg = f"not an origin: {text!r}"
         raise UsageError(msg, hint="Write --allowed-origin https://notes.example.com, without a path.")
-    return f"{parts.scheme}://{parts.netloc}".lower()
+    return origin

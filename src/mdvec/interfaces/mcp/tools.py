@@ -20,15 +20,16 @@ from mcp_types import (
 )
 
 from mdvec.errors import MdvecError, UsageError
-from mdvec.interfaces.arguments import parse_lines
 from mdvec.interfaces.mcp import answers, wording
 from mdvec.interfaces.mcp.arguments import check, nearest, shown
 from mdvec.interfaces.mcp.definitions import tool_definitions
 from mdvec.interfaces.mcp.failures import OnBug, failure_for_client, hint_for_client
+from mdvec.interfaces.mcp.paging import first_part, parse_part
 from mdvec.interfaces.mcp.threads import LongCall, Threads
+from mdvec.interfaces.passage import without_gaps
+from mdvec.model.hit import SearchHit
 from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 from mdvec.model.report import ImportMode, ImportReport, Passage
-from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -39,8 +40,6 @@ Context = ServerRequestContext[None, Any]
 
 Arguments = Mapping[str, Any]
 
-# Clients cut longer answers, some without saying so; a document goes on with the next call.
-_MOST_TOKENS = 20_000
 # Many clients give up after a minute.
 _WRITER_WAIT_S = 30.0
 
@@ -115,6 +114,7 @@ class Tools:
                     session,
                     lambda report: self._workspace.search(query, progress=report, wait_for_vectors=False),
                 )
+                result = replace(result, hits=tuple(map(_without_gaps, result.hits)))
                 new = await call(lambda: self._never_indexed(query)) if result.last_indexed_ms is None else ()
                 return _answer(answers.search_data(result), wording.search_text(result, never_indexed=new))
 
@@ -151,14 +151,11 @@ class Tools:
         if lines is not None and section is not None:
             msg = "`lines` and `section` exclude each other"
             raise UsageError(msg, hint="Give one of them.")
-        return readable(
-            self._workspace.read(
-                arguments["path"],
-                collection=arguments.get("collection"),
-                lines=None if lines is None else parse_lines(lines),
-                section=section,
-            )
+        wanted, read_chars = (None, 0) if lines is None else parse_part(lines)
+        passage = self._workspace.read(
+            arguments["path"], collection=arguments.get("collection"), lines=wanted, section=section
         )
+        return first_part(passage, read_chars=read_chars)
 
     def _enabled_names(self) -> tuple[str, ...]:
         return tuple(collection.name for collection in self._workspace.collections())
@@ -193,22 +190,9 @@ class Tools:
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def readable(passage: Passage) -> tuple[Passage, str | None]:
-    """Cut a passage after as many whole lines as a client can show.
-
-    Returns:
-        The passage, and the lines left out as ``get_doc`` takes them; None when there are none. A
-        single line that is too long is cut inside.
-    """
-    text = passage.text
-    ends = estimate_token_ends(text) if len(text) > _MOST_TOKENS else []
-    if len(ends) <= _MOST_TOKENS:
-        return passage, None
-    most = ends[_MOST_TOKENS - 1]
-    kept = text[: text.rfind("\n", 0, most) + 1 or most]
-    last = passage.start_line + max(1, kept.count("\n")) - 1
-    rest = f"{last + 1}:{passage.end_line}" if last < passage.end_line else None
-    return replace(passage, text=kept, end_line=last), rest
+def _without_gaps(hit: SearchHit) -> SearchHit:
+    """Return a hit for reading: an agent is told of lines, and of no positions in them."""
+    return replace(hit, text=without_gaps(hit.text))
 
 
 def _given_collection(arguments: Arguments) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
 from mdvec.model.change import Listing, SourceEntry
-from mdvec.sources.blobs import FetchedBlobs, verified
+from mdvec.sources.blobs import FetchedBlobs, OnFetch, tell_nobody, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.git.clone import Clone
 from mdvec.sources.location import parse_git
@@ -21,10 +21,6 @@ from mdvec.sources.selection import (
     Selection,
 )
 from mdvec.sources.tree import listing_of_tree
-
-
-def _no_fetch(_done: int, _total: int) -> None:
-    pass
 
 
 class GitSource:
@@ -43,7 +39,7 @@ class GitSource:
         extensions: Sequence[str] = DEFAULT_EXTENSIONS,
         exclude_dirs: Sequence[str] = DEFAULT_EXCLUDED_DIRECTORIES,
         max_file_bytes: int = DEFAULT_MAX_FILE_BYTES,
-        on_fetch: Callable[[int, int], None] = _no_fetch,
+        on_fetch: OnFetch = tell_nobody,
     ) -> None:
         """Take note of what is wanted; git is not run yet.
 

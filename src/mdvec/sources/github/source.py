@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mdvec.errors import UnreadableFileError
 from mdvec.model.change import Listing, SourceEntry
-from mdvec.sources.blobs import FetchedBlobs, verified
+from mdvec.sources.blobs import FetchedBlobs, OnFetch, tell_nobody, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.github.state import State, load_state, save_state
 from mdvec.sources.location import parse_github
@@ -43,10 +43,6 @@ def _no_wait(_seconds_left: float) -> None:
     pass
 
 
-def _no_fetch(_done: int, _total: int) -> None:
-    pass
-
-
 class GithubSource:
     """Lists and reads a commit by GitHub's REST interface; see :class:`mdvec.sources.interface.Source`.
 
@@ -68,7 +64,7 @@ class GithubSource:
         token_env: str = _TOKEN_VARIABLE,
         max_wait_minutes: float = 15.0,
         on_wait: Callable[[float], None] = _no_wait,
-        on_fetch: Callable[[int, int], None] = _no_fetch,
+        on_fetch: OnFetch = tell_nobody,
         clock: Clock | None = None,
     ) -> None:
         """Take note of what is wanted; nobody is asked yet.

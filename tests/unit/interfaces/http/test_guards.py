@@ -86,7 +86,7 @@ def test_health_alone_needs_no_token() -> None:
 
 def test_an_allowed_page_may_ask_first() -> None:
     """A browser's question whether a page may use the server is answered for allowed pages alone."""
-    guards = app(token=TOKEN, origins=("https://app.example.com",))
+    guards = app(token=TOKEN, origins=("https://App.example.com:443",))
     asked = [("access-control-request-method", "POST"), ("access-control-request-headers", "authorization")]
     asked.append(("access-control-request-private-network", "true"))
     answer = ask(guards, method="OPTIONS", headers=[("origin", "https://app.example.com"), *asked])

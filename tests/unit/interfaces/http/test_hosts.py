@@ -77,6 +77,18 @@ def test_hosts(options: ServerOptions, host: str, known: bool) -> None:
         (at("127.0.0.1", origins=("https://app.example.com",)), "http://app.example.com", False),
         (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:444", False),
         (at("127.0.0.1", origins=("vscode-webview://abc",)), "vscode-webview://abc", True),
+        (at("127.0.0.1", origins=("https://app.example.com:443",)), "https://app.example.com", True),
+        (at("127.0.0.1", origins=("https://App.Example.com",)), "HTTPS://app.example.COM:443", True),
+        (at("127.0.0.1", origins=("http://app.example.com:80/",)), "http://app.example.com", True),
+        (at("127.0.0.1", origins=("http://[FE80::1]:80",)), "http://[fe80::1]", True),
+        (at("127.0.0.1", origins=("https://app.example.com:80",)), "https://app.example.com", False),
+        (at("127.0.0.1", origins=("http://app.example.com:443",)), "https://app.example.com", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:443:443", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:443/", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://x@app.example.com", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com\n", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "app.example.com:443", False),
     ],
 )
 def test_origins(options: ServerOptions, origin: str, known: bool) -> None:

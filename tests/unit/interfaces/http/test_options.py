@@ -68,12 +68,12 @@ def test_the_token_is_not_shown() -> None:
 
 
 def test_hosts_and_origins_are_read() -> None:
-    """Names with and without ports; origins in lower case, without a path."""
+    """Names with and without ports; origins in lower case, without a path or the usual port."""
     options = server_options(
         "127.0.0.1:1",
         env={},
         allowed_hosts=("Notes.example.com", "other:8080"),
-        allowed_origins=("https://Notes.example.com/", "http://localhost:3000"),
+        allowed_origins=("https://Notes.example.com:443/", "http://localhost:3000"),
     )
     assert options.allowed_hosts == (Authority("notes.example.com"), Authority("other", 8080))
     assert options.allowed_origins == ("https://notes.example.com", "http://localhost:3000")

@@ -22,7 +22,6 @@ from mdvec.errors import (
     SourceMissingError,
     WriterBusyError,
 )
-from mdvec.interfaces.mcp.tools import readable
 from mdvec.model.hit import Confidence
 from mdvec.model.ids import CollectionId
 from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
@@ -148,12 +147,65 @@ def test_a_long_document_comes_in_parts(workspace: FakeWorkspace) -> None:
     assert len(parts) > 2
 
 
-def test_a_line_that_is_too_long_is_cut() -> None:
-    """The lines after it can still be read."""
-    passage = Passage("notes", "a.md", "A", (), 3, 4, "word " * 50_000 + "\nlast\n", stale=False)
-    part, next_lines = readable(passage)
-    assert estimate_token_count(part.text) == 20_000
-    assert (part.end_line, next_lines) == (3, "4:4")
+class Document(FakeWorkspace):
+    """Returns the lines of one text that it is asked for, from the third on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.lines = text.splitlines(keepends=True)
+
+    def read(
+        self,
+        path: str,
+        *,
+        collection: str | None = None,
+        lines: tuple[int | None, int | None] | None = None,
+        section: str | None = None,
+    ) -> Passage:
+        """Cut at lines."""
+        first, last = lines or (None, None)
+        start, end = first or 3, last or len(self.lines) + 2
+        return Passage(
+            "notes", path, "A", (), start, end, "".join(self.lines[start - 3 : end - 2]), stale=False
+        )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 50_000 + "\nlast\n",
+        "first\n" + "京都" * 15_000 + "\n" + "word " * 30_000,
+        "w " * 20_000 + "\n" + "word " * 19_999 + "word\n" + "x\n" * 30_000,
+    ],
+)
+def test_a_line_that_is_too_long_comes_in_parts(text: str) -> None:
+    """What each answer says to ask for next leads through all of it, and nothing comes twice."""
+    workspace = Document(text)
+    parts: list[str] = []
+    following: dict[str, str] = {}
+    while following.get("lines", "") is not None:
+        answer = call(workspace, "get_doc", path="a.md", **following)
+        data = answer.structured_content
+        assert 0 < estimate_token_count(data["text"]) <= 20_000
+        parts.append(data["text"])
+        following = {"lines": data["next_lines"]}
+        if data["next_lines"]:
+            assert f'next: get_doc with lines="{data["next_lines"]}"' in text_of(answer)
+    assert "".join(parts) == text
+    assert len(parts) >= 3
+
+
+def test_a_line_is_not_left_out_as_a_whole() -> None:
+    """A position behind its end is told with how long it is."""
+    workspace = Document("short\nnext\n")
+    assert call(workspace, "get_doc", path="a.md", lines="3+4:4").structured_content["text"] == "t\nnext\n"
+    assert call(workspace, "get_doc", path="a.md", lines="3+4").structured_content["text"] == "t\n"
+    beyond = call(workspace, "get_doc", path="a.md", lines="3+5:4")
+    assert text_of(beyond).startswith("line 3 of a.md has 5 characters\nhint: ")
+    for wrong in ("3+", "+3", "3+x", "3+1:2", "3+" + "9" * 5000, "9" * 5000):
+        assert text_of(call(workspace, "get_doc", path="a.md", lines=wrong)).startswith(
+            "not a range of lines"
+        )
 
 
 def test_tags_of_one_collection(workspace: FakeWorkspace) -> None:
@@ -179,6 +231,7 @@ class TwoCollections(FakeWorkspace):
         allow_empty: bool = False,
         max_tokens: int | None = None,
         overlap_tokens: int | None = None,
+        accept_pending: bool = False,
         wait_s: float = 60.0,
         progress: Progress | None = None,
     ) -> ImportReport:
@@ -316,6 +369,15 @@ def test_a_disabled_collection_has_no_tool(workspace: FakeWorkspace) -> None:
     assert description.endswith("\n- notes: My notes")
     workspace.known = [replace(COLLECTION, enabled=False)]
     assert talk(workspace, say)[0][-1] == "status"
+
+
+def test_passages_have_no_holes(workspace: FakeWorkspace) -> None:
+    """Where the author hid a comment, neither text nor data shows its length."""
+    holed = replace(HIT, text="Plan " + "\u00a0" * 30 + " for May")
+    workspace.result = replace(RESULT, hits=(holed,))
+    result = call(workspace, "search", query="x")
+    assert result.structured_content["hits"][0]["text"] == "Plan for May"
+    assert "\nPlan for May\n" in text_of(result)
 
 
 def test_text_and_data_say_the_same(workspace: FakeWorkspace) -> None:
