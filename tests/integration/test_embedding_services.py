@@ -300,6 +300,14 @@ def test_what_came_back_is_handed_out_before_the_error(tei: Service, at_once: in
     assert sorted(seen) == list(range(14))
 
 
+def test_nothing_is_sent_after_a_failure(tei: Service) -> None:
+    """What is found too large after another request was refused for good is not sent again in halves."""
+    tei.server.failures += [Answer(401, {}), Answer(413, {}, delay_s=0.3)]
+    with pytest.raises(EmbedderUnavailableError, match="401"):
+        tei.embedder(dimension=384, batch_size=4, requests_at_once=2).embed_passages(["short"] * 40)
+    assert len(tei.server.asked) == 2
+
+
 def test_a_text_that_is_too_long_alone_is_named(tei: Service) -> None:
     """A text that is refused even alone is told with its length, after the others were separated from it."""
     embedder = tei.embedder(dimension=384, max_tokens=10_000)

@@ -413,6 +413,8 @@ def test_the_record_of_a_gate_is_not_replaced(shell: Shell) -> None:
     shell.run(*again, code=2)
     assert "Give --output another file" in shell.err
     assert files_below(shell.cwd) == before
+    (shell.cwd / "latest.json").hardlink_to(shell.cwd / "baseline.json")
+    shell.run("eval", "set", "--format", "json", "--gate", "baseline.json", "--output", "latest.json", code=2)
 
 
 def test_a_report_that_cannot_be_written(shell: Shell) -> None:
@@ -426,6 +428,14 @@ def test_a_report_that_cannot_be_written(shell: Shell) -> None:
         shell.run("eval", "set", "--output", output, code=2)
     assert (shell.cwd / "old.json").read_text(encoding="utf-8") == "older"
     assert not (shell.cwd / "new.json").exists()
+
+
+def test_a_report_is_written_where_a_link_leads(shell: Shell) -> None:
+    """A link to a file that is not there yet stays a link."""
+    (shell.cwd / "latest.json").symlink_to("reports.json")
+    shell.run("eval", "set", "--mode", "lexical", "--format", "json", "--output", "latest.json")
+    assert (shell.cwd / "latest.json").is_symlink()
+    assert json.loads((shell.cwd / "reports.json").read_text(encoding="utf-8"))["sets"]
 
 
 def test_wrong_calls(shell: Shell) -> None:

@@ -396,6 +396,20 @@ def test_filters_narrow_every_mode(bench: Bench) -> None:
     assert {hit.depth for hit in deep.hits} == {0}
 
 
+def test_the_other_language_is_known_before_vectors_are(bench: Bench) -> None:
+    """A word that both use says less in a text of the other language, embedded or not."""
+    bench.sync()
+    bench.write("english.md", "# Containers\n\nStart docker compose and wait.\n")
+    bench.write("japanese.md", "# 容器\n\ndocker compose を起動して待つ。\n\n待つ間に茶を飲む。\n")
+    assert bench.sync(embed=False).pending_chunks == 2
+    found = {
+        mode: bench.paths("docker compose とは", mode) for mode in (SearchMode.LEXICAL, SearchMode.HYBRID)
+    }
+    by_words, by_both = ([path for path in paths if path[0] in "ej"] for paths in found.values())
+    assert by_words == ["english.md", "japanese.md"]
+    assert [path for path in by_both if path in by_words] == ["japanese.md", "english.md"]
+
+
 def test_a_threshold_drops_the_unrelated(bench: Bench) -> None:
     """It is a cosine similarity."""
     bench.sync()

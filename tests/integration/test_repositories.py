@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -202,6 +203,19 @@ def test_git_out_of_reach_is_no_problem_once_it_is_indexed(workspace: Workspace)
     workspace.update_collection(NAME, location="git+http://127.0.0.1:1/nobody.git")
     (finding,) = [each for each in workspace.doctor() if each.subject == NAME]
     assert (finding.severity, "cannot be reached now" in finding.message) == (Severity.NOTE, True)
+
+
+def test_git_out_of_reach_is_told_where_an_import_is_due(workspace: Workspace) -> None:
+    """An import that was broken off and a database of an older form need both: the network and an import."""
+    workspace.update_collection(NAME, location="git+http://127.0.0.1:1/nobody.git")
+    with closing(sqlite3.connect(workspace.database)) as connection, connection:
+        connection.execute("UPDATE collections SET last_indexed_ms = NULL")
+    found = [each for each in workspace.doctor() if each.subject == NAME]
+    assert [(each.severity, each.message[:16]) for each in found] == [
+        (Severity.NOTE, "cannot be reache"),
+        (Severity.NOTE, "never imported"),
+    ]
+    assert {each.hint[:27] for each in found} == {"Run 'mdvec import -n notes'"}
 
 
 def test_a_branch_that_is_gone_is_a_problem_even_where_it_is_indexed(

@@ -72,7 +72,13 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def notes_at(
-    server: WatchedServer, root: Path, documents: int, *, at_once: int = AT_ONCE, batch_tokens: int = 8192
+    server: WatchedServer,
+    root: Path,
+    documents: int,
+    *,
+    at_once: int = AT_ONCE,
+    batch_tokens: int = 8192,
+    attempts: int = 1,
 ) -> Iterator[Workspace]:
     """Open a collection of so many documents of one chunk each, which the server embeds."""
     settings = OpenAiSettings(
@@ -80,7 +86,7 @@ def notes_at(
         batch_size=BATCH,
         batch_tokens=batch_tokens,
         requests_at_once=at_once,
-        attempts=1,
+        attempts=attempts,
     )
     embedding = EmbeddingSettings(
         provider="openai", model="text-embedding-3-small", dimension=64, openai=settings
@@ -215,6 +221,29 @@ def test_stopping_waits_for_no_answer(tmp_path: Path) -> None:
             assert rest.names == NAMES_EACH * documents - BATCH
         finally:
             released.set()
+
+
+def test_waits_are_told_in_the_thread_of_the_import(tmp_path: Path) -> None:
+    """Four requests wait at the same time; a listener that knows its own thread alone hears of it there."""
+    refused: Counter[str] = Counter()
+    heard: list[tuple[ImportStage, int]] = []
+
+    def overloaded_at_first(texts: list[str]) -> Answer | None:
+        refused[texts[0]] += 1
+        return openai_error(503, "Overloaded.", None) if refused[texts[0]] == 1 else None
+
+    def listen(stage: ImportStage, _done: int, _total: int) -> None:
+        heard.append((stage, threading.get_ident()))
+
+    documents = AT_ONCE * BATCH
+    with (
+        WatchedServer(overloaded_at_first) as server,
+        notes_at(server, tmp_path, documents, attempts=2) as workspace,
+    ):
+        workspace.import_collection(NAME, progress=listen)
+        assert pending(workspace) == 0
+    assert {stage for stage, _ in heard} >= {ImportStage.EMBED, ImportStage.LIMIT}
+    assert {thread for _, thread in heard} == {threading.get_ident()}
 
 
 class BackwardsEmbedder(HashingEmbedder):

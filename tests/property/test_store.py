@@ -85,6 +85,7 @@ def _agree(found: DenseMatches, wanted: DenseMatches, real: dict[ChunkId, float]
     only=st.none() | numbers,
     hidden=st.just(frozenset()) | numbers,
     terms=st.lists(st.sampled_from("abcxy"), min_size=1, max_size=3),
+    common=st.lists(st.sampled_from("abcxy"), min_size=1, max_size=2),
     limit=st.integers(1, 12),
 )
 def test_filtered_search_equals_the_reference(
@@ -94,6 +95,7 @@ def test_filtered_search_equals_the_reference(
     only: frozenset[DocumentId] | None,
     hidden: frozenset[DocumentId],
     terms: list[str],
+    common: list[str],
     limit: int,
 ) -> None:
     """For all documents and filters: the same chunks, BM25 to 4 digits, nearness to 3; counts agree."""
@@ -108,6 +110,10 @@ def test_filtered_search_equals_the_reference(
         found = real.lexical.search(terms, limit, scope)
         assert [score for _, score in found] == pytest.approx([score for _, score in expected], rel=1e-4)
         assert [key for key, _ in found] == [key for key, _ in expected]
+        everything = dict(reference.lexical.search(terms, 99, scope, common))
+        found = real.lexical.search(terms, limit, scope, common)
+        assert len(found) == min(limit, len(everything))
+        assert dict(found) == pytest.approx({key: everything[key] for key, _ in found}, rel=1e-4)
 
         space_id = real.vectors.open_space(SPACE)
         query = unit_vectors(1, seed=3, alike=0.5)[0]

@@ -105,12 +105,16 @@ def _read_file(path: Path | None, cwd: Path, env: Mapping[str, str]) -> ConfigFi
 def _from_env(
     env: Mapping[str, str], cwd: Path, sections: Sections, problems: list[str]
 ) -> Iterator[tuple[Place, Setting]]:
+    variable_of: dict[Place, str] = {}
     for variable, value in sorted(env.items()):
         section, key = _home(variable, sections)
         if not (section and key and value):
             continue
         key = key_called(key, section, sections)
-        if key in sections[section]:
+        if first := variable_of.get((section, key)):
+            problems.append(f"{variable} sets the same as {first}; give one of them")
+        elif key in sections[section]:
+            variable_of[section, key] = variable
             is_list = _is_list(sections[section][key])
             parts = [part.strip() for part in value.split(",") if part.strip()]
             yield (section, key), Setting(parts if is_list else value, variable, cwd, is_text=True)

@@ -191,9 +191,7 @@ def _read_table(
         place = file.place(*section.split("."), str(key))
         if (section, name) in given:
             first = given[section, name].origin
-            problems.append(
-                f"{place}: {section}.{key} sets the same as {section}.{name} in {first}; give one of them"
-            )
+            problems.append(f"{place}: {section}.{key} sets the same as {first}; give one of them")
         elif name in sections[section]:
             given[section, name] = Setting(value, place, file.path.parent)
         elif f"{section}.{name}" in sections:
@@ -270,22 +268,19 @@ def _nearest_key(key: str, section: str, sections: Sections) -> str:
 
 def _unknown_name(name: str, value: object, sections: Sections) -> str:
     """Say what is wrong with a name above all sections: that of a section, or of a setting without one."""
-    top = sections.get("", {})
+    is_table = isinstance(value, dict)
+    unknown = f"unknown section [{name}]" if is_table else f"unknown setting {name}"
     if home := _home(name, sections):
-        return f"unknown section [{name}]; the setting {name} belongs {home}"
-    near = nearest(name, top)
-    if near and not isinstance(value, dict):
-        return f"unknown setting {name}; {suggestion(near, close=True)}"
-    named = [section for section in sections if section]
-    near = nearest(name, named)
-    return f"unknown section [{name}]; " + suggestion(
-        [f"[{section}]" for section in near or named], close=bool(near)
-    )
+        return f"{unknown}; {f'the setting {name}' if is_table else 'it'} belongs {home}"
+    known = {} if is_table else {key: key for key in sections.get("", ())}
+    known |= {section: f"[{section}]" for section in sections if section}
+    near = nearest(name, known)
+    return f"{unknown}; " + suggestion([known[each] for each in near or known], close=bool(near))
 
 
 def _home(key: str, sections: Sections) -> str:
-    """Say where a setting belongs; empty when there is none of the name."""
-    homes = [home for home, keys in sections.items() if key in keys]
+    """Say where a setting belongs, under whichever of its names; empty when there is none."""
+    homes = [home for home, keys in sections.items() if key_called(key, home, sections) in keys]
     if not homes:
         return ""
     return f"in [{homes[0]}]" if homes[0] else "at the top, before the first [section]"

@@ -36,7 +36,7 @@ class Runtime:
         batch_tokens: Most tokens a thread works on at once, for those that compute here.
         on_progress: Told the finished per cent, 0 to 100, while a model is built or loaded.
         on_wait: Told, about once a second, how many seconds are left before a service that said "later" is
-            asked again. What it raises ends the wait and the call.
+            asked again. In the thread of the one who wants the vectors; what it raises ends the call.
     """
 
     cache_dir: Path

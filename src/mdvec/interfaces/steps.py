@@ -8,7 +8,7 @@ from mdvec.model.report import ImportStage
 
 _WORDS: Final = {
     ImportStage.WAIT: "waiting for another writer",
-    ImportStage.LIMIT: "waiting for a service's rate limit, seconds left",
+    ImportStage.LIMIT: "waiting for a service, seconds left",
     ImportStage.SCAN: "looking at files",
     ImportStage.FETCH: "fetching documents",
     ImportStage.TEXT: "reading documents",

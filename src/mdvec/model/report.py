@@ -148,7 +148,7 @@ class ImportStage(StrEnum):
 
 
 class Progress(Protocol):
-    """Is told how far an import is. Called often; must be quick.
+    """Is told how far an import is, in the thread of the one who waits for it. Called often; must be quick.
 
     What it raises ends the import: what was committed stays, and the writer lease is given back.
     """

@@ -82,8 +82,8 @@ def _candidates(
             found = _by_words(query, scope, store, depth)
             others = [*(chunk for chunk, _ in found.ranking), *found.named]
             evidence = complete_in_spaces(evidence, others, spaces, store=store, scope=scope)
-            nearby = {chunk for each in evidence for chunk in each.similarities}
-            found = with_foreign(found, query.text, nearby, store.catalog)
+            near = (chunk for each in evidence for chunk in each.similarities)
+            found = with_foreign(found, query.text, {*near, *others}, store.catalog)
             with trace.step("fuse"):
                 return fuse(found, *evidence), complete and len(found.ranking) < depth
         case _:

@@ -27,10 +27,9 @@ _MINOR_REACH = 0.5
 _COMMON_SHARE = 0.25
 _MIN_COMMON = 2_000
 
-# Terms find chunks, the rarest first, until so many were held by them for each that is wanted, or by so
-# many at all, and they are at least this share of what a perfect match scores.
+# Terms find chunks, the rarest first, until they are held by so many chunks for each that is wanted and are
+# this share of what a perfect match scores (docs/decisions/0021-rare-terms-find.md).
 _HELD_PER_FOUND = 10
-_MIN_HELD = 2_000
 _ESSENTIAL_SHARE = 0.5
 
 
@@ -137,7 +136,7 @@ def _essential(
         After the MaxScore of Turtle and Flood, "Query evaluation: strategies and optimizations", 1995, with a
         bound that is usual instead of sure.
     """
-    enough_held = max(_MIN_HELD, _HELD_PER_FOUND * limit)
+    enough_held = _HELD_PER_FOUND * limit
     enough_said = _ESSENTIAL_SHARE * sum(each.weight * holding.idf(each.term) for each in sought)
     rarest_first = sorted(sought, key=lambda each: holding.of_term[each.term])
     held, said = 0, 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mdvec import __version__
@@ -11,9 +11,10 @@ from mdvec.embedding.cores import available_cores
 from mdvec.errors import MdvecError
 from mdvec.model.collection import Collection
 from mdvec.model.names import RESERVED_NAMES
-from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity, WorkspaceStatus
+from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity
 from mdvec.stores.interface import Store
 from mdvec.workspace.advice import import_command
+from mdvec.workspace.checking import describe_all
 from mdvec.workspace.database import Database
 from mdvec.workspace.embedders import Model
 from mdvec.workspace.wiring import Parts
@@ -24,13 +25,12 @@ _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud
 _MAX_REASONS = 3
 
 
-def examine(database: Database, parts: Parts, status: Callable[..., WorkspaceStatus]) -> list[Finding]:
+def examine(database: Database, parts: Parts) -> list[Finding]:
     """Look at everything; what cannot even be opened is a finding too.
 
     Args:
         database: The index.
-        parts: Makes the models.
-        status: Compares it with the disk; see :meth:`mdvec.workspace.Workspace.status`.
+        parts: Makes the models and the sources.
 
     Returns:
         What was looked at, in the order of a reader's interest.
@@ -49,7 +49,7 @@ def examine(database: Database, parts: Parts, status: Callable[..., WorkspaceSta
         findings.append(_about_database(database.path, store))
         findings.extend(
             finding
-            for item in status(check=True).collections
+            for item in describe_all((), database, parts, files=False, check=True).collections
             for finding in (
                 *_about_collection(item, database.docs_dir),
                 *_about_versions(item.collection, store),
@@ -145,27 +145,24 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
             "agents have another tool of this name, so the collection has none of its own",
             "Agents reach it with 'search'. To give it a tool, add its folder under another name.",
         )
-    update = import_command([name], ImportMode.UPDATE, docs_dir=docs_dir)
     if status.check_error and not (status.is_unreachable and counts.documents):
         yield Finding(Severity.PROBLEM, name, status.check_error, status.check_hint)
         return
-    if status.collection.last_indexed_ms is None:
-        first = import_command([name], ImportMode.NEW, docs_dir=docs_dir)
-        yield Finding(Severity.NOTE, name, "never imported", f"Run '{first}'.")
-        return
     in_order = f"{counts.documents} documents, {counts.chunks} chunks, up to date"
-    yield from list(_about_state(status, update)) or [Finding(Severity.OK, name, in_order)]
+    yield from list(_about_state(status, docs_dir)) or [Finding(Severity.OK, name, in_order)]
 
 
-def _about_state(status: CollectionStatus, update: str) -> Iterator[Finding]:
-    """Say what an imported collection lacks.
+def _about_state(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
+    """Say what keeps a collection from being up to date.
 
     Args:
         status: What is known of it.
-        update: The command that brings it up to date.
+        docs_dir: The folder of a workspace that has no other, for what to run next.
     """
     name = status.collection.name
     counts = status.counts
+    is_new = status.collection.last_indexed_ms is None
+    update = import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE, docs_dir=docs_dir)
     if status.is_unreachable:
         yield Finding(
             Severity.NOTE,
@@ -173,6 +170,9 @@ def _about_state(status: CollectionStatus, update: str) -> Iterator[Finding]:
             f"cannot be reached now, what was indexed is searched: {status.check_error}",
             f"Run '{update}' when it can be reached again.",
         )
+    if is_new:
+        yield Finding(Severity.NOTE, name, "never imported", f"Run '{update}'.")
+        return
     if counts.failed:
         yield Finding(
             Severity.PROBLEM,

@@ -429,7 +429,7 @@ class Workspace:
         """Look for what keeps mdvec from working well here."""
         from mdvec.workspace.doctor import examine
 
-        return examine(self._database, self._parts, self.status)
+        return examine(self._database, self._parts)
 
     # --- inside --------------------------------------------------------------------------------
 

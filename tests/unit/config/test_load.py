@@ -138,9 +138,35 @@ def test_the_names_of_options_are_names_of_settings(cwd: Path) -> None:
 def test_one_setting_is_not_given_under_two_names(cwd: Path) -> None:
     """Neither of two values is taken silently."""
     assert problems(cwd, "[chunking]\nmax_tokens = 256\nsize = 128\n") == [
-        f"{cwd / 'mdvec.toml'}:3: chunking.size sets the same as chunking.max_tokens in "
-        f"{cwd / 'mdvec.toml'}:2; give one of them"
+        f"{cwd / 'mdvec.toml'}:3: chunking.size sets the same as {cwd / 'mdvec.toml'}:2; give one of them"
     ]
+    assert problems(cwd, "[chunking]\nsize = 128\nmax_tokens = 256\n") == [
+        f"{cwd / 'mdvec.toml'}:3: chunking.max_tokens sets the same as {cwd / 'mdvec.toml'}:2; "
+        "give one of them"
+    ]
+
+
+def test_one_setting_is_not_given_by_two_variables(cwd: Path) -> None:
+    """Neither of two values is taken silently here, either."""
+    env = {"MDVEC_CHUNKING_MAX_TOKENS": "256", "MDVEC_CHUNKING_SIZE": "128"}
+    with pytest.raises(ConfigError, match="_SIZE sets the same as MDVEC_CHUNKING_MAX_TOKENS; give one"):
+        load_config(cwd=cwd, env=env)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("threshold = 0.5\n", "unknown setting threshold; it belongs in [search]"),
+        ("limit = 5\n", "unknown setting limit; it belongs in [search]"),
+        ("serch = 5\n", "unknown setting serch; did you mean [search]?"),
+        ("[threshold]\n", "unknown section [threshold]; the setting threshold belongs in [search]"),
+        ("[search]\nchunk_size = 5\n", "unknown setting search.chunk_size; it belongs in [chunking]"),
+    ],
+)
+def test_a_setting_in_the_wrong_place_is_told_where_it_belongs(cwd: Path, text: str, said: str) -> None:
+    """Under whichever name it is written, and without calling a setting a section."""
+    (found,) = problems(cwd, text)
+    assert found.partition(": ")[2] == said
 
 
 def test_all_unknown_settings_are_told_at_once(cwd: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ),
         (
             "threshold = 0.5\n",
-            ":1: unknown section [threshold]; the setting threshold belongs in [search]",
+            ":1: unknown setting threshold; it belongs in [search]",
         ),
         ("description = 5\n", ":1: description must be a text, not 5"),
         (

@@ -24,6 +24,20 @@ def test_a_terminal_shows_every_step() -> None:
         bar.close()
 
 
+def test_a_terminal_shows_no_whole_that_nobody_knows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seconds left are seconds, not so many of a hundred."""
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "120")):
+        monkeypatch.setenv(name, value)
+    bar = ProgressBar()
+    bar(ImportStage.LIMIT, 42, 0)
+    bar.close()
+    shown = capsys.readouterr().err
+    assert "42/?" in shown
+    assert "100" not in shown
+
+
 def test_a_client_hears_of_every_step() -> None:
     """So it would here; how far it is never falls, though a wait comes in between."""
     call = LongCall()
@@ -37,11 +51,11 @@ def test_a_client_hears_of_every_step() -> None:
 
     told = anyio.run(to_thread.run_sync, go_on)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1] == (100.0, "waiting for a service's rate limit, seconds left: 7")
+    assert told[-1] == (100.0, "waiting for a service, seconds left: 7")
 
 
 def test_a_log_says_how_long_a_wait_is(capsys: pytest.CaptureFixture[str]) -> None:
     """The seconds left are a number without a whole."""
     now = iter([0.0, 11.0])
     LineProgress(lambda: next(now))(ImportStage.LIMIT, 42, 0)
-    assert capsys.readouterr().err == "waiting for a service's rate limit, seconds left: 42\n"
+    assert capsys.readouterr().err == "waiting for a service, seconds left: 42\n"

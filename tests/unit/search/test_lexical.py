@@ -48,7 +48,7 @@ def asked(text: str, known: Mapping[str, int], chunks: int = 10_000) -> list[str
     return [*index.asked, *index.inessential]
 
 
-def find(text: str, index: Recorder, limit: int = 5) -> LexicalEvidence:
+def find(text: str, index: Recorder, limit: int = 200) -> LexicalEvidence:
     return find_by_words(text, index=index, names=index, limit=limit, scope=Scope(()))
 
 
@@ -76,12 +76,12 @@ def test_common_terms_are_left_out_while_others_are_left(
     ("known", "limit", "inessential"),
     [
         # The rarest hold enough chunks, and say more than half.
-        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 5, ["gamma"]),
+        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 200, ["gamma"]),
         # The rarest holds enough, but says a third: a chunk with both others may be the best.
-        ({"alpha": 2_300, "beta": 2_350, "gamma": 2_400}, 5, ["gamma"]),
-        ({"alpha": 2_300, "beta": 2_350}, 5, ["beta"]),
+        ({"alpha": 2_300, "beta": 2_350, "gamma": 2_400}, 200, ["gamma"]),
+        ({"alpha": 2_300, "beta": 2_350}, 200, ["beta"]),
         # The rarest hold too few chunks to choose among.
-        ({"alpha": 900, "beta": 900, "gamma": 2_400}, 5, []),
+        ({"alpha": 900, "beta": 900, "gamma": 2_400}, 200, []),
         # More are wanted, so more are looked at.
         ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 400, []),
     ],

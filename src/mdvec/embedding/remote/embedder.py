@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,7 @@ from mdvec.embedding.remote.answers import read_answer
 from mdvec.embedding.remote.failures import is_too_much, too_long, translated
 from mdvec.embedding.remote.packing import Window, batches, windows
 from mdvec.embedding.remote.provider import Provider, Purpose, Telling
-from mdvec.embedding.remote.threads import as_they_come, is_ending
+from mdvec.embedding.remote.threads import as_they_come, do_in_callers_thread, is_ending
 from mdvec.errors import EmbedderBusyError, EmbedderUnavailableError, EmbeddingError, ServiceError
 from mdvec.model.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
@@ -223,6 +224,8 @@ class RemoteEmbedder:
         """
         from mdvec.embedding.remote.vectors import unit_vectors
 
+        if is_ending():
+            raise EmbedderBusyError
         told = self._dimension if self._tells_dimension else None
         question = self._provider.question(cut, purpose, told)
         try:
@@ -297,4 +300,4 @@ class RemoteEmbedder:
     def _on_wait(self, seconds_left: float) -> None:
         if is_ending():
             raise EmbedderBusyError
-        self._runtime.on_wait(seconds_left)
+        do_in_callers_thread(partial(self._runtime.on_wait, seconds_left))

@@ -182,13 +182,13 @@ def _check_output(output: Path, gate: Path | None) -> None:
         UsageError: If it is the record of the gate, which would then hold what it has just kept out.
         OSError: If it cannot be written.
     """
-    if gate is not None and output.resolve() == gate.resolve():
+    if gate is not None and output.exists() and output.samefile(gate):
         msg = f"{output} is the record that --gate holds the result against, and --output would replace it"
         raise UsageError(msg, hint="Give --output another file, or record anew without --gate.")
     output.parent.mkdir(parents=True, exist_ok=True)
     if not output.exists():
         output.touch()
-        output.unlink()
+        output.resolve().unlink()  # not the link that leads there
     elif output.is_file():  # a pipe would be at its end for whoever reads it
         output.open("ab").close()  # what is in it stays until there is something to replace it
 

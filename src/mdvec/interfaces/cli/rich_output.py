@@ -56,7 +56,7 @@ class ProgressBar:
         if stage != self._stage:
             for task_id in self._bar.task_ids:
                 self._bar.remove_task(task_id)
-            self._bar.add_task(step_words(stage).capitalize())
+            self._bar.add_task(step_words(stage).capitalize(), total=None)
             self._stage = stage
         self._bar.update(self._bar.task_ids[-1], completed=done, total=total or None)
 

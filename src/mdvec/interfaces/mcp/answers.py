@@ -69,18 +69,19 @@ def reindex_data(reports: Sequence[ImportReport], errors: Sequence[tuple[str, st
     """Return what was done, in all and to each collection.
 
     Args:
-        reports: Of the collections that were brought up to date.
-        errors: The others, each with the reason; nothing is counted for them.
+        reports: Of the collections whose documents were read.
+        errors: Collections that are not up to date, each with the reason; nothing is counted for those
+            without a report.
     """
+    counts = {each.collection: _picked(present.import_json(each), REINDEX_COUNTS) for each in reports}
+    reasons = dict(errors)
     nothing = dict.fromkeys(REINDEX_COUNTS, 0)
-    done = [
-        {"collection": each.collection, "error": None, **_picked(present.import_json(each), REINDEX_COUNTS)}
-        for each in reports
-    ]
-    failed = [{"collection": name, "error": reason, **nothing} for name, reason in errors]
     return {
         **{name: sum(getattr(each, name) for each in reports) for name in REINDEX_COUNTS},
-        "collections": [*done, *failed],
+        "collections": [
+            {"collection": name, "error": reasons.get(name), **counts.get(name, nothing)}
+            for name in {**counts, **reasons}
+        ],
         "warnings": [f"{each.collection}: {warning}" for each in reports for warning in each.warnings],
     }
 

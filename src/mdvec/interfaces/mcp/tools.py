@@ -165,22 +165,33 @@ class Tools:
     ) -> tuple[list[ImportReport], list[tuple[str, str]]]:
         """Bring collections up to date, one after the other; one that fails does not stop the others.
 
+        Returns:
+            What was done, and what failed with the reason. A collection whose documents were read, but
+            whose model failed, is in both.
+
         Raises:
             MdvecError: If it is a single one, and it fails.
         """
         reports: list[ImportReport] = []
         errors: list[tuple[str, str]] = []
         for report.part, name in enumerate(names):
+            failure: MdvecError | None
             try:
-                reports.append(
-                    self._workspace.import_collection(
-                        name, mode=ImportMode.UPDATE, wait_s=_WRITER_WAIT_S, progress=report
-                    )
+                done = self._workspace.import_collection(
+                    name,
+                    mode=ImportMode.UPDATE,
+                    accept_pending=len(names) > 1,
+                    wait_s=_WRITER_WAIT_S,
+                    progress=report,
                 )
+                reports.append(done)
+                failure = done.failure
             except MdvecError as error:
                 if len(names) == 1:
                     raise
-                errors.append((name, f"{error}. {hint_for_client(error.hint)}".rstrip()))
+                failure = error
+            if failure is not None:
+                errors.append((name, f"{failure}. {hint_for_client(failure.hint)}".rstrip()))
         return reports, errors
 
     def _failure(self, error: Exception) -> CallToolResult:

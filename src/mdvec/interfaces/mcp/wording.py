@@ -71,8 +71,8 @@ def reindex_text(reports: Iterable[ImportReport], errors: Iterable[tuple[str, st
     """Write what was done to each collection, and what failed.
 
     Args:
-        reports: Of the collections that were brought up to date.
-        errors: The others, each with the reason.
+        reports: Of the collections whose documents were read.
+        errors: Collections that are not up to date, each with the reason.
     """
     lines = [
         f"{each.collection}: {each.added} added, {each.updated} updated, {each.moved} moved, "

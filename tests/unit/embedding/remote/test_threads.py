@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 
-from mdvec.embedding.remote.threads import as_they_come, is_ending
+from mdvec.embedding.remote.threads import as_they_come, do_in_callers_thread, is_ending
 
 listener: ContextVar[str] = ContextVar("listener", default="nobody")
 
@@ -144,5 +144,40 @@ def test_closing_waits_for_nobody() -> None:
     results = as_they_come(call, range(4), at_once=2)
     assert next(results) == 0
     results.close()
+    held.set()
+    assert learnt.wait(WAIT_S)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_what_is_bound_to_the_callers_thread_is_done_there(at_once: int) -> None:
+    """Whichever thread a call is made in, and before the result of that call is handed out."""
+    done: list[tuple[int, int]] = []
+
+    def call(item: int) -> list[int]:
+        do_in_callers_thread(lambda: done.append((item, threading.get_ident())))
+        return [item]
+
+    for item in as_they_come(call, range(6), at_once=at_once):
+        assert (item, threading.get_ident()) in done
+    assert len(done) == 6
+
+
+def test_an_error_in_the_callers_thread_ends_all_at_once() -> None:
+    """Nobody is waited for, and those under way learn of it."""
+    held, learnt = threading.Event(), threading.Event()
+
+    def stop() -> None:
+        raise InterruptedError
+
+    def call(item: int) -> list[int]:
+        if item == 0:
+            do_in_callers_thread(stop)
+        assert held.wait(WAIT_S)
+        if is_ending():
+            learnt.set()
+        return [item]
+
+    with pytest.raises(InterruptedError):
+        next(as_they_come(call, range(4), at_once=2))
     held.set()
     assert learnt.wait(WAIT_S)

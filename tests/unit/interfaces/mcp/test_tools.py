@@ -17,6 +17,7 @@ from mdvec.config import Config
 from mdvec.config.schema import McpSettings, SearchSettings
 from mdvec.errors import (
     DocumentNotFoundError,
+    EmbedderBusyError,
     MdvecError,
     SourceEmptyError,
     SourceMissingError,
@@ -256,6 +257,24 @@ def test_reindex_updates_all_enabled_collections() -> None:
     assert "work: error: /mnt/work is not there" in text_of(result)
     [imported] = asked(workspace, "import")
     assert (imported["name"], imported["mode"]) == ("notes", ImportMode.UPDATE)
+
+
+def test_reindex_counts_what_a_failing_model_has_left_behind(workspace: FakeWorkspace) -> None:
+    """The documents were read, so they are counted, and the reason says why vectors are missing."""
+    workspace.known = [COLLECTION, replace(COLLECTION, id=CollectionId(2), name="work")]
+    workspace.report = replace(
+        workspace.report, pending_chunks=9, failure=EmbedderBusyError("the quota is used up")
+    )
+    result = call(workspace, "reindex")
+    data = result.structured_content
+    assert (data["added"], data["pending_chunks"]) == (6, 18)
+    assert [each["collection"] for each in data["collections"]] == ["notes", "work"]
+    assert all(each["error"].startswith("the quota is used up. ") for each in data["collections"])
+    assert "notes: 3 added" in text_of(result)
+    assert "notes: error: the quota is used up" in text_of(result)
+    alone = call(workspace, "reindex", collection="notes")
+    assert alone.is_error
+    assert text_of(alone).startswith("the quota is used up\n")
 
 
 def test_reindex_of_one_collection_fails_with_it() -> None:
