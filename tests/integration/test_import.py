@@ -517,6 +517,13 @@ def test_doctor_finds_what_is_wrong(bench: Bench) -> None:
     assert [finding.subject for finding in problems] == [NAME]
 
 
+def test_doctor_tells_a_model_once(bench: Bench) -> None:
+    """A new collection will use the configured model, which the imported one names."""
+    bench.sync()
+    bench.workspace.add_collection("other", "", str(bench.docs))
+    assert [finding.subject for finding in bench.workspace.doctor()].count("model") == 1
+
+
 def test_disabled_collections_are_searched_only_when_named(bench: Bench) -> None:
     """They keep their index."""
     bench.sync()

@@ -209,6 +209,17 @@ def test_a_hit_whose_document_is_replaced_meanwhile(
     )
 
 
+def test_without_any_collection_the_next_step_is_to_add_one(tmp_path: Path) -> None:
+    """Searching and reading say the same."""
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as empty:
+        hint = empty.search(SearchQuery("anything")).hint
+        with pytest.raises(DocumentNotFoundError) as raised:
+            empty.read("a.md")
+    assert hint is not None
+    assert "mdvec tool add" in hint
+    assert raised.value.hint == hint
+
+
 def test_the_next_step_is_a_command_that_works(workspace: Workspace, docs: Path) -> None:
     """It names the collections that are pending, or the folder when it is not registered."""
     workspace.import_collection(NAME, embed=False)

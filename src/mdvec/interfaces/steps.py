@@ -13,7 +13,7 @@ _WORDS: Final = {
     ImportStage.FETCH: "fetching documents",
     ImportStage.TEXT: "reading documents",
     ImportStage.MODEL: "preparing the model",
-    ImportStage.EMBED: "embedding chunks",
+    ImportStage.EMBED: "embedding texts",
 }
 
 

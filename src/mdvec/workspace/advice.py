@@ -24,13 +24,18 @@ def import_command(names: Sequence[str], mode: ImportMode, *, docs_dir: Path | N
     return f"mdvec import {named}" + ("" if mode is ImportMode.NEW else f" -m {mode.value}")
 
 
-def first_import(collections: Sequence[Collection], *, docs_dir: Path | None = None) -> str:
-    """Say how to fill collections that hold nothing; empty when all of them were imported.
+def first_step(collections: Sequence[Collection], *, docs_dir: Path | None = None) -> str:
+    """Say how to get something to look at; empty when all collections were imported.
 
     Args:
         collections: Those that were asked for something.
         docs_dir: The folder of a workspace that has no other.
     """
+    if not collections:
+        return (
+            "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
+            "'mdvec tool ls --all' shows those that are disabled."
+        )
     new = [collection.name for collection in collections if collection.last_indexed_ms is None]
     if not new:
         return ""

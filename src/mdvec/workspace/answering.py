@@ -17,7 +17,7 @@ from mdvec.search.engine import find
 from mdvec.search.filters import clean
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, StoredChunk, StoredDocument
-from mdvec.workspace.advice import first_import, import_command
+from mdvec.workspace.advice import first_step, import_command
 from mdvec.workspace.asking import ask_models
 from mdvec.workspace.narrowing import narrowed, with_versions
 from mdvec.workspace.wiring import Parts
@@ -165,14 +165,9 @@ def _hint(
     mode: SearchMode,
     pending_chunks: int,
 ) -> str:
-    if not collections:
-        return (
-            "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
-            "'mdvec tool ls --all' shows those that are disabled."
-        )
     if not total_chunks:
         empty = "There is no text to search: the folders hold no document that is taken."
-        return first_import(collections, docs_dir=docs_dir) or empty
+        return first_step(collections, docs_dir=docs_dir) or empty
     if mode is SearchMode.DENSE and pending_chunks == total_chunks:
         return "There is no vector yet. Search in mode hybrid or lexical."
     return "Nothing matches. Try other words, or fewer filters."

@@ -9,7 +9,7 @@ from pathlib import Path
 from mdvec import __version__
 from mdvec.embedding.cores import available_cores
 from mdvec.errors import MdvecError
-from mdvec.model.collection import Collection
+from mdvec.model.collection import Collection, EmbeddingSpec
 from mdvec.model.names import RESERVED_NAMES
 from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity
 from mdvec.stores.interface import Store
@@ -80,11 +80,15 @@ def _about_models(parts: Parts, collections: Sequence[Collection]) -> Iterator[F
     """Try each model that is in use or about to be, and the configured one where none is."""
     specs = dict.fromkeys(each.embedding for each in collections)
     specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
-    for spec in specs or (None,):
-        try:
-            yield _about_model(parts.embedders.model(spec))
-        except MdvecError as error:
-            yield Finding(Severity.PROBLEM, "model", str(error), error.hint)
+    # The configured model of a new collection is often one that others name; it is told once.
+    yield from dict.fromkeys(_try_model(parts, spec) for spec in specs or (None,))
+
+
+def _try_model(parts: Parts, spec: EmbeddingSpec | None) -> Finding:
+    try:
+        return _about_model(parts.embedders.model(spec))
+    except MdvecError as error:
+        return Finding(Severity.PROBLEM, "model", str(error), error.hint)
 
 
 def _about_model(model: Model) -> Finding:

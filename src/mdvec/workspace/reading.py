@@ -13,7 +13,7 @@ from mdvec.model.document import Section, with_comments
 from mdvec.model.report import Passage
 from mdvec.stores.interface import Catalog, StoredDocument
 from mdvec.text.undecodable import spelled
-from mdvec.workspace.advice import first_import
+from mdvec.workspace.advice import first_step
 
 Lines = tuple[int | None, int | None]
 """1-based first and last line, both included; None for an open end."""
@@ -70,7 +70,7 @@ def not_found(
     msg = f"no document {spelled(path)!r} in {places}"
     if near:
         return DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?")
-    first = "" if known else first_import(collections, docs_dir=docs_dir)
+    first = "" if known else first_step(collections, docs_dir=docs_dir)
     return DocumentNotFoundError(msg, hint=first or None)
 
 

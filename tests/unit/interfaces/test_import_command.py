@@ -203,7 +203,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys: pytest.Captu
     progress(ImportStage.EMBED, 1, 0)
     progress(ImportStage.EMBED, 2, 0)
     captured = capsys.readouterr()
-    assert captured.err == "reading documents: 1,500 of 2,000\nembedding chunks: 2\n"
+    assert captured.err == "reading documents: 1,500 of 2,000\nembedding texts: 2\n"
     assert captured.out == ""
 
 

@@ -67,7 +67,7 @@ def use(
     from mdvec.model.embedding_spec import parse_embedding_spec
 
     if cancel is (spec is not None):
-        msg = "give a model, or --cancel"
+        msg = "give either a model or --cancel"
         raise UsageError(msg, hint="'mdvec model ls' lists the known ones.")
     wanted = None if spec is None else parse_embedding_spec(spec)
     with session.open() as (workspace, config), shown_progress() as progress:
