@@ -14,7 +14,8 @@ from mdvec.model.document import Document
 from mdvec.model.ids import ChunkId
 from mdvec.model.query import Scope
 from mdvec.search import lexical
-from mdvec.stores.interface import Catalog, Holding, LexicalFields
+from mdvec.stores.interface import Catalog
+from mdvec.stores.lexical import Holding, LexicalFields
 from mdvec.stores.names import embedded_names
 from mdvec.text import terms
 from mdvec.text.folding import normalise

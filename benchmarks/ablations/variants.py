@@ -11,7 +11,8 @@ from mdvec.chunking import sections
 from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
 from mdvec.search import fusion, lexical
-from mdvec.stores.interface import FIELD_WEIGHTS, NAME_SHARE, NEIGHBOUR_SHARE
+from mdvec.stores.interface import NAME_SHARE, NEIGHBOUR_SHARE
+from mdvec.stores.lexical import FIELD_WEIGHTS
 from mdvec.stores.sqlite import lexical as sqlite_lexical
 from mdvec.stores.sqlite import name_rows, placement
 from mdvec.stores.sqlite.catalog import SqliteCatalog

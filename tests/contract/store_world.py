@@ -16,7 +16,8 @@ from mdvec.model.document import Document, TitleSource
 from mdvec.model.ids import ChunkId, CollectionId, DocumentId
 from mdvec.model.query import Filters, Scope
 from mdvec.model.space import EmbeddingSpace
-from mdvec.stores.interface import LexicalFields, LexicalIndex, Store, VectorIndex
+from mdvec.stores.interface import Store, VectorIndex
+from mdvec.stores.lexical import LexicalFields, LexicalIndex
 from mdvec.stores.names import embedded_names
 from mdvec.testing.indexes import ChunkFacts, MemoryLexicalIndex, MemoryVectorIndex
 from mdvec.text.hashing import content_hash, text_hash

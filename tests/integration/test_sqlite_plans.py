@@ -14,7 +14,7 @@ from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry,
 from mdvec.model.collection import ChunkingSpec
 from mdvec.model.ids import DocumentId, SpaceId
 from mdvec.model.query import Filters, Scope, TagMatch
-from mdvec.stores.interface import LexicalFields
+from mdvec.stores.lexical import LexicalFields
 from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database

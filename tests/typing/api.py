@@ -26,7 +26,8 @@ from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.source import GitSource
 from mdvec.sources.github.source import GithubSource
 from mdvec.sources.interface import Source
-from mdvec.stores.interface import Catalog, LexicalIndex, Store, VectorIndex
+from mdvec.stores.interface import Catalog, Store, VectorIndex
+from mdvec.stores.lexical import LexicalIndex
 from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
 from mdvec.stores.sqlite.store import SqliteStore

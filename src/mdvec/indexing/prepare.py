@@ -9,7 +9,7 @@ from typing import Protocol
 from mdvec.model.change import Exclusion, SourceEntry
 from mdvec.model.chunk import Chunk, CutDocument
 from mdvec.model.document import Document
-from mdvec.stores.interface import LexicalFields
+from mdvec.stores.lexical import LexicalFields
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash
 from mdvec.text.terms import TERMS_VERSION, Terms, index_terms

@@ -10,7 +10,7 @@ from mdvec import trace
 from mdvec.model.ids import ChunkId
 from mdvec.model.query import Scope
 from mdvec.search.fusion import LexicalEvidence
-from mdvec.stores.interface import BM25_K1, Holding, LexicalIndex
+from mdvec.stores.lexical import BM25_K1, Holding, LexicalIndex
 from mdvec.text.folding import fold_name
 from mdvec.text.terms import QueryTerms, query_terms
 

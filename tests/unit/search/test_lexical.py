@@ -10,7 +10,7 @@ from mdvec.model.ids import ChunkId
 from mdvec.model.query import Scope
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.lexical import find_by_words
-from mdvec.stores.interface import Holding, LexicalFields
+from mdvec.stores.lexical import Holding, LexicalFields
 
 COMMON, RARE = 9_000, 5
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mdvec.model.ids import ChunkId
 from mdvec.model.query import Scope
-from mdvec.stores.interface import FIELD_WEIGHTS, Holding, LexicalFields
+from mdvec.stores.lexical import FIELD_WEIGHTS, Holding, LexicalFields
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, generation
 from mdvec.stores.sqlite.scope import SMALL_SCOPE, chunks_inside, covers_everything, keep_inside
