@@ -137,6 +137,8 @@ def test_a_question_is_seen_against_its_own_way_of_writing(docs: Path) -> None:
         workspace.import_collection("notes")
         assert confidence(workspace, ANSWERED) is Confidence.HIGH
         assert confidence(workspace, "年金制度の改正について") is not Confidence.HIGH
+        # With English names in it, it counts as Japanese, as it does among words.
+        assert confidence(workspace, "what a compose restart policy とは") is not Confidence.HIGH
 
 
 def test_a_model_is_measured_once(docs: Path) -> None:

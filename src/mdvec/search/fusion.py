@@ -190,12 +190,13 @@ def _lacking_abroad(
     shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float], foreign: Set[ChunkId]
 ) -> float:
     """Return the share that the nearest chunk in the query's writing has more than the nearest other."""
-    near_first = sorted(deviations, key=lambda chunk: (-deviations[chunk], chunk)) if foreign else ()
-    here = next((chunk for chunk in near_first if chunk not in foreign), None)
-    abroad = next((chunk for chunk in near_first if chunk in foreign), None)
-    if here is None or abroad is None:
+    here, abroad = deviations.keys() - foreign, deviations.keys() & foreign
+    if not (here and abroad):
         return 0.0
-    return max(0.0, shares.get(here, 0.0) - shares.get(abroad, 0.0))
+    nearest_here, nearest_abroad = (
+        max(chunks, key=lambda chunk: (deviations[chunk], -chunk)) for chunks in (here, abroad)
+    )
+    return max(0.0, shares.get(nearest_here, 0.0) - shares.get(nearest_abroad, 0.0))
 
 
 def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float | None:

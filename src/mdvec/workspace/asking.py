@@ -13,7 +13,7 @@ from mdvec.model.ids import CollectionId, SpaceId
 from mdvec.model.query import SearchMode
 from mdvec.search.dense import AskedSpace
 from mdvec.stores.interface import Store
-from mdvec.text.writing import is_unspaced
+from mdvec.text.writing import holds_unspaced
 from mdvec.workspace.embedders import Model, known_space, searched_space
 from mdvec.workspace.wiring import Parts
 
@@ -107,5 +107,5 @@ def _asked(
         vector = embedder.embed_query(text)
     chunks = sum(store.catalog.counts(each.id, space_id).chunks for each in collections)
     measured = store.vectors.unrelated(space_id)
-    unrelated = None if measured is None else measured.written(unspaced=is_unspaced(text))
+    unrelated = None if measured is None else measured.written(unspaced=holds_unspaced(text))
     return AskedSpace(space_id, tuple(each.id for each in collections), vector, unrelated, chunks)
