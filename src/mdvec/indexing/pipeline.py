@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import Protocol
 
-from mdvec.errors import CollectionNotEmptyError, EmbeddingError
+from mdvec.errors import CollectionNotEmptyError
 from mdvec.indexing.kept import DocumentSource
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import TextOutcome, bring_texts_up_to_date
@@ -100,28 +100,15 @@ def run_import(
                 revision=outcome.revision if now.source == collection.source else "",
             ),
         )
-    embedded, failure = 0, None
+    embedded = Embedded()
     if embed and embedder is not None and space_id is not None:
-        pending = store.catalog.counts(collection.id, space_id).pending_chunks
-        try:
-            embedded = _embed(collection, store, space_id, embedder, progress)
-        except EmbeddingError as error:
-            failure = error
-            embedded = pending - store.catalog.counts(collection.id, space_id).pending_chunks
-    report = _report(collection, store, space_id, outcome, embedded, started)
-    return report if failure is None else replace(report, failure=failure)
-
-
-def _embed(
-    collection: Collection, store: Store, space_id: SpaceId, embedder: PassageEmbedder, progress: Progress
-) -> int:
-    embedded = embed_pending(
-        collection.id, store=store, embedder=embedder, space_id=space_id, progress=progress
-    )
-    if embedded != Embedded():
-        with store.transaction():
-            store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
-    return embedded.texts
+        embedded = embed_pending(
+            collection.id, store=store, embedder=embedder, space_id=space_id, progress=progress
+        )
+        if embedded.names or embedded.texts:
+            with store.transaction():
+                store.vectors.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+    return _report(collection, store, space_id, outcome, embedded, started)
 
 
 def _report(
@@ -129,7 +116,7 @@ def _report(
     store: Store,
     space_id: SpaceId | None,
     outcome: TextOutcome,
-    embedded: int,
+    embedded: Embedded,
     started: float,
 ) -> ImportReport:
     counts = store.catalog.counts(collection.id, space_id)
@@ -144,7 +131,7 @@ def _report(
         excluded=len(outcome.exclusions),
         total_documents=counts.documents,
         total_chunks=counts.chunks,
-        embedded_chunks=embedded,
+        embedded_chunks=embedded.texts,
         cached_chunks=outcome.cached_chunks,
         pending_chunks=counts.pending_chunks,
         warnings=(
@@ -152,4 +139,5 @@ def _report(
             *outcome.warnings,
         ),
         elapsed_ms=(time.perf_counter() - started) * 1000,
+        failure=embedded.failure,
     )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec import trace
 from mdvec.embedding.unrelated import ProbedEmbedder
+from mdvec.errors import EmbeddingError
 from mdvec.indexing.measuring import measure_if_unknown
 from mdvec.model.ids import CollectionId, SpaceId
 from mdvec.model.report import ImportStage, Progress
 from mdvec.stores.interface import Catalog, PendingText, Store
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Part = tuple[Sequence[int], NDArray[np.float32]]
-    """Which of some texts, and their unit vectors."""
+    from mdvec.embedding.interface import Parts
 
 # Names are some ten tokens each, chunks some hundreds.
 _NAMES_FOR_A_TEXT = 10
@@ -33,7 +30,7 @@ class PassageEmbedder(ProbedEmbedder, Protocol):
         """How many chunks are worth giving it at once."""
         ...
 
-    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Generator[Part, None, None]:
+    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
         """Hand out vectors as they are made."""
         ...
 
@@ -45,10 +42,12 @@ class Embedded:
     Attributes:
         names: Names of documents.
         texts: Texts of chunks.
+        failure: Why not all of what was pending did; None when it did.
     """
 
     names: int = 0
     texts: int = 0
+    failure: EmbeddingError | None = None
 
 
 def embed_pending(
@@ -74,7 +73,7 @@ def embed_pending(
         progress: Is told of names and texts done.
 
     Returns:
-        What went through the model.
+        What went through the model, also where it failed on the way.
     """
     chunks = store.catalog.counts(collection_id, space_id).pending_chunks
     names = 0
@@ -83,18 +82,22 @@ def embed_pending(
     total, done = names + chunks, 0
     if total:
         progress(ImportStage.EMBED, 0, total)
-    measure_if_unknown(collection_id, store=store, embedder=embedder, space_id=space_id)
-    for batch in _batches(store.catalog, collection_id, space_id, embedder.texts_at_once):
-        texts, titles = [item.text for item in batch], [item.title for item in batch]
-        with closing(embedder.embed_in_parts(texts, titles)) as parts:
-            for positions, vectors in _timed(parts, len(batch)):
-                with trace.step("write_vectors", texts=len(positions)), store.transaction():
-                    store.vectors.add(
-                        space_id, [batch[position].text_hash for position in positions], vectors
-                    )
-                done += len(positions)
-                progress(ImportStage.EMBED, done, max(total, done))
-    return Embedded(names, done - names)
+    failure = None
+    try:
+        measure_if_unknown(collection_id, store=store, embedder=embedder, space_id=space_id)
+        for batch in _batches(store.catalog, collection_id, space_id, embedder.texts_at_once):
+            texts, titles = [item.text for item in batch], [item.title for item in batch]
+            with closing(embedder.embed_in_parts(texts, titles)) as parts:
+                for positions, vectors in _timed(parts, len(batch)):
+                    with trace.step("write_vectors", texts=len(positions)), store.transaction():
+                        store.vectors.add(
+                            space_id, [batch[position].text_hash for position in positions], vectors
+                        )
+                    done += len(positions)
+                    progress(ImportStage.EMBED, done, max(total, done))
+    except EmbeddingError as error:
+        failure = error
+    return Embedded(min(names, done), max(0, done - names), failure)
 
 
 def names_at_once(texts_at_once: int) -> int:
@@ -112,7 +115,7 @@ def _batches(
         yield texts
 
 
-def _timed(parts: Iterator[Part], count: int) -> Iterator[Part]:
+def _timed(parts: Parts, count: int) -> Parts:
     """Measure how long each part is waited for.
 
     Args:

@@ -77,6 +77,9 @@ def complete(
         store: What holds it.
         embedders: Makes the models.
         progress: Is told of names and texts done.
+
+    Raises:
+        EmbeddingError: If the model fails; what it made is kept.
     """
     from mdvec.indexing.vectors import embed_pending
 
@@ -92,6 +95,8 @@ def complete(
             space_id=space_id,
             progress=_while_wanted(collection.id, wanted, store.catalog, progress),
         )
+        if embedded.failure is not None:
+            raise embedded.failure
         with store.transaction():
             store.catalog.change_collection(collection.id, lambda now: _switched(now, wanted))
             _drop_left_behind(collection, store, embedders)

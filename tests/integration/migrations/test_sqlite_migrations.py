@@ -95,16 +95,21 @@ def test_a_migrated_database_equals_a_fresh_one(tmp_path: Path) -> None:
     fresh.close()
 
 
-def test_version_1_becomes_a_current_database(tmp_path: Path) -> None:
-    """The tables are those of a fresh one, and nothing in the file is damaged."""
-    fill(tmp_path / "fresh")
-    make_version_1(tmp_path / "old", tmp_path / "fresh")
-    old, fresh = Database(tmp_path / "old"), Database(tmp_path / "fresh")
+def assert_like_fresh(old_path: Path, fresh_path: Path) -> None:
+    """Assert that a database was migrated to the tables that a fresh one has."""
+    old, fresh = Database(old_path), Database(fresh_path)
     with old.reading() as migrated, fresh.reading() as made:
         assert schema_of(migrated) == schema_of(made)
         assert migrated.pragma("user_version") == made.pragma("user_version") == SCHEMA.version
     old.close()
     fresh.close()
+
+
+def test_version_1_becomes_a_current_database(tmp_path: Path) -> None:
+    """The tables are those of a fresh one, and nothing in the file is damaged."""
+    fill(tmp_path / "fresh")
+    make_version_1(tmp_path / "old", tmp_path / "fresh")
+    assert_like_fresh(tmp_path / "old", tmp_path / "fresh")
     store = SqliteStore(tmp_path / "old")
     assert store.check() == []
     assert not can_be_searched(store)  # by words: they are made anew by the next import
@@ -138,12 +143,7 @@ def test_version_3_becomes_a_current_database(tmp_path: Path) -> None:
     """The tables are those of a fresh one, nothing is damaged, and words are found as before."""
     fill(tmp_path / "fresh")
     make_version_3(tmp_path / "old", tmp_path / "fresh")
-    old, fresh = Database(tmp_path / "old"), Database(tmp_path / "fresh")
-    with old.reading() as migrated, fresh.reading() as made:
-        assert schema_of(migrated) == schema_of(made)
-        assert migrated.pragma("user_version") == made.pragma("user_version") == SCHEMA.version
-    old.close()
-    fresh.close()
+    assert_like_fresh(tmp_path / "old", tmp_path / "fresh")
     store = SqliteStore(tmp_path / "old")
     assert store.check() == []
     assert can_be_searched(store)

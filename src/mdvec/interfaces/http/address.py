@@ -72,16 +72,23 @@ def parse_authority(text: str) -> Authority | None:
     return None if port is not None and port > _LAST_PORT else Authority(host, port)
 
 
+def parse_origin(text: str) -> tuple[str, Authority] | None:
+    """Read ``SCHEME://HOST[:PORT]``; the scheme in lower case, None when it is no origin."""
+    scheme, separator, rest = text.lower().partition("://")
+    authority = parse_authority(rest) if separator else None
+    return None if authority is None else (scheme, authority)
+
+
 def canonical_origin(text: str) -> str | None:
     """Return ``SCHEME://HOST[:PORT]`` as browsers write it: in lower case, without the port of the scheme.
 
     Returns:
         The one spelling of an origin (RFC 6454, section 6.2); None when it is none.
     """
-    scheme, separator, rest = text.lower().partition("://")
-    authority = parse_authority(rest) if separator else None
-    if authority is None:
+    origin = parse_origin(text)
+    if origin is None:
         return None
+    scheme, authority = origin
     port = None if authority.port == DEFAULT_PORTS.get(scheme) else authority.port
     return f"{scheme}://{Authority(authority.host, port)}"
 

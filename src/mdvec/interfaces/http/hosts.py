@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from mdvec.interfaces.http.address import DEFAULT_PORTS, Authority, canonical_origin, parse_authority
+from mdvec.interfaces.http.address import (
+    DEFAULT_PORTS,
+    Authority,
+    canonical_origin,
+    parse_authority,
+    parse_origin,
+)
 from mdvec.interfaces.http.options import ServerOptions
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -30,14 +36,11 @@ def is_known_origin(value: str, options: ServerOptions, port: int) -> bool:
     """
     if canonical_origin(value) in options.allowed_origins:
         return True
-    scheme, separator, rest = value.lower().partition("://")
-    authority = parse_authority(rest) if separator else None
-    default_port = DEFAULT_PORTS.get(scheme)
-    return (
-        authority is not None
-        and default_port is not None
-        and _is_known(authority, default_port, options, port)
-    )
+    origin = parse_origin(value)
+    if origin is None:
+        return False
+    scheme, authority = origin
+    return scheme in DEFAULT_PORTS and _is_known(authority, DEFAULT_PORTS[scheme], options, port)
 
 
 def _is_known(authority: Authority, default_port: int, options: ServerOptions, port: int) -> bool:
