@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import write_result
-from mdvec.model.query import SearchMode, SearchQuery
-from mdvec.model.report import ImportMode
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import ImportMode
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import open_workspace
 

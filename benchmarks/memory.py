@@ -24,7 +24,7 @@ from benchmarks.speed_embedding import JAPANESE
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.interface import Runtime
-from mdvec.model.report import ImportStage
+from mdvec.types.report import ImportStage
 from mdvec.workspace import open_workspace
 
 NAME = "bench"

@@ -15,8 +15,8 @@ from typing import Any
 from benchmarks.crash import NAME, change
 from benchmarks.harness import percentile, write_result
 from mdvec.errors import MdvecError
-from mdvec.model.query import SearchMode, SearchQuery
-from mdvec.model.report import ImportMode
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import ImportMode
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import open_workspace
 

@@ -26,7 +26,7 @@ from mdvec.evaluation.metrics import METRICS, PRIMARY
 from mdvec.evaluation.model import Comparison, Interval, SetReport, SystemReport
 from mdvec.evaluation.runner import Options, evaluate
 from mdvec.evaluation.subject import Indexing, judged_task
-from mdvec.model.query import SearchMode
+from mdvec.types.query import SearchMode
 
 # Grade from which a document counts, where it is not 1. Both grades of docs_astro are about the same thing:
 # 2 is the page in the question's language, 1 its translation.

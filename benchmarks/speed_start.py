@@ -25,7 +25,7 @@ SCRIPT = Path(sys.executable).with_name("mdvec")
 RSS_PROBE = r"""
 import re, sys
 from pathlib import Path
-from mdvec.model.query import SearchQuery
+from mdvec.types.query import SearchQuery
 from mdvec.workspace import open_workspace
 with open_workspace(database=Path(sys.argv[1])) as workspace:
     for _ in range(20):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
-from mdvec.model.ids import ChunkId
+from mdvec.types.ids import ChunkId
 from mdvec.search import fusion
 
 # The constant of the paper and of most who build it.

@@ -22,9 +22,9 @@ from mdvec.evaluation.model import Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
 from mdvec.evaluation.subject import Indexing, indexed_set, temporary_folder
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
-from mdvec.model.report import ImportMode
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
+from mdvec.types.report import ImportMode
 from mdvec.stores.interface import Store, StoredChunk
 from mdvec.workspace.wiring import make_store
 

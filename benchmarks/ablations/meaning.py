@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.model import Asked, Evidence
-from mdvec.model.ids import ChunkId
+from mdvec.types.ids import ChunkId
 from mdvec.search.fusion import DenseEvidence
 
 # How far a question moves towards its best documents, and among how many chunks these are looked for.

@@ -14,8 +14,8 @@ from benchmarks.ablations.model import Asked, Evidence, Variant
 from mdvec.evaluation.metrics import DEPTH, ndcg
 from mdvec.evaluation.model import Question
 from mdvec.evaluation.naming import Naming
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.search import dense, engine, fusion
 from mdvec.search.filters import clean
 from mdvec.search.foreign import with_foreign

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.ablations.measuring import MODES, Scores
 from benchmarks.ablations.model import SHIPPED
 from mdvec.evaluation.model import Question
-from mdvec.model.query import SearchMode
+from mdvec.types.query import SearchMode
 from mdvec.text.hashing import text_hash
 
 FOLDS = 2

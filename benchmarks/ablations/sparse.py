@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.measuring import completed
 from benchmarks.ablations.model import Asked, Evidence, Patch, applied
-from mdvec.model.ids import ChunkId
+from mdvec.types.ids import ChunkId
 from mdvec.search import fusion
 
 if TYPE_CHECKING:

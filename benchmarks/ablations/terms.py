@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from mdvec.chunking.context import context_line
 from mdvec.indexing import prepare
-from mdvec.model.chunk import Chunk
-from mdvec.model.document import Document
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Document
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 from mdvec.search import lexical
 from mdvec.stores.interface import Catalog
 from mdvec.stores.lexical import Holding, LexicalFields

@@ -8,9 +8,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mdvec.errors import MdvecError as MdvecError
-    from mdvec.model.hit import SearchHit as SearchHit
-    from mdvec.model.hit import SearchResult as SearchResult
-    from mdvec.model.query import SearchQuery as SearchQuery
+    from mdvec.types.hit import SearchHit as SearchHit
+    from mdvec.types.hit import SearchResult as SearchResult
+    from mdvec.types.query import SearchQuery as SearchQuery
     from mdvec.workspace import Workspace as Workspace
     from mdvec.workspace import open_workspace as open_workspace
 
@@ -18,9 +18,9 @@ __all__ = ["MdvecError", "SearchHit", "SearchQuery", "SearchResult", "Workspace"
 
 _HOMES = {
     "MdvecError": "mdvec.errors",
-    "SearchHit": "mdvec.model.hit",
-    "SearchQuery": "mdvec.model.query",
-    "SearchResult": "mdvec.model.hit",
+    "SearchHit": "mdvec.types.hit",
+    "SearchQuery": "mdvec.types.query",
+    "SearchResult": "mdvec.types.hit",
     "Workspace": "mdvec.workspace",
     "open_workspace": "mdvec.workspace",
 }

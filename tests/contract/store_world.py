@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.model.change import SourceEntry
-from mdvec.model.chunk import Chunk
-from mdvec.model.collection import ChunkingSpec, SourceSpec
-from mdvec.model.document import Document, TitleSource
-from mdvec.model.ids import ChunkId, CollectionId, DocumentId
-from mdvec.model.query import Filters, Scope
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.change import SourceEntry
+from mdvec.types.chunk import Chunk
+from mdvec.types.collection import ChunkingSpec, SourceSpec
+from mdvec.types.document import Document, TitleSource
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.query import Filters, Scope
+from mdvec.types.space import EmbeddingSpace
 from mdvec.stores.interface import Store, VectorIndex
 from mdvec.stores.lexical import LexicalFields, LexicalIndex
 from mdvec.stores.names import embedded_names

@@ -14,7 +14,7 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.chunking.vault import VaultChunker
 from mdvec.chunking.windows import LEAST_MAX_TOKENS, WindowChunker
 from mdvec.documents.parse import parse_document
-from mdvec.model.document import Document
+from mdvec.types.document import Document
 from mdvec.text.tokens import estimate_token_ends
 
 # Room for what chunkers say above a text: metadata, sentences, headings.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.contract.store_world import MemoryWorld, StoreWorld, World
 
-from mdvec.model.query import Filters, Scope
+from mdvec.types.query import Filters, Scope
 from mdvec.stores.lexical import BM25_K1, Holding, LexicalFields
 from mdvec.stores.sqlite.store import SqliteStore
 

@@ -13,7 +13,7 @@ from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import REPOSITORY, GithubServer
 
 from mdvec.errors import SourceMissingError, UnreadableFileError
-from mdvec.model.change import SourceEntry
+from mdvec.types.change import SourceEntry
 from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.source import GitSource
 from mdvec.sources.github.source import GithubSource

@@ -11,13 +11,13 @@ import pytest
 from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, put, unit_vectors
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError
-from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.document import Comment, DocumentState, Link, LinkKind
-from mdvec.model.ids import ChunkId
-from mdvec.model.links import Versions
-from mdvec.model.query import Filters, Scope
-from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
+from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.document import Comment, DocumentState, Link, LinkKind
+from mdvec.types.ids import ChunkId
+from mdvec.types.links import Versions
+from mdvec.types.query import Filters, Scope
+from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.stores.interface import Store
 from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
 from mdvec.stores.sqlite.store import SqliteStore

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
 
-from mdvec.model.ids import ChunkId, SpaceId
-from mdvec.model.query import Filters, Scope
-from mdvec.model.space import Unrelated, UnrelatedTexts
+from mdvec.types.ids import ChunkId, SpaceId
+from mdvec.types.query import Filters, Scope
+from mdvec.types.space import Unrelated, UnrelatedTexts
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
 

@@ -19,8 +19,8 @@ from mdvec.interfaces import models as shown_models
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.main import cli
 from mdvec.interfaces.cli.session import CommonOption
-from mdvec.model.document import DocumentState
-from mdvec.model.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
+from mdvec.types.document import DocumentState
+from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 

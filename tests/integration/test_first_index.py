@@ -13,9 +13,9 @@ import pytest
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ImportStoppedError, SourceMissingError
-from mdvec.model.hit import SearchResult
-from mdvec.model.query import SearchMode
-from mdvec.model.report import ImportMode, ImportStage, Progress
+from mdvec.types.hit import SearchResult
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode, ImportStage, Progress
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import first_index
 from mdvec.workspace.wiring import make_store

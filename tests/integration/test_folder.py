@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.model.change import Listing
+from mdvec.types.change import Listing
 from mdvec.sources.folder import FolderSource
 from mdvec.text.hashing import content_hash
 

@@ -16,7 +16,7 @@ from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import Files, Link, Submodule
 
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError, UnreadableFileError
-from mdvec.model.change import Exclusion, Listing
+from mdvec.types.change import Exclusion, Listing
 from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.git.source import GitSource
 

@@ -28,7 +28,7 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.model.change import Exclusion, Listing, SourceEntry
+from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.net.client import Clock
 from mdvec.sources.github.source import GithubSource
 

@@ -18,8 +18,8 @@ from mdvec.errors import (
     SourceMissingError,
     UsageError,
 )
-from mdvec.model.query import Expansion, Filters, SearchMode
-from mdvec.model.report import ImportMode, ImportReport, ImportStage
+from mdvec.types.query import Expansion, Filters, SearchMode
+from mdvec.types.report import ImportMode, ImportReport, ImportStage
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace.wiring import make_store
 

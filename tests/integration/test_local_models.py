@@ -26,8 +26,8 @@ from mdvec.embedding.local.embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.model.collection import EmbeddingSpec
-from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.types.collection import EmbeddingSpec
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
 
 TEXTS = ["りんごは赤い果物です。", "A ship", "東京"]

@@ -17,11 +17,11 @@ from mdvec.embedding.interface import Runtime
 from mdvec.embedding.openai import make_openai
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbedderBusyError
-from mdvec.model.collection import EmbeddingSpec
-from mdvec.model.hit import Confidence
-from mdvec.model.query import SearchMode
-from mdvec.model.report import ImportMode
-from mdvec.model.space import Unrelated, UnrelatedTexts
+from mdvec.types.collection import EmbeddingSpec
+from mdvec.types.hit import Confidence
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode
+from mdvec.types.space import Unrelated, UnrelatedTexts
 from mdvec.stores.sqlite.database import Database
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace.wiring import make_store

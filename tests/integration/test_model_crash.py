@@ -14,9 +14,9 @@ import pytest
 from tests.integration.models import PROVIDER, Shelf
 
 from mdvec import SearchQuery, open_workspace
-from mdvec.model.collection import EmbeddingSpec
-from mdvec.model.query import SearchMode
-from mdvec.model.report import ImportMode
+from mdvec.types.collection import EmbeddingSpec
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode
 from mdvec.stores.interface import Store
 from mdvec.workspace.wiring import make_store
 

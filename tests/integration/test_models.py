@@ -14,10 +14,10 @@ from mdvec.config import Config
 from mdvec.config.schema import EmbeddingSettings, PriceSettings
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, SourceMissingError
-from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
-from mdvec.model.model_report import ModelChange, ModelChangeOutcome
-from mdvec.model.query import SearchMode
-from mdvec.model.report import ImportMode, ImportStage
+from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
+from mdvec.types.model_report import ModelChange, ModelChangeOutcome
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode, ImportStage
 from mdvec.workspace.wiring import make_store
 
 OLD = EmbeddingSpec(PROVIDER, "old", 64)

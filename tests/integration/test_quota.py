@@ -16,8 +16,8 @@ from mdvec.embedding.openai import make_openai
 from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.errors import EmbedderBusyError
 from mdvec.interfaces.cli.main import run
-from mdvec.model.query import SearchMode
-from mdvec.model.report import ImportMode
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode
 
 DOCUMENTS = 150
 NAME = "notes"

@@ -23,8 +23,8 @@ from mdvec.errors import (
     SourceUnavailableError,
     UsageError,
 )
-from mdvec.model.document import DocumentState
-from mdvec.model.report import ImportMode, ImportReport, ImportStage, Severity
+from mdvec.types.document import DocumentState
+from mdvec.types.report import ImportMode, ImportReport, ImportStage, Severity
 from mdvec.testing.embedder import HashingEmbedder
 
 NAME = "notes"

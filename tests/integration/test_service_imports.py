@@ -17,8 +17,8 @@ from tests.fakes.http_server import Answer, Asked
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config.schema import Config, EmbeddingSettings, OpenAiSettings
 from mdvec.errors import EmbedderBusyError, EmbeddingError
-from mdvec.model.query import SearchMode
-from mdvec.model.report import ImportMode, ImportStage
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode, ImportStage
 from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:

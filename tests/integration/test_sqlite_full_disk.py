@@ -10,7 +10,7 @@ import pytest
 from tests.contract.store_world import FOLDER, make_document, make_entry
 
 from mdvec.errors import DatabaseFullError
-from mdvec.model.collection import ChunkingSpec
+from mdvec.types.collection import ChunkingSpec
 from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.store import SqliteStore
@@ -53,7 +53,7 @@ def test_the_system_refuses_to_write(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from mdvec.errors import DatabaseFullError
-from mdvec.model.collection import ChunkingSpec
+from mdvec.types.collection import ChunkingSpec
 from mdvec.stores.sqlite.store import SqliteStore
 from tests.contract.store_world import FOLDER, make_document, put
 store = SqliteStore(Path(sys.argv[1]))

@@ -14,8 +14,8 @@ import pytest
 from tests.contract.store_world import FOLDER, make_document, put
 
 from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
-from mdvec.model.collection import ChunkingSpec
-from mdvec.model.query import Scope
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.query import Scope
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
 from mdvec.stores.sqlite.store import SqliteStore
@@ -221,7 +221,7 @@ def test_searching_by_words_loads_no_numpy(path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from mdvec.model.query import Scope
+from mdvec.types.query import Scope
 from mdvec.stores.sqlite.store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 assert store.lexical.search(["words"], 5, Scope((1,)))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, unit_vectors
 
-from mdvec.model.collection import ChunkingSpec
-from mdvec.model.ids import DocumentId, SpaceId
-from mdvec.model.query import Filters, Scope, TagMatch
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.ids import DocumentId, SpaceId
+from mdvec.types.query import Filters, Scope, TagMatch
 from mdvec.stores.lexical import LexicalFields
 from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.stores.sqlite.connection import Connection

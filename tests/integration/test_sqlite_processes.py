@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.contract.store_world import FOLDER, SPACE, make_document, put, unit_vectors
 
-from mdvec.model.collection import ChunkingSpec
-from mdvec.model.query import Scope
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.query import Scope
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash

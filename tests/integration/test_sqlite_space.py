@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, unit_vectors
 
-from mdvec.model.collection import ChunkingSpec
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 from mdvec.stores.sqlite import space
 from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.stores.sqlite.connection import Access, Connection, connect

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.contract.store_world import FOLDER, make_document, put, unit_vectors
 
-from mdvec.model.collection import ChunkingSpec
-from mdvec.model.query import Scope
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.query import Scope
+from mdvec.types.space import EmbeddingSpace
 from mdvec.stores.sqlite import matrix
 from mdvec.stores.sqlite.matrix import VectorMatrix, encode, products_by_numkong, products_by_numpy
 from mdvec.stores.sqlite.store import SqliteStore

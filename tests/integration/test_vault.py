@@ -11,9 +11,9 @@ import pytest
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import DocumentNotFoundError, UsageError
-from mdvec.model.links import LinkState
-from mdvec.model.query import Expansion, Filters, SearchMode, TagMatch
-from mdvec.model.report import ImportMode, Severity
+from mdvec.types.links import LinkState
+from mdvec.types.query import Expansion, Filters, SearchMode, TagMatch
+from mdvec.types.report import ImportMode, Severity
 from mdvec.testing.embedder import HashingEmbedder
 
 NOTES = {

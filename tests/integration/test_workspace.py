@@ -24,10 +24,10 @@ from mdvec.errors import (
     InvalidNameError,
     SourceMissingError,
 )
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.ids import ChunkId, DocumentId
-from mdvec.model.query import Expansion, Filters, SearchMode
-from mdvec.model.report import ImportMode, ImportStage
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.query import Expansion, Filters, SearchMode
+from mdvec.types.report import ImportMode, ImportStage
 from mdvec.stores.interface import StoredChunk
 from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.testing.embedder import HashingEmbedder

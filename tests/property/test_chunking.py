@@ -16,8 +16,8 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.chunking.vault import VaultChunker
 from mdvec.chunking.windows import LEAST_MAX_TOKENS, WindowChunker, windows
 from mdvec.documents.parse import parse_document
-from mdvec.model.chunk import Chunk
-from mdvec.model.document import BlockKind
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import BlockKind
 from mdvec.text.tokens import estimate_token_ends
 
 

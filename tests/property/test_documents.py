@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.property.markdown import markdown_texts
 
 from mdvec.documents.parse import parse_document
-from mdvec.model.document import with_comments
+from mdvec.types.document import with_comments
 
 
 def _without_space(text: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdvec.indexing.plan import compare, resolve
-from mdvec.model.change import KnownDocument, Listing, Plan, SourceEntry, Unreadable
+from mdvec.types.change import KnownDocument, Listing, Plan, SourceEntry, Unreadable
 
 _FINGERPRINT = "v1"
 _PATHS = st.sampled_from([f"{folder}{name}.md" for folder in ("", "a/", "a/b/", "c/") for name in "xyz"])

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
 
-from mdvec.model.ids import ChunkId, DocumentId, TextHash
-from mdvec.model.query import Filters, Scope, TagMatch
+from mdvec.types.ids import ChunkId, DocumentId, TextHash
+from mdvec.types.query import Filters, Scope, TagMatch
 from mdvec.stores.interface import DenseMatches
 from mdvec.stores.sqlite.labels import fold, prefix_end
 from mdvec.stores.sqlite.store import SqliteStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import punctuation
 
-from mdvec.model.document import Document
+from mdvec.types.document import Document
 
 # The embedder reads a few hundred tokens: the context must not push the text out.
 MAX_CONTEXT_CHARS = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mdvec.model.document import Section
+from mdvec.types.document import Section
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
-from mdvec.model.chunk import CutDocument
-from mdvec.model.document import Document, Section
+from mdvec.types.chunk import CutDocument
+from mdvec.types.document import Document, Section
 
 DEFAULT_MAX_CHARS: Final = 3000
 DEFAULT_MIN_CHARS: Final = 50

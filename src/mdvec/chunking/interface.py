@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mdvec.model.chunk import CutDocument
-from mdvec.model.document import Document
+from mdvec.types.chunk import CutDocument
+from mdvec.types.document import Document
 
 TokenEnds = Callable[[str], Sequence[int]]
 """Tokenises a text: the character offset one past the end of each token, ascending.
@@ -19,7 +19,7 @@ class Chunker(Protocol):
     """Cuts documents. The same document gives the same chunks, always.
 
     A chunker is made with ``token_ends`` and ``tokenizer_name``, and with those settings of
-    :class:`~mdvec.model.collection.ChunkingSpec` that it names in its signature; one that must know how much
+    :class:`~mdvec.types.collection.ChunkingSpec` that it names in its signature; one that must know how much
     the embedder reads at once also names ``token_limit``.
     """
 

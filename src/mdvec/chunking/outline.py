@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from mdvec.errors import ConfigError
-from mdvec.model.document import BlockKind, Document, Section
+from mdvec.types.document import BlockKind, Document, Section
 
 ALL_LEVELS: Final = (1, 2, 3, 4, 5, 6)
 """The levels Markdown has."""
@@ -34,7 +34,7 @@ def sections_at(sections: Sequence[Section], levels: Collection[int]) -> Sequenc
         levels: Levels to keep.
 
     Returns:
-        A section tree as :class:`~mdvec.model.document.Section` describes it, with the root; a parent is
+        A section tree as :class:`~mdvec.types.document.Section` describes it, with the root; a parent is
         the nearest section above that is left, and paths name all headings as before.
     """
     kept = [section for section in sections if section.level == 0 or section.level in levels]

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from mdvec.chunking.graphemes import is_inside_cluster
-from mdvec.model.document import Block, BlockKind, Document
+from mdvec.types.document import Block, BlockKind, Document
 from mdvec.text.sentences import sentence_ends
 
 MAX_SENTENCES: Final = 2

@@ -12,8 +12,8 @@ from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.outline import ALL_LEVELS, checked_levels, sections_at, sections_with_text
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
-from mdvec.model.chunk import CutDocument
-from mdvec.model.document import Document, Section
+from mdvec.types.chunk import CutDocument
+from mdvec.types.document import Document, Section
 
 DEFAULT_MAX_TOKENS: Final = 400
 """With its context and prefix a chunk stays inside the 512 tokens small embedders read."""

@@ -14,8 +14,8 @@ from mdvec.chunking.outline import sections_at, sections_with_text
 from mdvec.chunking.previous import last_sentences
 from mdvec.chunking.vault_context import vault_context
 from mdvec.chunking.writing import ChunkWriter
-from mdvec.model.chunk import CutDocument
-from mdvec.model.document import BlockKind, Document, Section
+from mdvec.types.chunk import CutDocument
+from mdvec.types.document import BlockKind, Document, Section
 
 _VERSION = 1
 # Sections of these levels are chunks; the last one, only parts of a section that is too long.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from mdvec.chunking.context import MAX_CONTEXT_CHARS, short_name
-from mdvec.model.document import Document, Section, TitleSource
+from mdvec.types.document import Document, Section, TitleSource
 
 # A date, or a date and a time, in front of a file's name.
 _TIMESTAMP = re.compile(r"^\d{8,14}[_-](?=.)")

@@ -11,8 +11,8 @@ from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
 from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
-from mdvec.model.chunk import CutDocument
-from mdvec.model.document import Document
+from mdvec.types.chunk import CutDocument
+from mdvec.types.document import Document
 
 DEFAULT_MAX_TOKENS: Final = 1024
 DEFAULT_OVERLAP_TOKENS: Final = 64

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from mdvec.chunking.cutting import TokenRuler
-from mdvec.model.chunk import Chunk
-from mdvec.model.document import Document, Section
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Document, Section
 
 _MAX_DEPTH = 3
 

@@ -9,13 +9,13 @@ from importlib import resources
 from typing import Any
 
 from mdvec.config.schema import PriceSettings
-from mdvec.model.collection import EmbeddingSpec
-from mdvec.model.model_report import Benchmark, Price
+from mdvec.types.collection import EmbeddingSpec
+from mdvec.types.model_report import Benchmark, Price
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model of the list, wherever it is used; see :class:`mdvec.model.model_report.ListedModel`."""
+    """A model of the list, wherever it is used; see :class:`mdvec.types.model_report.ListedModel`."""
 
     provider: str
     model: str

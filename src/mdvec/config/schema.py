@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from mdvec.model.query import Expansion, SearchMode
+from mdvec.types.query import Expansion, SearchMode
 
 # The description is what an error message says is allowed.
 Count = Annotated[int, Meta(ge=1, description="a whole number of at least 1")]

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from mdvec.model.document import Comment
+from mdvec.types.document import Comment
 
 Span = tuple[int, int]
 """First character, and one past the last."""

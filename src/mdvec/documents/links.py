@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mdvec.model.document import Link, LinkKind
+from mdvec.types.document import Link, LinkKind
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
 """A wikilink or an embed. File names of Obsidian hold no brackets, so neither does a target."""

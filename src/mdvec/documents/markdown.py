@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.documents.tree import Heading
-from mdvec.model.document import Block, BlockKind, Link
+from mdvec.types.document import Block, BlockKind, Link
 
 # Lists in lists count two levels each; deeper ones stay text of the block they are in.
 _MAX_NESTING = 40

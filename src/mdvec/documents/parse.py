@@ -12,7 +12,7 @@ from mdvec.documents.plain import paragraphs
 from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import Heading, build_sections
-from mdvec.model.document import Document, TitleSource
+from mdvec.types.document import Document, TitleSource
 
 PARSER_VERSION = 2
 """Raised when the same text gives another document: everything is then parsed and cut again."""

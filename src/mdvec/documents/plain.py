@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mdvec.model.document import Block, BlockKind
+from mdvec.types.document import Block, BlockKind
 
 # From the first character of a line that is not blank to the end of the last such line in a row.
 _PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from mdvec.documents.links import WIKILINK, split_fragment, wikilink
 from mdvec.documents.tags import scalars
-from mdvec.model.document import Link, LinkKind
+from mdvec.types.document import Link, LinkKind
 
 _PREVIOUS_KEY = "previous"
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)

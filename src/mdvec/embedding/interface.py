@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.errors import EmbedderUnavailableError
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:  # numpy stays unloaded until a vector is made
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from mdvec.model.space import Unrelated, UnrelatedTexts
+from mdvec.types.space import Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,7 +19,7 @@ from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
 from mdvec.errors import ConfigError
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 
 _ADDRESS = "https://api.voyageai.com/v1"

@@ -12,7 +12,7 @@ from functools import partial
 
 from mdvec.evaluation.model import Question, Ranker
 from mdvec.evaluation.runner import scope_filters
-from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
 from mdvec.text.undecodable import spelled
 from mdvec.workspace import Workspace

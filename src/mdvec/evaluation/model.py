@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mdvec.model.query import SearchMode
+from mdvec.types.query import SearchMode
 
 OUR_MODES = frozenset(mode.value for mode in SearchMode)
 """Systems of ours; every other one is a baseline."""

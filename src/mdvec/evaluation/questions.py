@@ -14,7 +14,7 @@ from mdvec.evaluation.datasets import json_lines, labels_of, names_of, text_of
 from mdvec.evaluation.model import Question, QuestionSet
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.subject import ShownProgress, Subject, Task, unknown_documents
-from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
 TOML_SUFFIX = ".toml"

@@ -12,10 +12,10 @@ from mdvec.indexing.measuring import texts_to_measure
 from mdvec.indexing.prepare import Prepared, Recipe
 from mdvec.indexing.texts import kept_contexts, list_source, make_plan
 from mdvec.indexing.vectors import names_at_once
-from mdvec.model.change import Plan, SourceEntry
-from mdvec.model.collection import Collection
-from mdvec.model.ids import SpaceId, TextHash
-from mdvec.model.report import ImportStage, Progress
+from mdvec.types.change import Plan, SourceEntry
+from mdvec.types.collection import Collection
+from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.report import ImportStage, Progress
 from mdvec.stores.interface import Catalog, PendingText, Store
 from mdvec.stores.names import embedded_names
 from mdvec.text.hashing import text_hash

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mdvec.indexing.prepare import BINARY_RULE, Prepared, Recipe, prepare, prepare_text
-from mdvec.model.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry
-from mdvec.model.collection import Collection
-from mdvec.model.document import DocumentState, with_comments
+from mdvec.types.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry
+from mdvec.types.collection import Collection
+from mdvec.types.document import DocumentState, with_comments
 from mdvec.stores.interface import Catalog
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mdvec import trace
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, ProbedEmbedder, measure_unrelated
 from mdvec.errors import EmbeddingError
-from mdvec.model.ids import CollectionId, SpaceId
+from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.stores.interface import Store
 
 

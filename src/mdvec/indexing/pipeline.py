@@ -11,10 +11,10 @@ from mdvec.indexing.kept import DocumentSource
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import TextOutcome, bring_texts_up_to_date
 from mdvec.indexing.vectors import Embedded, PassageEmbedder, embed_pending
-from mdvec.model.collection import Collection
-from mdvec.model.ids import SpaceId
-from mdvec.model.report import ImportMode, ImportReport, Progress
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.collection import Collection
+from mdvec.types.ids import SpaceId
+from mdvec.types.report import ImportMode, ImportReport, Progress
+from mdvec.types.space import EmbeddingSpace
 from mdvec.stores.interface import Store
 
 # Vectors that no chunk uses are kept, so that a checkout of another branch and back costs nothing;

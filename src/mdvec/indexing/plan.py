@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mdvec.model.change import KnownDocument, Listing, Move, Plan, SourceEntry
+from mdvec.types.change import KnownDocument, Listing, Move, Plan, SourceEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mdvec.model.change import Exclusion, SourceEntry
-from mdvec.model.chunk import Chunk, CutDocument
-from mdvec.model.document import Document
+from mdvec.types.change import Exclusion, SourceEntry
+from mdvec.types.chunk import Chunk, CutDocument
+from mdvec.types.document import Document
 from mdvec.stores.lexical import LexicalFields
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash

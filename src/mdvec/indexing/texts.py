@@ -13,10 +13,10 @@ from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileErr
 from mdvec.indexing.kept import DocumentSource, Texts, kept_texts, known_binaries, sized
 from mdvec.indexing.plan import compare, resolve
 from mdvec.indexing.prepare import Prepared, Recipe
-from mdvec.model.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry, Unreadable
-from mdvec.model.collection import Collection
-from mdvec.model.ids import SpaceId, TextHash
-from mdvec.model.report import ImportStage, Progress
+from mdvec.types.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry, Unreadable
+from mdvec.types.collection import Collection
+from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.report import ImportStage, Progress
 from mdvec.stores.interface import Catalog, Store
 from mdvec.text.hashing import content_hash, text_hash
 
@@ -28,7 +28,7 @@ _DOCUMENTS_PER_TRANSACTION = 100
 
 @dataclass(slots=True)
 class TextOutcome:
-    """What was done to the documents; see :class:`mdvec.model.report.ImportReport`.
+    """What was done to the documents; see :class:`mdvec.types.report.ImportReport`.
 
     ``revision`` is that of the source.
     """

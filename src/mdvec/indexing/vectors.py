@@ -11,8 +11,8 @@ from mdvec import trace
 from mdvec.embedding.unrelated import ProbedEmbedder
 from mdvec.errors import EmbeddingError
 from mdvec.indexing.measuring import measure_if_unknown
-from mdvec.model.ids import CollectionId, SpaceId
-from mdvec.model.report import ImportStage, Progress
+from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.report import ImportStage, Progress
 from mdvec.stores.interface import Catalog, PendingText, Store
 
 if TYPE_CHECKING:

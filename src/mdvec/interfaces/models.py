@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import assert_never
 
 from mdvec.interfaces.present import JsonObject
-from mdvec.model.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
+from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
 
 # The one figure a table has room for: of the most models, and of Japanese.
 _MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any, assert_never
 
 from mdvec.interfaces.passage import without_gaps
-from mdvec.model.collection import Collection
-from mdvec.model.hit import Confidence, SearchHit, SearchResult
-from mdvec.model.links import DocumentLinks
-from mdvec.model.report import CollectionStatus, Finding, ImportReport, TagCount, WorkspaceStatus
+from mdvec.types.collection import Collection
+from mdvec.types.hit import Confidence, SearchHit, SearchResult
+from mdvec.types.links import DocumentLinks
+from mdvec.types.report import CollectionStatus, Finding, ImportReport, TagCount, WorkspaceStatus
 
 JsonObject = dict[str, object]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mdvec.model.report import ImportStage
+from mdvec.types.report import ImportStage
 
 _WORDS: Final = {
     ImportStage.WAIT: "waiting for another writer",

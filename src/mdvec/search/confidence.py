@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from mdvec.model.hit import Confidence
-from mdvec.model.space import Unrelated
+from mdvec.types.hit import Confidence
+from mdvec.types.space import Unrelated
 
 # Logistic regressions over 4,600 questions, a third of them asked to the documents they were written for,
 # the others to documents of another subject (docs/decisions/0010-confidence.md). Nearness is in units of what

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mdvec import trace
-from mdvec.model.ids import ChunkId, CollectionId, SpaceId
-from mdvec.model.query import Scope
-from mdvec.model.space import Unrelated
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId
+from mdvec.types.query import Scope
+from mdvec.types.space import Unrelated
 from mdvec.search.fusion import DenseEvidence
 from mdvec.stores.interface import Catalog, Store, VectorIndex
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from mdvec import trace
-from mdvec.model.hit import Confidence, SearchHit
-from mdvec.model.ids import DocumentId
-from mdvec.model.query import Expansion, Scope, SearchMode, SearchQuery
+from mdvec.types.hit import Confidence, SearchHit
+from mdvec.types.ids import DocumentId
+from mdvec.types.query import Expansion, Scope, SearchMode, SearchQuery
 from mdvec.search.confidence import judge
 from mdvec.search.dense import AskedSpace, complete_in_spaces, find_in_spaces
 from mdvec.search.expand import Extract, extract, fit

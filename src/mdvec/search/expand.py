@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mdvec.model.query import Expansion
+from mdvec.types.query import Expansion
 from mdvec.stores.interface import Catalog, StoredChunk
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mdvec.errors import InvalidQueryError, UsageError
-from mdvec.model.query import Filters, SearchQuery
+from mdvec.types.query import Filters, SearchQuery
 from mdvec.text.undecodable import spelled
 
 MAX_QUERY_CHARS = 10_000

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mdvec import trace
-from mdvec.model.ids import ChunkId
+from mdvec.types.ids import ChunkId
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.stores.interface import Catalog
 from mdvec.text.writing import holds_unspaced

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from mdvec.model.ids import ChunkId
+from mdvec.types.ids import ChunkId
 
 # What BM25 is worth in standard deviations of similarity, once it is divided by the square root of the
 # perfect score (docs/decisions/0020-words-as-deviations.md).

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mdvec import trace
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.stores.lexical import BM25_K1, Holding, LexicalIndex
 from mdvec.text.folding import fold_name

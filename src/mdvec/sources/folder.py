@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.model.change import Listing, SourceEntry
+from mdvec.types.change import Listing, SourceEntry
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.links import follow_links, inside
 from mdvec.sources.scan import Folder, Scan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mdvec.model.change import Listing, SourceEntry
+from mdvec.types.change import Listing, SourceEntry
 
 
 class Source(Protocol):

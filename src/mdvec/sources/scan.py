@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from mdvec.errors import UnreadableFileError
-from mdvec.model.change import Exclusion, Listing, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
 from mdvec.sources.files import irregular, read_regular, reason, too_large
 from mdvec.sources.names import path_names
 from mdvec.sources.selection import Selection
@@ -49,7 +49,7 @@ class Link:
     """A symbolic link.
 
     Attributes:
-        path: As in :class:`mdvec.model.change.SourceEntry`.
+        path: As in :class:`mdvec.types.change.SourceEntry`.
         name: Its own name in its folder.
         folder: Where it is.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from mdvec.errors import SourceMissingError
-from mdvec.model.change import Exclusion, Listing, SourceEntry
+from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.sources.files import too_large
 from mdvec.sources.names import path_names
 from mdvec.sources.selection import Selection

@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
-from mdvec.model.chunk import Chunk
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.document import Comment, Document, Link
-from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.model.links import PlacedLink, Versions
-from mdvec.model.query import Scope
-from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
-from mdvec.model.space import EmbeddingSpace, UnrelatedTexts
+from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.types.chunk import Chunk
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.document import Comment, Document, Link
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.links import PlacedLink, Versions
+from mdvec.types.query import Scope
+from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
+from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 from mdvec.stores.lexical import LexicalIndex
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class StoredDocument:
         path: Relative path.
         locator: The name as the file system spells it.
         title: For people.
-        body: The whole text, see :class:`mdvec.model.document.Document`.
-        comments: What the author hid in it, see :func:`mdvec.model.document.with_comments`.
+        body: The whole text, see :class:`mdvec.types.document.Document`.
+        comments: What the author hid in it, see :func:`mdvec.types.document.with_comments`.
         content_start: Where the text after the frontmatter starts.
         frontmatter: Parsed frontmatter.
         tags: As written.

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 BM25_K1 = 1.2
 """How fast a repeated term stops counting: its part of a score stays below ``(k1 + 1) * idf``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdvec.model.document import Document
+from mdvec.types.document import Document
 
 MAX_NAMES = 32
 """A document has no more names; a longer list of aliases is something else."""

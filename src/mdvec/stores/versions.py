@@ -7,9 +7,9 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from mdvec.model.document import Link
-from mdvec.model.ids import DocumentId
-from mdvec.model.links import PlacedLink, Versions
+from mdvec.types.document import Link
+from mdvec.types.ids import DocumentId
+from mdvec.types.links import PlacedLink, Versions
 from mdvec.text.linking import linked_path, resolve
 from mdvec.text.paths import file_key
 

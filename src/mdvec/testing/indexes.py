@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.model.query import Filters, Scope, TagMatch
-from mdvec.model.space import EmbeddingSpace, UnrelatedTexts
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.query import Filters, Scope, TagMatch
+from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 from mdvec.stores.interface import NAME_SHARE, NEIGHBOUR_SHARE, DenseMatches
 from mdvec.stores.lexical import BM25_K1, FIELD_WEIGHTS, Holding, LexicalFields
 from mdvec.text.globs import compile_glob

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from mdvec.model.ids import TextHash
+from mdvec.types.ids import TextHash
 
 
 def content_hash(raw: bytes) -> bytes:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection
 from urllib.parse import unquote
 
-from mdvec.model.document import Link, LinkKind
+from mdvec.types.document import Link, LinkKind
 
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from mdvec.model.collection import Collection
-from mdvec.model.report import ImportMode
+from mdvec.types.collection import Collection
+from mdvec.types.report import ImportMode
 
 
 def import_command(names: Sequence[str], mode: ImportMode, *, docs_dir: Path | None = None) -> str:

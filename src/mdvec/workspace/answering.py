@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mdvec.model.change import SourceEntry
-from mdvec.model.collection import Collection, EmbeddingSpec
-from mdvec.model.hit import Confidence, SearchHit, SearchResult
-from mdvec.model.query import SearchMode, SearchQuery
-from mdvec.model.report import ImportMode
+from mdvec.types.change import SourceEntry
+from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.hit import Confidence, SearchHit, SearchResult
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import ImportMode
 from mdvec.search.dense import AskedSpace
 from mdvec.search.engine import find
 from mdvec.search.filters import clean

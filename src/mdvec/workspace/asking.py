@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from mdvec import trace
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
-from mdvec.model.collection import Collection
-from mdvec.model.ids import CollectionId, SpaceId
-from mdvec.model.query import SearchMode
+from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.query import SearchMode
 from mdvec.search.dense import AskedSpace
 from mdvec.stores.interface import Store
 from mdvec.text.writing import holds_unspaced

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from mdvec.errors import ImportStoppedError
-from mdvec.model.report import ImportReport, ImportStage, Progress
+from mdvec.types.report import ImportReport, ImportStage, Progress
 
 _LOOK_EVERY_S = 0.1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from mdvec.model.collection import Collection, EmbeddingSpec
-from mdvec.model.ids import CollectionId
-from mdvec.model.report import ImportStage, Progress
+from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.ids import CollectionId
+from mdvec.types.report import ImportStage, Progress
 from mdvec.stores.interface import Catalog, Store
 from mdvec.workspace.embedders import Embedders, Model, known_space
 

@@ -9,9 +9,9 @@ from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.kept import known_binaries
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import make_plan
-from mdvec.model.change import SourceEntry
-from mdvec.model.collection import Collection
-from mdvec.model.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
+from mdvec.types.change import SourceEntry
+from mdvec.types.collection import Collection
+from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Catalog, Store
 from mdvec.text.encodings import decode

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import CollectionNotFoundError
-from mdvec.model.collection import ChunkingSpec, Collection
+from mdvec.types.collection import ChunkingSpec, Collection
 from mdvec.stores.interface import Store, StoredDocument
 from mdvec.workspace.folders import hide_from_git, named, register
 from mdvec.workspace.reading import find

@@ -9,9 +9,9 @@ from pathlib import Path
 from mdvec import __version__
 from mdvec.embedding.cores import available_cores
 from mdvec.errors import MdvecError
-from mdvec.model.collection import Collection, EmbeddingSpec
-from mdvec.model.names import RESERVED_NAMES
-from mdvec.model.report import CollectionStatus, Finding, ImportMode, Severity
+from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.names import RESERVED_NAMES
+from mdvec.types.report import CollectionStatus, Finding, ImportMode, Severity
 from mdvec.stores.interface import Store
 from mdvec.workspace.advice import import_command
 from mdvec.workspace.checking import describe_all

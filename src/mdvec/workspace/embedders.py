@@ -11,8 +11,8 @@ from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import EmbeddingSettings, Section
 from mdvec.embedding.interface import Embedder, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.model.collection import Collection, EmbeddingSpec
-from mdvec.model.ids import SpaceId
+from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.ids import SpaceId
 from mdvec.stores.interface import Store
 
 

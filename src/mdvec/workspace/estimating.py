@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mdvec.config.schema import PriceSettings
-from mdvec.model.collection import Collection
-from mdvec.model.model_report import ImportEstimate
-from mdvec.model.report import ImportMode, Progress
+from mdvec.types.collection import Collection
+from mdvec.types.model_report import ImportEstimate
+from mdvec.types.report import ImportMode, Progress
 from mdvec.stores.interface import Store
 from mdvec.workspace.importing import chunking_of, cutting_model
 from mdvec.workspace.wiring import Parts

@@ -16,11 +16,11 @@ import msgspec
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import UsageError
-from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
-from mdvec.model.hit import SearchResult
-from mdvec.model.links import DocumentLinks
-from mdvec.model.query import Scope, SearchQuery
-from mdvec.model.report import (
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
+from mdvec.types.hit import SearchResult
+from mdvec.types.links import DocumentLinks
+from mdvec.types.query import Scope, SearchQuery
+from mdvec.types.report import (
     Finding,
     ImportMode,
     ImportReport,

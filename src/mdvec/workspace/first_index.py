@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from mdvec.errors import WriterBusyError
-from mdvec.model.collection import Collection
-from mdvec.model.query import SearchMode, SearchQuery
-from mdvec.model.report import CollectionCounts, ImportReport, Progress
+from mdvec.types.collection import Collection
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import CollectionCounts, ImportReport, Progress
 from mdvec.workspace.background import BackgroundImport
 from mdvec.workspace.database import Database
 from mdvec.workspace.embedders import known_space

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mdvec.config.paths import expanded
 from mdvec.errors import SourceMissingError
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.stores.interface import Catalog, Store
 from mdvec.text.undecodable import spelled
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from mdvec.errors import EmbeddingError, ImportStoppedError, StoreError, WriterBusyError
-from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec
-from mdvec.model.report import ImportMode, ImportReport, ImportStage, Progress
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
+from mdvec.types.report import ImportMode, ImportReport, ImportStage, Progress
 from mdvec.stores.interface import Store
 from mdvec.workspace.changing import complete
 from mdvec.workspace.embedders import Model, known_space

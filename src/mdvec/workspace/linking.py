@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mdvec.model.document import Link, LinkKind
-from mdvec.model.ids import DocumentId
-from mdvec.model.links import Backlink, DocumentLinks, LinkState, OutgoingLink
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.ids import DocumentId
+from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 from mdvec.stores.interface import Catalog, StoredDocument
 from mdvec.stores.versions import link_key
 from mdvec.text.linking import linked_path, names_other_file, resolve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mdvec.model.collection import Collection
-from mdvec.model.report import ListedDocument
+from mdvec.types.collection import Collection
+from mdvec.types.report import ListedDocument
 from mdvec.stores.interface import Catalog, StoredChunk
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mdvec.errors import SourceMissingError
-from mdvec.model.collection import SourceSpec
+from mdvec.types.collection import SourceSpec
 from mdvec.workspace.folders import existing_folder
 
 _GITHUB = "github:"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mdvec.config.schema import PriceSettings
 from mdvec.errors import MdvecError, UsageError
-from mdvec.model.collection import Collection, EmbeddingSpec
-from mdvec.model.model_report import ListedModel
+from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.model_report import ListedModel
 from mdvec.workspace.wiring import Parts
 
 

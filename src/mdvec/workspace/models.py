@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from mdvec.config.schema import PriceSettings
-from mdvec.model.collection import EmbeddingSpec
-from mdvec.model.model_report import ImportEstimate, ListedModel, ModelChange
-from mdvec.model.report import ImportMode, Progress
+from mdvec.types.collection import EmbeddingSpec
+from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange
+from mdvec.types.report import ImportMode, Progress
 from mdvec.workspace.database import Database
 from mdvec.workspace.estimating import estimate
 from mdvec.workspace.model_list import checked, list_models

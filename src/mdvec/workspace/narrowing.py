@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mdvec.model.collection import Collection
-from mdvec.model.document import Link, LinkKind
-from mdvec.model.hit import SearchHit
-from mdvec.model.ids import CollectionId, DocumentId
-from mdvec.model.query import Filters, Scope
+from mdvec.types.collection import Collection
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.hit import SearchHit
+from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.query import Filters, Scope
 from mdvec.stores.interface import Catalog, StoredChunk
 from mdvec.stores.versions import link_key
 from mdvec.text.linking import resolve

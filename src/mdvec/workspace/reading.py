@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mdvec.errors import DocumentNotFoundError, UsageError
-from mdvec.model.collection import Collection
-from mdvec.model.document import Section, with_comments
-from mdvec.model.report import Passage
+from mdvec.types.collection import Collection
+from mdvec.types.document import Section, with_comments
+from mdvec.types.report import Passage
 from mdvec.stores.interface import Catalog, StoredDocument
 from mdvec.text.undecodable import spelled
 from mdvec.workspace.advice import first_step

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
-from mdvec.model.ids import CollectionId
-from mdvec.model.names import check_collection_name
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.ids import CollectionId
+from mdvec.types.names import check_collection_name
 from mdvec.stores.interface import Store
 from mdvec.text.undecodable import spelled
 from mdvec.workspace.locations import source_spec

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 from mdvec.errors import SourceError
-from mdvec.model.collection import Collection, EmbeddingSpec
-from mdvec.model.model_report import ModelChange, ModelChangeOutcome
-from mdvec.model.report import ImportMode, ImportReport, Progress
+from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.model_report import ModelChange, ModelChangeOutcome
+from mdvec.types.report import ImportMode, ImportReport, Progress
 from mdvec.stores.interface import Store
 from mdvec.workspace.changing import cancel, choose
 from mdvec.workspace.importing import complete_change, import_into, turn_to_write

@@ -18,8 +18,8 @@ from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError
 from mdvec.indexing.prepare import Recipe
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.report import ImportStage, Progress
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.report import ImportStage, Progress
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store
 from mdvec.text.tokens import estimate_token_ends

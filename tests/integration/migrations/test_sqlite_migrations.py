@@ -11,9 +11,9 @@ from tests.integration.test_sqlite_opening import can_be_searched, fill
 
 from mdvec import SearchQuery, open_workspace
 from mdvec.errors import ReadOnlyDatabaseError
-from mdvec.model.hit import Confidence
-from mdvec.model.query import SearchMode
-from mdvec.model.report import ImportMode
+from mdvec.types.hit import Confidence
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import SCHEMA, Schema

@@ -20,7 +20,7 @@ from benchmarks.ablations.report import (
 )
 
 from mdvec.evaluation.model import Question
-from mdvec.model.query import SearchMode
+from mdvec.types.query import SearchMode
 
 
 def questions(count: int) -> list[Question]:

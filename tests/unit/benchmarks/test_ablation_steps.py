@@ -13,8 +13,8 @@ from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
 from numpy.typing import NDArray
 
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
 

@@ -10,7 +10,7 @@ import pytest
 from mdvec.chunking.headings import HeadingChunker
 from mdvec.documents.parse import parse_document
 from mdvec.errors import ConfigError
-from mdvec.model.chunk import Chunk
+from mdvec.types.chunk import Chunk
 
 
 def _words(text: str) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 
 from mdvec.chunking.vault import VaultChunker
 from mdvec.documents.parse import parse_document
-from mdvec.model.chunk import Chunk, CutDocument
+from mdvec.types.chunk import Chunk, CutDocument
 
 
 def _words(text: str) -> list[int]:

@@ -13,7 +13,7 @@ from mdvec.config import Config, load_config
 from mdvec.config import paths as config_paths
 from mdvec.config.load import DEFAULT_ORIGIN
 from mdvec.errors import ConfigError
-from mdvec.model.query import SearchMode
+from mdvec.types.query import SearchMode
 
 
 @pytest.fixture

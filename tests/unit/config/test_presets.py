@@ -8,7 +8,7 @@ import pytest
 
 from mdvec.config.presets import DEFAULT_PRESET, load_preset, preset_names
 from mdvec.errors import ConfigError
-from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
+from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 from mdvec.registry import names
 
 

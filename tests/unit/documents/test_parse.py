@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mdvec.documents.parse import parse_document
-from mdvec.model.document import BlockKind, LinkKind, TitleSource
+from mdvec.types.document import BlockKind, LinkKind, TitleSource
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from mdvec.documents.parse import parse_document
-from mdvec.model.document import Link, LinkKind
+from mdvec.types.document import Link, LinkKind
 
 
 def links_of(frontmatter: str) -> list[tuple[LinkKind, str, str, str, int]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mdvec.documents.parse import parse_document
 from mdvec.evaluation.automatic import Kind, choose, hold_out
-from mdvec.model.document import Document
+from mdvec.types.document import Document
 
 REST = "The rest of the document goes on for a while, so that there is something left to be found by words."
 

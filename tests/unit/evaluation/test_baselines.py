@@ -28,7 +28,7 @@ from mdvec.evaluation.baselines import (
     missing,
 )
 from mdvec.evaluation.model import Question, Ranker
-from mdvec.model.query import SearchMode, SearchQuery
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.testing.embedder import HashingEmbedder
 
 DOCUMENTS = {

@@ -14,7 +14,7 @@ from mdvec.errors import UsageError
 from mdvec.evaluation.corpus import archived_files, corpus_files, lay_out
 from mdvec.evaluation.datasets import CorpusDocument
 from mdvec.evaluation.naming import neutral_naming
-from mdvec.model.document import TitleSource
+from mdvec.types.document import TitleSource
 
 
 def written(document: CorpusDocument) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mdvec.indexing.kept import kept_texts
 from mdvec.indexing.plan import Comparison, compare, resolve
-from mdvec.model.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 
 _FINGERPRINT = "v1"
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from mdvec.documents.parse import PARSER_VERSION, parse_document
 from mdvec.indexing.prepare import Prepared, Recipe, prepare
-from mdvec.model.change import SourceEntry
-from mdvec.model.chunk import CutDocument
-from mdvec.model.document import Document
+from mdvec.types.change import SourceEntry
+from mdvec.types.chunk import CutDocument
+from mdvec.types.document import Document
 
 
 @dataclass

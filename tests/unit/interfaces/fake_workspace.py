@@ -10,11 +10,11 @@ from mdvec.config import Config
 from mdvec.config.presets import Preset
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
-from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
-from mdvec.model.hit import Confidence, SearchHit, SearchResult
-from mdvec.model.ids import CollectionId
-from mdvec.model.links import DocumentLinks
-from mdvec.model.model_report import (
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.hit import Confidence, SearchHit, SearchResult
+from mdvec.types.ids import CollectionId
+from mdvec.types.links import DocumentLinks
+from mdvec.types.model_report import (
     Benchmark,
     ImportEstimate,
     ListedModel,
@@ -22,8 +22,8 @@ from mdvec.model.model_report import (
     ModelChangeOutcome,
     Price,
 )
-from mdvec.model.query import SearchMode, SearchQuery
-from mdvec.model.report import (
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import (
     CollectionCounts,
     CollectionStatus,
     Finding,

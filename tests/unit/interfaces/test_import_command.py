@@ -18,7 +18,7 @@ from mdvec.errors import (
 )
 from mdvec.interfaces.cli.interruption import saying_what_is_pending
 from mdvec.interfaces.cli.progress import LineProgress
-from mdvec.model.report import ImportMode, ImportStage
+from mdvec.types.report import ImportMode, ImportStage
 
 IMPORT_KEYS = [
     "collection", "added", "updated", "moved", "deleted", "unchanged", "failed", "excluded",

@@ -11,8 +11,8 @@ from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
 from mdvec.interfaces.mcp.answers import search_data
 from mdvec.interfaces.mcp.wording import search_text
-from mdvec.model.document import LinkKind
-from mdvec.model.links import Backlink, DocumentLinks, LinkState, OutgoingLink
+from mdvec.types.document import LinkKind
+from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 
 LINKED = DocumentLinks(
     collection="notes",

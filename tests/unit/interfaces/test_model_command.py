@@ -11,9 +11,9 @@ from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, M
 
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.interfaces import models as shown
-from mdvec.model.collection import ChunkingSpec, EmbeddingSpec
-from mdvec.model.model_report import ModelChangeOutcome, Price
-from mdvec.model.report import ChangeProgress, CollectionCounts, CollectionStatus, ImportMode
+from mdvec.types.collection import ChunkingSpec, EmbeddingSpec
+from mdvec.types.model_report import ModelChangeOutcome, Price
+from mdvec.types.report import ChangeProgress, CollectionCounts, CollectionStatus, ImportMode
 
 
 def test_list(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -15,8 +15,8 @@ from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError
-from mdvec.model.document import DocumentState
-from mdvec.model.report import CollectionCounts, CollectionStatus, DiskCheck, FileStatus, Finding, Severity
+from mdvec.types.document import DocumentState
+from mdvec.types.report import CollectionCounts, CollectionStatus, DiskCheck, FileStatus, Finding, Severity
 
 COUNTS = CollectionCounts(3, 1, 2, 9, 4)
 

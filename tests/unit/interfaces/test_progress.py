@@ -10,7 +10,7 @@ from mdvec.interfaces.cli.progress import LineProgress
 from mdvec.interfaces.cli.rich_output import ProgressBar
 from mdvec.interfaces.mcp.threads import LongCall
 from mdvec.interfaces.steps import step_words
-from mdvec.model.report import ImportStage
+from mdvec.types.report import ImportStage
 
 
 def test_a_terminal_shows_every_step() -> None:

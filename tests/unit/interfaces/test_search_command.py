@@ -10,8 +10,8 @@ from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
 from mdvec.errors import InvalidQueryError
-from mdvec.model.hit import Confidence
-from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.types.hit import Confidence
+from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
 HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",

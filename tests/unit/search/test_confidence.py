@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.model.hit import Confidence
-from mdvec.model.space import Unrelated
+from mdvec.types.hit import Confidence
+from mdvec.types.space import Unrelated
 from mdvec.search.confidence import judge
 
 UNRELATED = Unrelated(mean=0.786, spread=0.022)  # of the model that the levels were fitted with

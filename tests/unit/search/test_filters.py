@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mdvec.errors import InvalidQueryError, UsageError
-from mdvec.model.query import Filters, SearchQuery
+from mdvec.types.query import Filters, SearchQuery
 from mdvec.search.filters import MAX_QUERY_CHARS, clean
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.model.ids import ChunkId
+from mdvec.types.ids import ChunkId
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence, fuse, rank_by_similarity, rank_by_words
 
 PERFECT = 10.0

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.lexical import find_by_words
 from mdvec.stores.lexical import Holding, LexicalFields

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from mdvec.model.document import Link, LinkKind
-from mdvec.model.ids import DocumentId
-from mdvec.model.links import PlacedLink, Versions
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.ids import DocumentId
+from mdvec.types.links import PlacedLink, Versions
 from mdvec.stores.versions import find_versions
 
 

@@ -22,7 +22,7 @@ from mdvec.config.schema import (
 from mdvec.config.settings import read_settings
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.errors import ConfigError
-from mdvec.model.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
+from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
 DEFAULT_PRESET = "folder"
 

@@ -15,7 +15,7 @@ from mdvec.embedding.builtin.weights import Weights, available, weights_path
 from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE, Runtime
 from mdvec.embedding.memory import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from mdvec.embedding.remote.packing import Window, batches, windows
 from mdvec.embedding.remote.provider import Provider, Purpose, Telling
 from mdvec.embedding.remote.threads import as_they_come, do_in_callers_thread, is_ending
 from mdvec.errors import EmbedderBusyError, EmbedderUnavailableError, EmbeddingError, ServiceError
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Protocol
 from mdvec.embedding.remote.access import Access
 from mdvec.embedding.remote.answers import RawVector
 from mdvec.embedding.remote.packing import Window
-from mdvec.model.space import EmbeddingSpace
+from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 
 # Tokens are estimated, so a fifth of each limit is left free: a text that is cut by us keeps all its parts,

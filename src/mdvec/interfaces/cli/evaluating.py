@@ -25,7 +25,7 @@ from mdvec.interfaces.cli.terminal import (
 )
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import printable
-from mdvec.model.query import SearchMode
+from mdvec.types.query import SearchMode
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mdvec.evaluation.runner import Options
     from mdvec.evaluation.subject import Indexing, Task
     from mdvec.interfaces.evaluation import Table
-    from mdvec.model.collection import SourceSpec
+    from mdvec.types.collection import SourceSpec
     from mdvec.workspace import Workspace
 
 _FORMATS = ("table", "json", "html")
@@ -236,7 +236,7 @@ class _Asked:
         return automatic_task(self._sources(), self.indexing, limit=limit)
 
     def _sources(self) -> dict[str, SourceSpec]:
-        from mdvec.model.collection import SourceSpec
+        from mdvec.types.collection import SourceSpec
 
         if self.session.docs_dir is not None:  # its own database is not needed, so none is made
             return {"docs": SourceSpec("folder", str(self.session.docs_dir))}

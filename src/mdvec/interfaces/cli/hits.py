@@ -11,7 +11,7 @@ import click
 
 from mdvec.interfaces.passage import best_passage, cell_width, printable
 from mdvec.interfaces.present import trail, versions_line
-from mdvec.model.hit import SearchHit, SearchResult
+from mdvec.types.hit import SearchHit, SearchResult
 
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")

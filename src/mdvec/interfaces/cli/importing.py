@@ -14,11 +14,11 @@ from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import print_failure, warn, write, write_json
 from mdvec.interfaces.cli.waiting import wait_option
 from mdvec.interfaces.errors import EXIT_FAILED, translate
-from mdvec.model.report import ImportMode
+from mdvec.types.report import ImportMode
 
 if TYPE_CHECKING:
     from mdvec.errors import EmbeddingError
-    from mdvec.model.model_report import ImportEstimate
+    from mdvec.types.model_report import ImportEstimate
 
 
 @click.command("import", cls=Command)

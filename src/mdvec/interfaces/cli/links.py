@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from mdvec.interfaces.passage import printable
-from mdvec.model.document import LinkKind
-from mdvec.model.links import Backlink, DocumentLinks, LinkState, OutgoingLink
+from mdvec.types.document import LinkKind
+from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 
 _INDENT = "  "
 

@@ -17,7 +17,7 @@ from mdvec.interfaces.cli.waiting import wait_option
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mdvec.model.model_report import ModelChange
+    from mdvec.types.model_report import ModelChange
 
 
 @click.command(cls=Group)
@@ -64,7 +64,7 @@ def use(
 
     SPEC is PROVIDER[:MODEL][@DIMENSION]; 'mdvec model ls' lists what is known.
     """
-    from mdvec.model.embedding_spec import parse_embedding_spec
+    from mdvec.types.embedding_spec import parse_embedding_spec
 
     if cancel is (spec is not None):
         msg = "give either a model or --cancel"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mdvec.interfaces.cli.terminal import note
 from mdvec.interfaces.steps import step_words
-from mdvec.model.report import ImportStage, Progress
+from mdvec.types.report import ImportStage, Progress
 
 if TYPE_CHECKING:
     from mdvec.interfaces.cli.rich_output import ProgressBar
@@ -20,7 +20,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class LineProgress:
-    """Writes a line to stderr at most every ten seconds; a :class:`mdvec.model.report.Progress`."""
+    """Writes a line to stderr at most every ten seconds; a :class:`mdvec.types.report.Progress`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

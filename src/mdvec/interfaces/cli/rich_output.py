@@ -18,7 +18,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from mdvec.interfaces.steps import step_words
-from mdvec.model.report import ImportStage
+from mdvec.types.report import ImportStage
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -36,7 +36,7 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 class ProgressBar:
-    """Shows the steps of an import on stderr; a :class:`mdvec.model.report.Progress`."""
+    """Shows the steps of an import on stderr; a :class:`mdvec.types.report.Progress`."""
 
     def __init__(self) -> None:
         self._bar = Progress(

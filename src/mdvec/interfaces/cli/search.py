@@ -13,12 +13,12 @@ from mdvec.interfaces.cli.interruption import saying_what_is_pending
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, use_color, warn, write, write_documents, write_json
-from mdvec.model.hit import Confidence
-from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.types.hit import Confidence
+from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
 if TYPE_CHECKING:
     from mdvec.config import Config
-    from mdvec.model.hit import SearchResult
+    from mdvec.types.hit import SearchResult
 
 _FORMATS = ("text", "json", "jsonl", "md", "paths")
 

@@ -15,7 +15,7 @@ from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import printable
 
 if TYPE_CHECKING:
-    from mdvec.model.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
+    from mdvec.types.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
 
 
 @click.command(cls=Command)
@@ -54,7 +54,7 @@ def status(
 def doctor(ctx: click.Context, format_name: str | None) -> None:
     """Look for problems; exits with 1 when there is one."""
     from mdvec.interfaces import present
-    from mdvec.model.report import Severity
+    from mdvec.types.report import Severity
 
     session: Session = ctx.obj
     with session.open() as (workspace, config):

@@ -9,7 +9,7 @@ from mdvec.interfaces.cli.formats import chosen_format, format_option
 from mdvec.interfaces.cli.session import Group, Session, common_options
 from mdvec.interfaces.cli.terminal import note, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
-from mdvec.model.collection import ChunkingSpec
+from mdvec.types.collection import ChunkingSpec
 
 _SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH] or git+URL[@REF][:PATH]"
 _name_option = click.option("-n", "--name", required=True, help="The collection.")
@@ -50,7 +50,7 @@ def add(
 ) -> None:
     """Register a folder or a repository as a collection."""
     from mdvec.config.presets import load_preset
-    from mdvec.model.embedding_spec import parse_embedding_spec
+    from mdvec.types.embedding_spec import parse_embedding_spec
 
     embedding = parse_embedding_spec(embedder) if embedder is not None else None
     with session.open() as (workspace, _):

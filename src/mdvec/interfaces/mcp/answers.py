@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from mdvec.interfaces import present
 from mdvec.interfaces.mcp.schemas import REINDEX_COUNTS, STATUS_COUNTS
-from mdvec.model.hit import SearchResult
-from mdvec.model.report import ImportReport, Passage, TagCount, WorkspaceStatus
+from mdvec.types.hit import SearchResult
+from mdvec.types.report import ImportReport, Passage, TagCount, WorkspaceStatus
 
 _HIT_FIELDS = (
     "collection",

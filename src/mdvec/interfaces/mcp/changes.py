@@ -12,7 +12,7 @@ from mdvec.interfaces.mcp.addresses import STATUS
 from mdvec.interfaces.mcp.announcing import AnnouncingServer
 from mdvec.interfaces.mcp.failures import OnBug
 from mdvec.interfaces.mcp.threads import Threads
-from mdvec.model.collection import Collection
+from mdvec.types.collection import Collection
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace

@@ -8,8 +8,8 @@ from mcp_types import Tool, ToolAnnotations
 
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.wording import one_line
-from mdvec.model.collection import Collection
-from mdvec.model.names import RESERVED_NAMES
+from mdvec.types.collection import Collection
+from mdvec.types.names import RESERVED_NAMES
 
 _READING = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _WRITING = ToolAnnotations(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.arguments import LineRange, parse_lines
-from mdvec.model.report import Passage
+from mdvec.types.report import Passage
 from mdvec.text.tokens import estimate_token_ends
 
 MOST_TOKENS = 20_000

@@ -27,7 +27,7 @@ from mdvec.interfaces.mcp import answers
 from mdvec.interfaces.mcp.addresses import STATUS, TEMPLATE, address_of, document_at
 from mdvec.interfaces.mcp.failures import hint_for_client
 from mdvec.interfaces.mcp.threads import Threads
-from mdvec.model.report import ListedDocument
+from mdvec.types.report import ListedDocument
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from mdvec.model.hit import Confidence
-from mdvec.model.query import Expansion, SearchMode, TagMatch
+from mdvec.types.hit import Confidence
+from mdvec.types.query import Expansion, SearchMode, TagMatch
 
 Schema = dict[str, Any]
 """A JSON Schema, 2020-12."""

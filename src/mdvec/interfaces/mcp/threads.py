@@ -10,7 +10,7 @@ from anyio import CapacityLimiter, from_thread, to_thread
 from mcp.server.session import ServerSession
 
 from mdvec.interfaces.steps import step_words
-from mdvec.model.report import ImportStage
+from mdvec.types.report import ImportStage
 
 _Answer = TypeVar("_Answer")
 
@@ -34,7 +34,7 @@ _SHARES = {
 
 
 class LongCall:
-    """How far a call is; the calling thread sets it, a :class:`mdvec.model.report.Progress`.
+    """How far a call is; the calling thread sets it, a :class:`mdvec.types.report.Progress`.
 
     Attributes:
         parts: How many collections are worked on.

@@ -27,9 +27,9 @@ from mdvec.interfaces.mcp.failures import OnBug, failure_for_client, hint_for_cl
 from mdvec.interfaces.mcp.paging import first_part, parse_part
 from mdvec.interfaces.mcp.threads import LongCall, Threads
 from mdvec.interfaces.passage import without_gaps
-from mdvec.model.hit import SearchHit
-from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
-from mdvec.model.report import ImportMode, ImportReport, Passage
+from mdvec.types.hit import SearchHit
+from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.types.report import ImportMode, ImportReport, Passage
 
 if TYPE_CHECKING:
     from mdvec.config import Config

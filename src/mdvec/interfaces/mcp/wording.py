@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mdvec.interfaces.passage import printable
 from mdvec.interfaces.present import iso_time, trail, versions_line
-from mdvec.model.hit import SearchHit, SearchResult
-from mdvec.model.names import RESERVED_NAMES
-from mdvec.model.report import ImportReport, Passage, TagCount, WorkspaceStatus
+from mdvec.types.hit import SearchHit, SearchResult
+from mdvec.types.names import RESERVED_NAMES
+from mdvec.types.report import ImportReport, Passage, TagCount, WorkspaceStatus
 
 _BACKTICKS = re.compile("`+")
 _LEAST_FENCE = 3

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
-from mdvec.model.change import Listing, SourceEntry
+from mdvec.types.change import Listing, SourceEntry
 from mdvec.sources.blobs import FetchedBlobs, OnFetch, tell_nobody, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.git.clone import Clone

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec.errors import UnreadableFileError
-from mdvec.model.change import Listing, SourceEntry
+from mdvec.types.change import Listing, SourceEntry
 from mdvec.sources.blobs import FetchedBlobs, OnFetch, tell_nobody, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.github.state import State, load_state, save_state

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mdvec.model.change import Exclusion, KnownDocument, SourceEntry, Unreadable
-from mdvec.model.chunk import Chunk
-from mdvec.model.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.model.document import Document, Link
-from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId
-from mdvec.model.links import PlacedLink, Versions
-from mdvec.model.query import Scope
-from mdvec.model.report import CollectionCounts, FileStatus, ListedDocument, TagCount
+from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.types.chunk import Chunk
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.document import Document, Link
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.types.links import PlacedLink, Versions
+from mdvec.types.query import Scope
+from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.stores.interface import PendingText, StoredChunk, StoredDocument
 from mdvec.stores.sqlite import (
     chunk_rows,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.stores.interface import PendingText, StoredChunk
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.document_rows import locator_text

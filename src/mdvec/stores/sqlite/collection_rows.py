@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.model.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
-from mdvec.model.ids import CollectionId
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.ids import CollectionId
 from mdvec.stores.sqlite.connection import Connection
 
 # What is kept together in one column, because nothing is looked for by it.

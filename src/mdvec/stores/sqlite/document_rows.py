@@ -6,11 +6,11 @@ import json
 import time
 from collections.abc import Sequence
 
-from mdvec.model.change import KnownDocument, SourceEntry
-from mdvec.model.chunk import Chunk
-from mdvec.model.document import Comment, Document
-from mdvec.model.ids import ChunkId, CollectionId, DocumentId
-from mdvec.model.report import ListedDocument
+from mdvec.types.change import KnownDocument, SourceEntry
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Comment, Document
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.report import ListedDocument
 from mdvec.stores.interface import StoredDocument
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.labels import LabelKind, fold, storable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mdvec.model.change import Exclusion, Unreadable
-from mdvec.model.document import DocumentState
-from mdvec.model.ids import CollectionId, SpaceId
-from mdvec.model.query import Scope
-from mdvec.model.report import CollectionCounts, FileStatus, TagCount
+from mdvec.types.change import Exclusion, Unreadable
+from mdvec.types.document import DocumentState
+from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.query import Scope
+from mdvec.types.report import CollectionCounts, FileStatus, TagCount
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.labels import LabelKind, storable
 from mdvec.stores.sqlite.scope import document_condition

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Scope
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 from mdvec.stores.lexical import FIELD_WEIGHTS, Holding, LexicalFields
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, generation

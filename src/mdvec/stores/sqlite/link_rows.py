@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mdvec.model.document import Link, LinkKind
-from mdvec.model.ids import CollectionId, DocumentId
-from mdvec.model.links import PlacedLink, Versions
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.links import PlacedLink, Versions
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.labels import storable
 from mdvec.stores.versions import find_versions, link_key

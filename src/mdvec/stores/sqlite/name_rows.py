@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from mdvec.model.document import Document
-from mdvec.model.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.model.query import Scope
+from mdvec.types.document import Document
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.query import Scope
 from mdvec.stores.interface import PendingText
 from mdvec.stores.names import embedded_names
 from mdvec.stores.sqlite.connection import Connection

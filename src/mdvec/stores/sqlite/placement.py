@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.model.ids import ChunkId
+from mdvec.types.ids import ChunkId
 from mdvec.stores.interface import NAME_SHARE, NEIGHBOUR_SHARE
 from mdvec.stores.sqlite.matrix import MatrixView, products_by_numpy
 

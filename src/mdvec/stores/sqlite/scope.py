@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from mdvec.model.ids import ChunkId
-from mdvec.model.query import Filters, Scope, TagMatch
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Filters, Scope, TagMatch
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.labels import LabelKind, fold, prefix_end
 from mdvec.text.globs import literal_prefix

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.model.ids import SpaceId
+from mdvec.types.ids import SpaceId
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import generation, vector_epoch
 from mdvec.stores.sqlite.matrix import VectorMatrix

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mdvec.model.ids import ChunkId, SpaceId, TextHash
-from mdvec.model.query import Scope
-from mdvec.model.space import EmbeddingSpace, Unrelated, UnrelatedTexts
+from mdvec.types.ids import ChunkId, SpaceId, TextHash
+from mdvec.types.query import Scope
+from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 from mdvec.stores.interface import DenseMatches
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, generation, vector_epoch

@@ -15,8 +15,8 @@ from tests.unit.interfaces.mcp.agent import talk
 from mdvec.errors import StoreError
 from mdvec.interfaces.mcp import changes
 from mdvec.interfaces.mcp.addresses import STATUS
-from mdvec.model.collection import Collection
-from mdvec.model.ids import CollectionId
+from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId
 
 WORK = replace(COLLECTION, id=CollectionId(2), name="work", last_indexed_ms=None)
 TOOLS, RESOURCES = ToolsListChanged(), ResourcesListChanged()

@@ -11,8 +11,8 @@ from mcp_types import Tool
 from tests.unit.interfaces.fake_workspace import COLLECTION
 
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, tool_definitions
-from mdvec.model.ids import CollectionId
-from mdvec.model.names import RESERVED_NAMES
+from mdvec.types.ids import CollectionId
+from mdvec.types.names import RESERVED_NAMES
 from mdvec.text.tokens import estimate_token_count
 
 THREE = [

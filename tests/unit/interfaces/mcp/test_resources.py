@@ -19,7 +19,7 @@ from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, talk
 
 from mdvec.interfaces.mcp.addresses import STATUS, TEMPLATE, address_of
-from mdvec.model.report import ListedDocument
+from mdvec.types.report import ListedDocument
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import Workspace, open_workspace
 

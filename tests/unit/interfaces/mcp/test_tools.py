@@ -23,10 +23,10 @@ from mdvec.errors import (
     SourceMissingError,
     WriterBusyError,
 )
-from mdvec.model.hit import Confidence
-from mdvec.model.ids import CollectionId
-from mdvec.model.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
-from mdvec.model.report import ImportMode, ImportReport, Passage, Progress
+from mdvec.types.hit import Confidence
+from mdvec.types.ids import CollectionId
+from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.types.report import ImportMode, ImportReport, Passage, Progress
 from mdvec.text.tokens import estimate_token_count
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -294,7 +294,7 @@ def test_progress_is_told_in_shares_of_the_whole() -> None:
         def import_collection(self, name: str, **settings: Any) -> ImportReport:
             import time
 
-            from mdvec.model.report import ImportStage
+            from mdvec.types.report import ImportStage
 
             for stage, done in ((ImportStage.TEXT, 5), (ImportStage.EMBED, 1), (ImportStage.EMBED, 10)):
                 settings["progress"](stage, done, 10)

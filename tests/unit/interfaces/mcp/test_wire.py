@@ -16,8 +16,8 @@ from mdvec.config import Config
 from mdvec.interfaces.mcp import wire
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.mcp.wire import messages
-from mdvec.model.query import SearchQuery
-from mdvec.model.report import TagCount
+from mdvec.types.query import SearchQuery
+from mdvec.types.report import TagCount
 
 HELLO = json.dumps(
     {

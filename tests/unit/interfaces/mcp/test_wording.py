@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
 from mdvec.interfaces.mcp import wording
-from mdvec.model.hit import Confidence
-from mdvec.model.report import (
+from mdvec.types.hit import Confidence
+from mdvec.types.report import (
     CollectionCounts,
     CollectionStatus,
     ImportReport,

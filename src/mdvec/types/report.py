@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from mdvec.errors import EmbeddingError
-from mdvec.model.collection import Collection
-from mdvec.model.document import DocumentState
+from mdvec.types.collection import Collection
+from mdvec.types.document import DocumentState
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mdvec.model.query import SearchMode
+from mdvec.types.query import SearchMode
 
 
 class Confidence(StrEnum):
@@ -28,7 +28,7 @@ class SearchHit:
         title: Title of the document.
         heading: Nearest heading; empty without one.
         heading_path: Headings from the outermost to the nearest.
-        depth: 0-3, see :class:`mdvec.model.chunk.Chunk`.
+        depth: 0-3, see :class:`mdvec.types.chunk.Chunk`.
         start_line: 1-based first line of the text in the file.
         end_line: 1-based last line.
         start: First character of the text in the document.
@@ -78,7 +78,7 @@ class SearchResult:
         total_chunks: Chunks in the searched collections.
         pending_chunks: Those that have no vector yet.
         last_indexed_ms: Since when the oldest of the searched collections is as it is, in milliseconds
-            since 1970 (see :class:`mdvec.model.collection.Collection`); None when one was never imported.
+            since 1970 (see :class:`mdvec.types.collection.Collection`); None when one was never imported.
         elapsed_ms: Time taken, in milliseconds.
         warnings: What the asker should know.
         hint: The next step when there is nothing to show; else None.

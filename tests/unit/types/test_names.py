@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mdvec.errors import InvalidNameError
-from mdvec.model.names import RESERVED_NAMES, check_collection_name
+from mdvec.types.names import RESERVED_NAMES, check_collection_name
 
 
 @pytest.mark.parametrize("name", ["a", "my-notes", "api_docs2", "searching", "a" * 64])

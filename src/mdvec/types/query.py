@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mdvec.model.ids import CollectionId, DocumentId
+from mdvec.types.ids import CollectionId, DocumentId
 
 
 class SearchMode(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mdvec.model.ids import CollectionId
+from mdvec.types.ids import CollectionId
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mdvec.errors import UsageError
-from mdvec.model.collection import EmbeddingSpec
+from mdvec.types.collection import EmbeddingSpec
 
 # Names of models hold colons (tags), slashes (hub ids, paths) and at signs; only digits at the very end are
 # a dimension.

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import UsageError
-from mdvec.model.collection import EmbeddingSpec
-from mdvec.model.embedding_spec import parse_embedding_spec
+from mdvec.types.collection import EmbeddingSpec
+from mdvec.types.embedding_spec import parse_embedding_spec
 
 _NAME = st.text("abc猫XYZ019-_./:", min_size=1, max_size=20)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mdvec.model.document import Link, LinkKind
-from mdvec.model.ids import DocumentId
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.ids import DocumentId
 
 
 @dataclass(frozen=True, slots=True)

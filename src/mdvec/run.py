@@ -1,0 +1,154 @@
+"""The run context: one object for the progress, waiting, cancellation and timing of a call.
+
+A door makes a :class:`Run` and binds it with :func:`bound`; the code below finds it with :func:`current`. Threads
+that are started with a copy of the context (``contextvars.copy_context``) see the same run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Protocol
+
+from mdvec.errors import ImportStoppedError
+
+
+class Stage(StrEnum):
+    """The steps that take long enough to be shown, in their usual order."""
+
+    WAIT = "wait"
+    """Waiting for another process that works on the same collection."""
+    LIMIT = "limit"
+    """Waiting for a service that limits requests; may interrupt any other step."""
+    SCAN = "scan"
+    FETCH = "fetch"
+    TEXT = "text"
+    MODEL = "model"
+    EMBED = "embed"
+
+
+class ProgressListener(Protocol):
+    """Receives progress, from any thread. It is called often, so it must be quick, and it must not raise."""
+
+    def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
+        """Receive the progress of a step.
+
+        Args:
+            stage: The current step.
+            done: Units done: documents in ``fetch`` and ``text``, names and chunks in ``embed``, per cent in
+                ``model``; in ``limit`` the seconds left.
+            total: Units in all; 0 when unknown.
+            detail: More for people, such as which process is waited for.
+        """
+        ...
+
+
+class StepListener(Protocol):
+    """Receives the duration of each finished step."""
+
+    def __call__(self, name: str, elapsed_ms: float, **details: object) -> None:
+        """Receive a finished step.
+
+        Args:
+            name: Such as ``dense``.
+            elapsed_ms: Wall time, in milliseconds.
+            details: Numbers that explain it, such as ``hits=50``.
+        """
+        ...
+
+
+class Run:
+    """One call, as far as its caller watches it. Safe to use from several threads.
+
+    Args:
+        on_progress: Receives progress.
+        on_step: Receives the duration of each step.
+    """
+
+    def __init__(
+        self, on_progress: ProgressListener | None = None, on_step: StepListener | None = None
+    ) -> None:
+        self._on_progress = on_progress
+        self._on_step = on_step
+        self._cancelled = threading.Event()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether :meth:`cancel` was called."""
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Ask the call to stop. What it has committed stays; it ends at its next :meth:`check`."""
+        self._cancelled.set()
+
+    def check(self) -> None:
+        """Raise if the call should stop.
+
+        Raises:
+            ImportStoppedError: If :meth:`cancel` was called.
+        """
+        if self.cancelled:
+            raise ImportStoppedError
+
+    def report(self, stage: Stage, done: int, total: int, detail: str = "") -> None:
+        """Pass progress on; see :class:`ProgressListener`."""
+        if self._on_progress is not None:
+            self._on_progress(stage, done, total, detail)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, but no longer than until the call is cancelled.
+
+        Raises:
+            ImportStoppedError: If the call is cancelled, before or meanwhile.
+        """
+        self._cancelled.wait(seconds)
+        self.check()
+
+    @contextmanager
+    def step(self, name: str, **details: object) -> Iterator[dict[str, object]]:
+        """Measure a step; free when no listener is there.
+
+        Args:
+            name: Such as ``dense``.
+            details: What is known beforehand.
+
+        Yields:
+            The details, to be added to while the step runs.
+        """
+        if self._on_step is None:
+            yield details
+            return
+        started = time.perf_counter()
+        try:
+            yield details
+        finally:
+            self._on_step(name, (time.perf_counter() - started) * 1000, **details)
+
+
+_NO_LISTENER = Run()
+_current: ContextVar[Run | None] = ContextVar("mdvec_run", default=None)
+
+
+def current() -> Run:
+    """Return the run that is bound in this context; without one, a run that nothing listens to."""
+    return _current.get() or _NO_LISTENER
+
+
+@contextmanager
+def bound(run: Run) -> Iterator[Run]:
+    """Bind a run to this context.
+
+    Yields:
+        The run.
+    """
+    outer = _current.get()
+    _current.set(run)
+    try:
+        yield run
+    finally:
+        # Not by its token: a generator may end in another context than it began in.
+        _current.set(outer)
