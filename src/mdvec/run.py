@@ -1,7 +1,7 @@
 """The run context: one object for the progress, waiting, cancellation and timing of a call.
 
-A door makes a :class:`Run` and binds it with :func:`bound`; the code below finds it with :func:`current`. Threads
-that are started with a copy of the context (``contextvars.copy_context``) see the same run.
+A door makes a :class:`Run` and binds it with :func:`bound`; the code below finds it with :func:`current`.
+Threads that are started with a copy of the context (``contextvars.copy_context``) see the same run.
 """
 
 from __future__ import annotations
@@ -75,6 +75,11 @@ class Run:
         self._on_progress = on_progress
         self._on_step = on_step
         self._cancelled = threading.Event()
+
+    @property
+    def on_step(self) -> StepListener | None:
+        """The listener for steps, to be passed to a run that goes on without this one."""
+        return self._on_step
 
     @property
     def cancelled(self) -> bool:
@@ -152,3 +157,8 @@ def bound(run: Run) -> Iterator[Run]:
     finally:
         # Not by its token: a generator may end in another context than it began in.
         _current.set(outer)
+
+
+def bound_run() -> Run | None:
+    """Return the run that is bound in this context; None without one."""
+    return _current.get()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from mdvec.chunking.graphemes import is_inside_cluster
 from mdvec.chunking.interface import TokenEnds
-from mdvec.types.document import Block, BlockKind, Document
 from mdvec.text.sentences import sentence_ends
+from mdvec.types.document import Block, BlockKind, Document
 
 # A part is at least this much of the even share: parts get balanced, yet good places are in reach.
 _LEAST_SHARE = 0.5

@@ -8,8 +8,8 @@ import re
 from typing import Final
 
 from mdvec.chunking.graphemes import is_inside_cluster
-from mdvec.types.document import Block, BlockKind, Document
 from mdvec.text.sentences import sentence_ends
+from mdvec.types.document import Block, BlockKind, Document
 
 MAX_SENTENCES: Final = 2
 MAX_CHARS: Final = 300

@@ -15,9 +15,9 @@ from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
 from mdvec.errors import ConfigError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 from mdvec.net.retry import error_details
+from mdvec.types.space import EmbeddingSpace
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
 _VERSION = "v1beta"

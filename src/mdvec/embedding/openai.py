@@ -22,9 +22,9 @@ from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
 from mdvec.errors import ConfigError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 from mdvec.text.tokens import estimate_token_count
+from mdvec.types.space import EmbeddingSpace
 
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 _VARIABLES = ("OPENAI_API_KEY",)

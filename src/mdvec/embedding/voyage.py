@@ -19,8 +19,8 @@ from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
 from mdvec.errors import ConfigError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
+from mdvec.types.space import EmbeddingSpace
 
 _ADDRESS = "https://api.voyageai.com/v1"
 _ATLAS_ADDRESS = "https://ai.mongodb.com/v1"

@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from mdvec.errors import UnreadableFileError
-from mdvec.indexing.kept import DocumentSource, Texts, kept_texts, known_binaries
-from mdvec.indexing.measuring import texts_to_measure
+from mdvec import run
+from mdvec.embedding.interface import Embedder
 from mdvec.indexing.prepare import Prepared, Recipe
-from mdvec.indexing.texts import kept_contexts, list_source, make_plan
-from mdvec.indexing.vectors import names_at_once
-from mdvec.types.change import Plan, SourceEntry
+from mdvec.indexing.texts import Changes, find_changes
+from mdvec.indexing.vectors import names_at_once, probes
+from mdvec.sources.interface import Source
+from mdvec.stores.interface import Store, View
+from mdvec.stores.records import PendingText, embedded_names
+from mdvec.text.hashing import text_hash
+from mdvec.types.change import Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId, TextHash
-from mdvec.types.report import ImportStage, Progress
-from mdvec.stores.interface import Catalog, PendingText, Store
-from mdvec.stores.names import embedded_names
-from mdvec.text.hashing import text_hash
 
-# A space that there is not: everything is pending in it.
+# A space that does not exist: everything is pending in it.
 _NOWHERE = SpaceId(0)
 
 _EVERYTHING = 2**62
-
-
-class CountingEmbedder(Protocol):
-    """The part of an embedder that an estimate needs."""
-
-    @property
-    def texts_at_once(self) -> int:
-        """How many chunks an import gives it at once."""
-        ...
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        """Tokenise."""
-        ...
-
-    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
-        """Return how many requests these passages take."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +49,12 @@ def look_ahead(
     collection: Collection,
     *,
     store: Store,
-    source: DocumentSource,
+    source: Source,
     recipe: Recipe,
-    embedder: CountingEmbedder,
+    embedder: Embedder,
     space_id: SpaceId | None,
     rebuild: bool,
     allow_empty: bool,
-    progress: Progress,
 ) -> Outlook:
     """Do what an import does up to the model, and count what would go through it.
 
@@ -86,73 +66,71 @@ def look_ahead(
         embedder: Counts.
         space_id: Where vectors are found already; None when there are none.
         rebuild: Whether every document is prepared anew.
-        allow_empty: Believe a source that holds nothing.
-        progress: Is told of documents done.
+        allow_empty: Whether to believe a source that holds nothing.
 
     Raises:
         SourceMissingError: If the root is not there.
         SourceEmptyError: If it is empty though documents are known.
+        ImportStoppedError: If the run is cancelled.
     """
-    known = store.catalog.known_documents(collection.id)
-    progress(ImportStage.SCAN, 0, 0)
-    listing = list_source(source, knows_documents=bool(known), allow_empty=allow_empty)
-    plan, failures = Plan(new=listing.entries), list(listing.unreadable)
+    changes = find_changes(
+        collection, store=store, source=source, recipe=recipe, rebuild=rebuild, allow_empty=allow_empty
+    )
+    unreadable = [f"{each.path}: {each.reason}" for each in changes.failures]
+    new = _NewTexts(store, space_id)
+    names = _Tally(names_at_once(embedder.texts_at_once), new, embedder)
+    chunks = _Tally(embedder.texts_at_once, new, embedder)
     if not rebuild:
-        plan, unreadable = make_plan(listing, known, source, recipe.fingerprint)
-        failures += unreadable
-        binaries = {each.path for each in known_binaries(collection, listing, plan.new, store.catalog)}
-        plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in binaries))
-    told = [f"{each.path}: {each.reason}" for each in failures]
-    counted = _Counted(store, space_id)
-    names = _Tally(names_at_once(embedder.texts_at_once), counted, embedder)
-    chunks = _Tally(embedder.texts_at_once, counted, embedder)
-    if not rebuild:
-        _add_pending(collection, plan, store.catalog, space_id, names, chunks)
-    entries = [*plan.new, *plan.changed, *(move.entry for move in plan.moved)]
-    kept = kept_texts(plan, known)
-    source.expect([entry for entry in entries if entry.path not in kept])
-    contexts = kept_contexts(collection, plan, known, recipe.fingerprint, store.catalog)
+        with store.read() as view:
+            _add_pending(collection, changes, view, space_id, names, chunks)
+    changes.prefetch()
     documents = 0
-    for item in _prepared(entries, contexts, Texts(collection, source, store.catalog, kept), recipe, told):
-        document = item.document
-        names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
-        texts = [chunk.embedded_text for chunk in item.chunks]
-        chunks.add([PendingText(text_hash(text), text, document.title) for text in texts])
-        documents += 1
-        progress(ImportStage.TEXT, documents, len(entries))
+    for item in changes.prepared():
+        if isinstance(item, Unreadable):
+            unreadable.append(f"{item.path}: {item.reason}")
+        elif isinstance(item, Prepared):
+            document = item.record.document
+            names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
+            texts = [chunk.embedded_text for chunk in item.record.chunks]
+            chunks.add([PendingText(text_hash(text), text, document.title) for text in texts])
+            documents += 1
+            run.current().report(run.Stage.TEXT, documents, len(changes.entries))
+            run.current().check()
     names.close()
     chunks.close()
-    has_chunks = chunks.texts or store.catalog.counts(collection.id, None).chunks
-    probes = texts_to_measure(store, space_id) if has_chunks else ()
+    with store.read() as view:
+        has_chunks = chunks.texts or view.counts(collection.id, None).chunks
+        measuring = probes(view, space_id) if has_chunks else ()
     return Outlook(
         documents=documents,
         chunks=chunks.texts,
         names=names.texts,
-        tokens=names.tokens + chunks.tokens + _tokens(probes, embedder),
-        requests=names.requests + chunks.requests + sum(map(embedder.requests_for, probes)),
-        unreadable=tuple(told),
+        tokens=names.tokens + chunks.tokens + _tokens(measuring, embedder),
+        requests=names.requests + chunks.requests + sum(map(embedder.requests_for, measuring)),
+        unreadable=tuple(unreadable),
     )
 
 
-def _tokens(calls: Iterable[Sequence[str]], embedder: CountingEmbedder) -> int:
+def _tokens(calls: Iterable[Sequence[str]], embedder: Embedder) -> int:
     return sum(len(embedder.token_ends(text)) for texts in calls for text in texts)
 
 
-class _Counted:
-    """Knows the texts that need no counting: they have a vector, or were counted before."""
+class _NewTexts:
+    """Leaves out texts that have a vector, or were counted before."""
 
     def __init__(self, store: Store, space_id: SpaceId | None) -> None:
         self._store = store
         self._space_id = space_id
         self._seen: set[TextHash] = set()
 
-    def new(self, items: Sequence[PendingText]) -> list[PendingText]:
-        """Return those that need it, each once."""
+    def among(self, items: Sequence[PendingText]) -> list[PendingText]:
+        """Return those of the texts that would be embedded, each once."""
         unseen = {item.text_hash: item for item in items if item.text_hash not in self._seen}
         self._seen |= unseen.keys()
         if self._space_id is not None:
-            for digest in self._store.vectors.cached(self._space_id, list(unseen)):
-                del unseen[digest]
+            with self._store.read() as view:
+                cached = view.cached(self._space_id, list(unseen))
+            return [item for key, item in unseen.items() if key not in cached]
         return list(unseen.values())
 
 
@@ -165,84 +143,66 @@ class _Tally:
         requests: The requests they take.
     """
 
-    def __init__(self, batch_size: int, counted: _Counted, embedder: CountingEmbedder) -> None:
+    def __init__(self, batch_size: int, new: _NewTexts, embedder: Embedder) -> None:
         self.texts = self.tokens = self.requests = 0
         self._batch_size = batch_size
-        self._counted = counted
+        self._new = new
         self._embedder = embedder
         self._waiting: list[PendingText] = []
 
     def add(self, items: Sequence[PendingText]) -> None:
         """Count those of the texts that would go through the model."""
-        new = self._counted.new(items)
+        new = self._new.among(items)
         self.texts += len(new)
         self.tokens += sum(len(self._embedder.token_ends(item.text)) for item in new)
         self._waiting += new
         while len(self._waiting) >= self._batch_size:
-            self._ask(self._waiting[: self._batch_size])
+            self._count_requests(self._waiting[: self._batch_size])
             del self._waiting[: self._batch_size]
 
     def close(self) -> None:
         """Count the last batch, which is not full."""
         if self._waiting:
-            self._ask(self._waiting)
+            self._count_requests(self._waiting)
 
-    def _ask(self, batch: Sequence[PendingText]) -> None:
+    def _count_requests(self, batch: Sequence[PendingText]) -> None:
         texts, titles = [item.text for item in batch], [item.title for item in batch]
         self.requests += self._embedder.requests_for(texts, titles)
 
 
 def _add_pending(
     collection: Collection,
-    plan: Plan,
-    catalog: Catalog,
+    changes: Changes,
+    view: View,
     space_id: SpaceId | None,
     names: _Tally,
     chunks: _Tally,
 ) -> None:
     """Count what the documents that stay as they are lack."""
     space = _NOWHERE if space_id is None else space_id
-    pending = catalog.pending(collection.id, space, _EVERYTHING)
-    pending_names = catalog.pending_names(collection.id, space, _EVERYTHING)
+    pending = view.pending(collection.id, space, _EVERYTHING)
+    pending_names = view.pending_names(collection.id, space, _EVERYTHING)
     if not (pending or pending_names):
         return
+    plan = changes.plan
     leaving = [
         *(entry.path for entry in plan.changed),
         *(move.old_path for move in plan.moved),
         *plan.deleted,
     ]
-    gone: set[TextHash] = set()
-    for path in leaving:
-        gone.update(_hashes(collection, path, catalog))
+    gone = {digest for path in leaving for digest in _hashes(collection, path, view)}
     chunks.add([item for item in pending if item.text_hash not in gone])
     names.add([item for item in pending_names if item.text_hash not in gone])
 
 
-def _hashes(collection: Collection, path: str, catalog: Catalog) -> Iterator[TextHash]:
-    """Return the texts and names under which a document is embedded now."""
-    document = catalog.find_document(collection.id, path)
+def _hashes(collection: Collection, path: str, view: View) -> Iterator[TextHash]:
+    """Yield the hashes of the texts and names under which a document is embedded now."""
+    document = view.find_document(collection.id, path)
     if document is None:
         return
-    contexts = catalog.contexts(collection.id, path)
-    for context, chunk in zip(contexts, catalog.document_chunks(document.id), strict=True):
+    contexts = view.contexts(collection.id, path)
+    for context, chunk in zip(contexts, view.document_chunks(document.id), strict=True):
         yield text_hash(f"{context}\n{chunk.text}" if context else chunk.text)
     file_name = path.rpartition("/")[2]
     for name in (document.title, file_name.rpartition(".")[0] or file_name, *document.aliases):
         yield text_hash(name)
-
-
-def _prepared(
-    entries: Iterable[SourceEntry],
-    contexts: Mapping[str, Sequence[str]],
-    texts: Texts,
-    recipe: Recipe,
-    told: list[str],
-) -> Iterator[Prepared]:
-    for entry in entries:
-        try:
-            item = texts.prepared(entry, recipe, contexts.get(entry.path))
-        except UnreadableFileError as error:
-            told.append(f"{entry.path}: {error}")
-            continue
-        if isinstance(item, Prepared):
-            yield item

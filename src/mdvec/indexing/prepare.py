@@ -1,34 +1,21 @@
-"""From raw bytes to everything that is written about a document; computed before any transaction."""
+"""From raw bytes to everything that is written of a document; computed before any transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from mdvec.types.change import Exclusion, SourceEntry
-from mdvec.types.chunk import Chunk, CutDocument
-from mdvec.types.document import Document
-from mdvec.stores.lexical import LexicalFields
+from mdvec.chunking.interface import Chunker
+from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash
 from mdvec.text.terms import TERMS_VERSION, Terms, index_terms
+from mdvec.types.change import Exclusion, SourceEntry
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Document
 
 BINARY_RULE = "binary"
 """The rule under which files without text are excluded."""
-
-
-class DocumentChunker(Protocol):
-    """The part of a chunker that indexing needs."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Another one means other chunks."""
-        ...
-
-    def chunk(self, document: Document) -> CutDocument:
-        """Cut a document."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +30,7 @@ class Recipe:
 
     parse: Callable[[str, str], Document]
     parser_version: int
-    chunker: DocumentChunker
+    chunker: Chunker
 
     @property
     def fingerprint(self) -> str:
@@ -56,19 +43,11 @@ class Prepared:
     """A document ready to be written.
 
     Attributes:
-        entry: What the source listed.
-        content_hash: What identifies the content: what the source says, else the SHA-256 of its bytes.
-        document: The parsed document.
-        chunks: Its chunks, in order.
-        fields: The terms of each chunk, in the same order.
+        record: What is written.
         warnings: For people.
     """
 
-    entry: SourceEntry
-    content_hash: bytes
-    document: Document
-    chunks: tuple[Chunk, ...]
-    fields: tuple[LexicalFields, ...]
+    record: DocumentRecord
     warnings: tuple[str, ...]
 
 
@@ -110,20 +89,23 @@ def prepare_text(
         entry: What the source listed.
         text: As :func:`mdvec.text.encodings.decode` gives it.
         recipe: How to do it.
-        content_hash: What identifies the file's content.
+        content_hash: The identity of the file's content.
         contexts: Used instead of the chunks' own when there are as many: those of the same content.
     """
     document = recipe.parse(entry.path, text)
     cut = recipe.chunker.chunk(document)
     chunks = cut.chunks
     if contexts is not None and len(contexts) == len(chunks):
-        chunks = tuple(replace(chunk, context=kept) for chunk, kept in zip(chunks, contexts, strict=True))
+        chunks = tuple(
+            replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
+        )
     title = index_terms("\n".join(document.names))
-    fields = tuple(_fields(title, chunk) for chunk in chunks)
-    return Prepared(entry, content_hash, document, chunks, fields, (*document.warnings, *cut.warnings))
+    terms = tuple(_terms(title, chunk) for chunk in chunks)
+    record = DocumentRecord(entry, content_hash, recipe.fingerprint, document, chunks, terms)
+    return Prepared(record, (*document.warnings, *cut.warnings))
 
 
-def _fields(title: Terms, chunk: Chunk) -> LexicalFields:
+def _terms(title: Terms, chunk: Chunk) -> ChunkTerms:
     heading, body = index_terms("\n".join(chunk.heading_path)), index_terms(chunk.text)
     every = (title, heading, body)
     # How often a particle follows a noun says nothing of what a text is about: once is enough.
@@ -131,4 +113,4 @@ def _fields(title: Terms, chunk: Chunk) -> LexicalFields:
     singles = dict.fromkeys(single for terms in every for single in terms.singles)
     # The words of the title twice, since its main terms weigh twice.
     words = (word for terms in (title, *every) for word in terms.words)
-    return LexicalFields(title.main, heading.main, body.main, (*words, *pairs, *singles))
+    return ChunkTerms(title.main, heading.main, body.main, (*words, *pairs, *singles))

@@ -5,20 +5,21 @@ From the end of each transaction on, the documents in it are found by words; vec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mdvec import trace
+from mdvec import run
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
-from mdvec.indexing.kept import DocumentSource, Texts, kept_texts, known_binaries, sized
 from mdvec.indexing.plan import compare, resolve
-from mdvec.indexing.prepare import Prepared, Recipe
+from mdvec.indexing.prepare import BINARY_RULE, Prepared, Recipe, prepare, prepare_text
+from mdvec.indexing.work import Work
+from mdvec.sources.interface import Source
+from mdvec.stores.interface import Store, View
+from mdvec.text.hashing import content_hash, text_hash
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
-from mdvec.types.ids import SpaceId, TextHash
-from mdvec.types.report import ImportStage, Progress
-from mdvec.stores.interface import Catalog, Store
-from mdvec.text.hashing import content_hash, text_hash
+from mdvec.types.document import DocumentState, with_comments
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 # One transaction holds this many chunks or documents at most: large enough to be fast, small enough
 # that readers see progress and a killed run loses little.
@@ -45,22 +46,213 @@ class TextOutcome:
     warnings: list[str] = field(default_factory=list)
 
 
-def list_source(source: DocumentSource, *, knows_documents: bool, allow_empty: bool) -> Listing:
-    """Ask a source what is there, and distrust the answer "nothing".
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an import has to do, and how it gets at the texts.
+
+    Attributes:
+        collection_id: The collection.
+        source: What it is made from.
+        recipe: How its documents are prepared.
+        store: What holds it.
+        known: What is known of its documents, by path.
+        plan: What differs.
+        exclusions: Files that are left out.
+        failures: Files that could not be looked at, and why.
+        revision: The revision of the source; empty where it has none.
+        stored: Documents whose content the store has already, though they have to be written again: the path
+            it is stored at, by the path of the entry.
+        contexts: The contexts under which moved documents were embedded, by new path.
+    """
+
+    collection_id: CollectionId
+    source: Source
+    recipe: Recipe
+    store: Store
+    known: Mapping[str, KnownDocument]
+    plan: Plan
+    exclusions: tuple[Exclusion, ...]
+    failures: tuple[Unreadable, ...]
+    revision: str
+    stored: Mapping[str, str]
+    contexts: Mapping[str, Sequence[str]]
+
+    @property
+    def entries(self) -> tuple[SourceEntry, ...]:
+        """The entries that have to be prepared."""
+        return (*self.plan.new, *self.plan.changed, *(move.entry for move in self.plan.moved))
+
+    def prefetch(self) -> None:
+        """Let the source fetch what is read next, before anything is written."""
+        self.source.expect([entry for entry in self.entries if entry.path not in self.stored])
+
+    def prepared(self) -> Iterator[Prepared | Exclusion | Unreadable]:
+        """Prepare the entries, one after the other."""
+        for entry in self.entries:
+            try:
+                with run.current().step("prepare", path=entry.path) as details:
+                    item = self._prepared(entry)
+                    if isinstance(item, Prepared):
+                        details.update(chunks=len(item.record.chunks))
+            except UnreadableFileError as error:
+                yield Unreadable(entry.path, str(error))
+            else:
+                yield item
+
+    def _prepared(self, entry: SourceEntry) -> Prepared | Exclusion:
+        contexts = self.contexts.get(entry.path)
+        if entry.content_hash is not None and entry.path in self.stored:
+            with self.store.read() as view:
+                stored = view.find_document(self.collection_id, self.stored[entry.path])
+            if stored is not None:
+                text = with_comments(stored.body, stored.comments)
+                sized = _sized(entry, stored.size)
+                identity = entry.content_hash
+                return prepare_text(sized, text, self.recipe, content_hash=identity, contexts=contexts)
+        raw = self.source.read(entry)
+        return prepare(_sized(entry, len(raw)), raw, self.recipe, contexts=contexts)
+
+
+def find_changes(
+    collection: Collection,
+    *,
+    store: Store,
+    source: Source,
+    recipe: Recipe,
+    rebuild: bool = False,
+    allow_empty: bool = False,
+) -> Changes:
+    """Compare a source with what is known of it; nothing is written.
 
     Args:
-        source: The source.
-        knows_documents: Whether the index holds documents of it.
-        allow_empty: Whether nothing is a believable answer.
-
-    Returns:
-        The listing.
+        collection: The collection.
+        store: What holds it.
+        source: What it is made from.
+        recipe: How its documents are prepared.
+        rebuild: Whether to prepare every document anew.
+        allow_empty: Whether to believe a source that holds nothing though documents are known.
 
     Raises:
         SourceMissingError: If the root is not there.
         SourceEmptyError: If it is empty though documents are known: an unmounted disk looks so.
     """
-    with trace.step("scan") as details:
+    with store.read() as view:
+        known = view.known_documents(collection.id)
+    run.current().report(run.Stage.SCAN, 0, 0)
+    listing = _list(source, knows_documents=bool(known), allow_empty=allow_empty)
+    failures: list[Unreadable] = []
+    binaries: list[Exclusion] = []
+    if rebuild:
+        # Everything is new; what could not be looked at stays.
+        missing = compare(listing, known, recipe.fingerprint).missing
+        plan = Plan(new=listing.entries, deleted=tuple(document.path for document in missing))
+    else:
+        plan, failures = make_plan(listing, known, source, recipe.fingerprint)
+    with store.read() as view:
+        if not rebuild:
+            binaries = known_binaries(collection, listing, plan.new, view)
+            skipped = {exclusion.path for exclusion in binaries}
+            plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
+        contexts = _stored_contexts(collection, plan, known, recipe.fingerprint, view)
+    return Changes(
+        collection_id=collection.id,
+        source=source,
+        recipe=recipe,
+        store=store,
+        known=known,
+        plan=plan,
+        exclusions=(*listing.exclusions, *binaries),
+        failures=(*listing.unreadable, *failures),
+        revision=listing.revision,
+        stored=_stored_texts(plan, known),
+        contexts=contexts,
+    )
+
+
+def make_plan(
+    listing: Listing, known: Mapping[str, KnownDocument], source: Source, fingerprint: str
+) -> tuple[Plan, list[Unreadable]]:
+    """Compare a listing with what is known.
+
+    Returns:
+        The plan, and the files whose content could not be compared.
+    """
+    comparison = compare(listing, known, fingerprint)
+    failures: list[Unreadable] = []
+    hashes: dict[str, bytes | None] = {}
+    with run.current().step("hash", files=len(comparison.to_hash)):
+        for entry in comparison.to_hash:
+            try:
+                hashes[entry.path] = entry.content_hash or content_hash(source.read(entry))
+            except UnreadableFileError as error:
+                hashes[entry.path] = None
+                failures.append(Unreadable(entry.path, str(error)))
+    return resolve(comparison, hashes), failures
+
+
+def known_binaries(
+    collection: Collection, listing: Listing, entries: Iterable[SourceEntry], view: View
+) -> list[Exclusion]:
+    """Return the new files that the last import read and found to hold no text.
+
+    Only reading shows that, so they look new every time. In a revision that was imported they need not
+    be fetched again.
+    """
+    candidates = {entry.path for entry in entries}
+    if not candidates or not listing.revision or listing.revision != collection.revision:
+        return []
+    return [
+        Exclusion(file.path, file.reason)
+        for file in view.file_states(collection.id, None)
+        if file.path in candidates and file.state is DocumentState.EXCLUDED and file.reason == BINARY_RULE
+    ]
+
+
+def write_changes(work: Work, changes: Changes, *, space_id: SpaceId | None) -> TextOutcome:
+    """Write what is new, changed or moved, and remove what is gone.
+
+    Args:
+        work: Where and under which claim.
+        changes: What to do.
+        space_id: Where vectors may be found already; None when there are none.
+
+    Returns:
+        What was done. A file that could not be read is a failure, not an exception: what was known
+        of it stays searchable.
+    """
+    plan = changes.plan
+    outcome = TextOutcome(
+        unchanged=plan.unchanged + len(plan.touched),
+        revision=changes.revision,
+        exclusions=list(changes.exclusions),
+        failures=list(changes.failures),
+    )
+    changes.prefetch()  # when new documents cannot be fetched, the old ones stay
+    _write_small_changes(work, changes, outcome)
+    total = len(changes.entries)
+    new = {entry.path for entry in plan.new}
+    old_paths = {move.entry.path: move.old_path for move in plan.moved}
+    done = 0
+    for batch in _batches(_ready(changes, outcome)):
+        _write_batch(work, batch, old_paths, space_id, outcome)
+        paths = [item.record.entry.path for item in batch]
+        outcome.added += sum(path in new for path in paths)
+        outcome.moved += sum(path in old_paths for path in paths)
+        done += len(batch)
+        outcome.updated = done - outcome.added - outcome.moved
+        work.report(run.Stage.TEXT, done, total)
+    # Files that turned out to hold no text any more.
+    excluded = {exclusion.path for exclusion in outcome.exclusions}.intersection(changes.known)
+    with work.write() as writer:
+        writer.delete_documents(work.collection.id, sorted(excluded))
+        writer.set_outcome(
+            work.collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
+        )
+    return outcome
+
+
+def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listing:
+    with run.current().step("scan") as details:
         try:
             listing = source.list()
         except SourceMissingError:
@@ -74,161 +266,46 @@ def list_source(source: DocumentSource, *, knows_documents: bool, allow_empty: b
     return listing
 
 
-def make_plan(
-    listing: Listing, known: dict[str, KnownDocument], source: DocumentSource, fingerprint: str
-) -> tuple[Plan, list[Unreadable]]:
-    """Compare a source with what is known of it.
-
-    Returns:
-        The plan, and the files whose content could not be compared.
-    """
-    comparison = compare(listing, known, fingerprint)
-    failures: list[Unreadable] = []
-    hashes: dict[str, bytes | None] = {}
-    with trace.step("hash", files=len(comparison.to_hash)):
-        for entry in comparison.to_hash:
-            try:
-                hashes[entry.path] = entry.content_hash or content_hash(source.read(entry))
-            except UnreadableFileError as error:
-                hashes[entry.path] = None
-                failures.append(Unreadable(entry.path, str(error)))
-    return resolve(comparison, hashes), failures
+def _stored_texts(plan: Plan, known: Mapping[str, KnownDocument]) -> dict[str, str]:
+    """Return the documents that need not be read, since the source says that the store has their content."""
+    stored = {
+        entry.path: entry.path
+        for entry in plan.changed  # only in how they are cut
+        if entry.content_hash is not None and entry.content_hash == known[entry.path].content_hash
+    }
+    moved = {move.entry.path: move.old_path for move in plan.moved if move.entry.content_hash is not None}
+    return stored | moved
 
 
-def bring_texts_up_to_date(
-    collection: Collection,
-    *,
-    store: Store,
-    source: DocumentSource,
-    recipe: Recipe,
-    space_id: SpaceId | None,
-    rebuild: bool,
-    allow_empty: bool,
-    progress: Progress,
-) -> TextOutcome:
-    """Write what is new, changed or moved, and remove what is gone.
-
-    Args:
-        collection: What to bring up to date.
-        store: Where; its writer lease is held by the caller.
-        source: What the collection is made from.
-        recipe: How documents are prepared.
-        space_id: Where vectors may be found already; None when there are none.
-        rebuild: Prepare every document anew.
-        allow_empty: Believe a source that holds nothing.
-        progress: Is told of documents done.
-
-    Returns:
-        What was done. A file that could not be read is a failure, not an exception: what was known
-        of it stays searchable.
-
-    Raises:
-        SourceMissingError: If the root is not there.
-        SourceEmptyError: If it is empty though documents are known.
-    """
-    known = store.catalog.known_documents(collection.id)
-    progress(ImportStage.SCAN, 0, 0)
-    listing = list_source(source, knows_documents=bool(known), allow_empty=allow_empty)
-    failures: list[Unreadable] = []
-    binaries: list[Exclusion] = []
-    if rebuild:
-        plan = _plan_of_rebuild(listing, known, recipe.fingerprint)
-    else:
-        plan, failures = make_plan(listing, known, source, recipe.fingerprint)
-        binaries = known_binaries(collection, listing, plan.new, store.catalog)
-        skipped = {exclusion.path for exclusion in binaries}
-        plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
-    outcome = TextOutcome(
-        unchanged=plan.unchanged + len(plan.touched),
-        revision=listing.revision,
-        exclusions=[*listing.exclusions, *binaries],
-        failures=[*listing.unreadable, *failures],
-    )
-    kept = kept_texts(plan, known)
-    entries = (*plan.new, *plan.changed, *(move.entry for move in plan.moved))
-    # Before anything is written: who cannot be asked for new documents keeps the old ones.
-    source.expect([entry for entry in entries if entry.path not in kept])
-    _write_small_changes(collection, plan, known, outcome, store)
-    total = len(plan.new) + len(plan.changed) + len(plan.moved)
-    old_paths = {move.entry.path: move.old_path for move in plan.moved}
-    new = {entry.path for entry in plan.new}
-    contexts = kept_contexts(collection, plan, known, recipe.fingerprint, store.catalog)
-    texts = Texts(collection, source, store.catalog, kept)
-    done = 0
-    for batch in _batches(_prepared(entries, contexts, texts, recipe, outcome)):
-        _write(collection, batch, old_paths, recipe.fingerprint, space_id, outcome, store)
-        outcome.added += sum(item.entry.path in new for item in batch)
-        outcome.moved += sum(item.entry.path in old_paths for item in batch)
-        done += len(batch)
-        outcome.updated = done - outcome.added - outcome.moved
-        progress(ImportStage.TEXT, done, total)
-    _drop_excluded(collection, known, outcome, store)
-    with store.transaction():
-        store.catalog.set_outcome(
-            collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
-        )
-    return outcome
-
-
-def _plan_of_rebuild(listing: Listing, known: dict[str, KnownDocument], fingerprint: str) -> Plan:
-    """Treat everything as new; what could not be looked at stays."""
-    missing = compare(listing, known, fingerprint).missing
-    return Plan(new=listing.entries, deleted=tuple(document.path for document in missing))
-
-
-def _write_small_changes(
-    collection: Collection,
-    plan: Plan,
-    known: Mapping[str, KnownDocument],
-    outcome: TextOutcome,
-    store: Store,
-) -> None:
-    """Write what needs no reading: removals, new times and spellings."""
-    if not (plan.deleted or plan.touched):
-        return
-    with trace.step("small_changes", deleted=len(plan.deleted)), store.transaction():
-        for path in plan.deleted:
-            store.catalog.delete_document(collection.id, path)
-        for entry in plan.touched:
-            store.catalog.touch_document(collection.id, sized(entry, known[entry.path].size))
-    outcome.deleted = len(plan.deleted)
-
-
-def kept_contexts(
-    collection: Collection, plan: Plan, known: Mapping[str, KnownDocument], fingerprint: str, catalog: Catalog
+def _stored_contexts(
+    collection: Collection, plan: Plan, known: Mapping[str, KnownDocument], fingerprint: str, view: View
 ) -> dict[str, list[str]]:
-    """Look up the contexts under which moved documents were embedded, by new path.
+    """Return the contexts under which moved documents were embedded, by new path.
 
     A file's name may be its title, and so part of what is embedded. A renamed document keeps the
     old one there until its content changes: a rename alone embeds its new name, and no text.
     """
     return {
-        move.entry.path: catalog.contexts(collection.id, move.old_path)
+        move.entry.path: view.contexts(collection.id, move.old_path)
         for move in plan.moved
         if known[move.old_path].fingerprint == fingerprint  # else it is cut into other chunks
     }
 
 
-def _prepared(
-    entries: Iterable[SourceEntry],
-    contexts: Mapping[str, list[str]],
-    texts: Texts,
-    recipe: Recipe,
-    outcome: TextOutcome,
-) -> Iterator[Prepared]:
-    for entry in entries:
-        try:
-            with trace.step("prepare", path=entry.path) as details:
-                item = texts.prepared(entry, recipe, contexts.get(entry.path))
-                if isinstance(item, Prepared):
-                    details.update(chunks=len(item.chunks))
-        except UnreadableFileError as error:
-            outcome.failures.append(Unreadable(entry.path, str(error)))
-            continue
-        if isinstance(item, Prepared):
-            yield item
-        else:
-            outcome.exclusions.append(item)
+def _sized(entry: SourceEntry, size: int) -> SourceEntry:
+    """Add the size of what was read, where the source compares by identity instead of times and sizes."""
+    return entry if entry.content_hash is None else replace(entry, size=size)
+
+
+def _ready(changes: Changes, outcome: TextOutcome) -> Iterator[Prepared]:
+    for item in changes.prepared():
+        match item:
+            case Prepared():
+                yield item
+            case Exclusion():
+                outcome.exclusions.append(item)
+            case Unreadable():
+                outcome.failures.append(item)
 
 
 def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
@@ -236,7 +313,7 @@ def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
     chunks = 0
     for item in items:
         batch.append(item)
-        chunks += len(item.chunks)
+        chunks += len(item.record.chunks)
         if chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION:
             yield batch
             batch, chunks = [], 0
@@ -244,40 +321,34 @@ def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
         yield batch
 
 
-def _write(
-    collection: Collection,
-    batch: list[Prepared],
+def _write_small_changes(work: Work, changes: Changes, outcome: TextOutcome) -> None:
+    """Write what needs no reading: removals, new times and spellings."""
+    plan = changes.plan
+    if not (plan.deleted or plan.touched):
+        return
+    with run.current().step("small_changes", deleted=len(plan.deleted)), work.write() as writer:
+        writer.delete_documents(work.collection.id, plan.deleted)
+        touched = [_sized(entry, changes.known[entry.path].size or 0) for entry in plan.touched]
+        writer.touch_documents(work.collection.id, touched)
+    outcome.deleted = len(plan.deleted)
+
+
+def _write_batch(
+    work: Work,
+    batch: Sequence[Prepared],
     old_paths: Mapping[str, str],
-    fingerprint: str,
     space_id: SpaceId | None,
     outcome: TextOutcome,
-    store: Store,
 ) -> None:
-    hashes: list[TextHash] = [text_hash(chunk.embedded_text) for item in batch for chunk in item.chunks]
-    if space_id is not None:
-        cached = store.vectors.cached(space_id, hashes)
-        outcome.cached_chunks += sum(digest in cached for digest in hashes)
-    with trace.step("write", documents=len(batch), chunks=len(hashes)), store.transaction():
-        for item in batch:
-            # In one transaction with the new place: a document is never found twice, nor not at all.
-            if item.entry.path in old_paths:
-                store.catalog.delete_document(collection.id, old_paths[item.entry.path])
-            ids = store.catalog.put_document(
-                collection.id,
-                item.document,
-                item.chunks,
-                entry=item.entry,
-                content_hash=item.content_hash,
-                fingerprint=fingerprint,
-            )
-            store.lexical.put(ids, item.fields)
-            outcome.warnings.extend(f"{item.entry.path}: {warning}" for warning in item.warnings)
-
-
-def _drop_excluded(collection: Collection, known: Iterable[str], outcome: TextOutcome, store: Store) -> None:
-    """Remove documents whose files turned out to hold no text any more."""
-    excluded = {exclusion.path for exclusion in outcome.exclusions}.intersection(known)
-    if excluded:
-        with store.transaction():
-            for path in sorted(excluded):
-                store.catalog.delete_document(collection.id, path)
+    records = [item.record for item in batch]
+    hashes: list[TextHash] = [text_hash(chunk.embedded_text) for each in records for chunk in each.chunks]
+    with run.current().step("write", documents=len(batch), chunks=len(hashes)), work.write() as writer:
+        if space_id is not None:
+            cached = writer.cached(space_id, hashes)
+            outcome.cached_chunks += sum(digest in cached for digest in hashes)
+        # In one transaction with the new place: a document is never found twice, nor not at all.
+        moved = [old_paths[each.entry.path] for each in records if each.entry.path in old_paths]
+        writer.delete_documents(work.collection.id, moved)
+        writer.put_documents(work.collection.id, records)
+    for item in batch:
+        outcome.warnings.extend(f"{item.record.entry.path}: {warning}" for warning in item.warnings)

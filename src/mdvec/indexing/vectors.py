@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from mdvec import trace
-from mdvec.embedding.unrelated import ProbedEmbedder
+from mdvec import run
+from mdvec.embedding.interface import Embedder
+from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbeddingError
-from mdvec.indexing.measuring import measure_if_unknown
-from mdvec.types.ids import CollectionId, SpaceId
-from mdvec.types.report import ImportStage, Progress
-from mdvec.stores.interface import Catalog, PendingText, Store
+from mdvec.indexing.work import Work
+from mdvec.stores.interface import View
+from mdvec.stores.records import PendingText
+from mdvec.types.ids import SpaceId
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
 
 # Names are some ten tokens each, chunks some hundreds.
 _NAMES_FOR_A_TEXT = 10
-
-
-class PassageEmbedder(ProbedEmbedder, Protocol):
-    """The part of an embedder that indexing needs; see :class:`mdvec.embedding.interface.Embedder`."""
-
-    @property
-    def texts_at_once(self) -> int:
-        """How many chunks are worth giving it at once."""
-        ...
-
-    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
-        """Hand out vectors as they are made."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,61 +31,61 @@ class Embedded:
         names: Names of documents.
         texts: Texts of chunks.
         failure: Why not all of what was pending did; None when it did.
+        stopped: Whether it ended early because it was no longer wanted.
     """
 
     names: int = 0
     texts: int = 0
     failure: EmbeddingError | None = None
+    stopped: bool = False
 
 
 def embed_pending(
-    collection_id: CollectionId,
-    *,
-    store: Store,
-    embedder: PassageEmbedder,
-    space_id: SpaceId,
-    progress: Progress,
+    work: Work, embedder: Embedder, space_id: SpaceId, *, wanted: Callable[[View], bool] | None = None
 ) -> Embedded:
     """Embed until nothing is pending: names first, so that they are never what is missing.
 
     Before that, a model that was never measured in its space is.
 
-    Every part is committed as it comes. Stopping it at any instant loses at most what a model that runs here
-    has in work, or the requests to a service that are under way.
+    Every part is committed as it comes, and no transaction is open while the model computes. Stopping at any
+    instant loses at most what a model that runs here has in work, or the requests to a service under way.
 
     Args:
-        collection_id: The collection.
-        store: Where the texts come from and the vectors go; its writer lease is held by the caller.
-        embedder: Makes the vectors, outside of any transaction.
+        work: The collection, and the claim under which it is written.
+        embedder: Makes the vectors.
         space_id: Space of the embedder.
-        progress: Is told of names and texts done.
+        wanted: Checked after each part; returns False when the rest is no longer wanted. None for always.
 
     Returns:
         What went through the model, also where it failed on the way.
+
+    Raises:
+        ImportStoppedError: If the run is cancelled.
     """
-    chunks = store.catalog.counts(collection_id, space_id).pending_chunks
-    names = 0
-    if store.catalog.pending_names(collection_id, space_id, 1):
-        names = store.catalog.count_pending_names(collection_id, space_id)
+    collection_id = work.collection.id
+    with work.store.read() as view:
+        chunks = view.counts(collection_id, space_id).pending_chunks
+        names = 0
+        if view.pending_names(collection_id, space_id, 1):
+            names = view.count_pending_names(collection_id, space_id)
     total, done = names + chunks, 0
     if total:
-        progress(ImportStage.EMBED, 0, total)
-    failure = None
+        work.report(run.Stage.EMBED, 0, total)
+    failure: EmbeddingError | None = None
+    stopped = False
     try:
-        measure_if_unknown(collection_id, store=store, embedder=embedder, space_id=space_id)
-        for batch in _batches(store.catalog, collection_id, space_id, embedder.texts_at_once):
-            texts, titles = [item.text for item in batch], [item.title for item in batch]
-            with closing(embedder.embed_in_parts(texts, titles)) as parts:
-                for positions, vectors in _timed(parts, len(batch)):
-                    with trace.step("write_vectors", texts=len(positions)), store.transaction():
-                        store.vectors.add(
-                            space_id, [batch[position].text_hash for position in positions], vectors
-                        )
-                    done += len(positions)
-                    progress(ImportStage.EMBED, done, max(total, done))
+        _measure_if_unknown(work, embedder, space_id)
+        for count in _embed_batches(work, embedder, space_id):
+            done += count
+            work.report(run.Stage.EMBED, done, max(total, done))
+            if wanted is not None:
+                with work.store.read() as view:
+                    stopped = not wanted(view)
+                if stopped:
+                    break
     except EmbeddingError as error:
         failure = error
-    return Embedded(min(names, done), max(0, done - names), failure)
+    return Embedded(min(names, done), max(0, done - names), failure, stopped)
 
 
 def names_at_once(texts_at_once: int) -> int:
@@ -105,26 +93,72 @@ def names_at_once(texts_at_once: int) -> int:
     return texts_at_once * _NAMES_FOR_A_TEXT
 
 
-def _batches(
-    catalog: Catalog, collection_id: CollectionId, space_id: SpaceId, texts_at_once: int
-) -> Iterator[list[PendingText]]:
-    """Return what is pending, a batch at a time; the vectors of one are written before the next is taken."""
-    while names := catalog.pending_names(collection_id, space_id, names_at_once(texts_at_once)):
+def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
+    """Return the texts that measure a model in its space, one sequence a call; none once it was measured.
+
+    Args:
+        view: What is there already.
+        space_id: The model's space; None when there is none yet.
+    """
+    if space_id is not None and view.unrelated(space_id) is not None:
+        return ()
+    return QUESTIONS, PASSAGES
+
+
+def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> None:
+    """Measure how similar unrelated texts are in a space, once there is a chunk.
+
+    Where everything is embedded already, as in a database of an older version, a model that cannot be used
+    now is no failure: the next import tries again.
+    """
+    with work.store.read() as view:
+        if view.unrelated(space_id) is not None:
+            return
+        counts = view.counts(work.collection.id, space_id)
+    if not counts.chunks:
+        return
+    try:
+        with run.current().step("measure_unrelated"):
+            measured = measure_unrelated(embedder)
+    except EmbeddingError:
+        if counts.pending_chunks:
+            raise
+        return
+    with work.write() as writer:
+        writer.set_unrelated(space_id, measured)
+
+
+def _embed_batches(work: Work, embedder: Embedder, space_id: SpaceId) -> Iterator[int]:
+    """Embed and write; yield how many texts each part had."""
+    for batch in _pending_batches(work, space_id, embedder.texts_at_once):
+        texts, titles = [item.text for item in batch], [item.title for item in batch]
+        with closing(embedder.embed_in_parts(texts, titles)) as parts:
+            for positions, vectors in _timed(parts, len(batch)):
+                hashes = [batch[position].text_hash for position in positions]
+                with run.current().step("write_vectors", texts=len(positions)), work.write() as writer:
+                    writer.put_vectors(space_id, hashes, vectors)
+                yield len(positions)
+
+
+def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Iterator[list[PendingText]]:
+    """Yield what is pending, a batch at a time; the vectors of one are written before the next is taken."""
+    collection_id, names_limit = work.collection.id, names_at_once(texts_at_once)
+    while names := _read(work, lambda view: view.pending_names(collection_id, space_id, names_limit)):
         yield names
-    while texts := catalog.pending(collection_id, space_id, texts_at_once):
+    while texts := _read(work, lambda view: view.pending(collection_id, space_id, texts_at_once)):
         yield texts
 
 
-def _timed(parts: Parts, count: int) -> Parts:
-    """Measure how long each part is waited for.
+def _read(work: Work, pending: Callable[[View], list[PendingText]]) -> list[PendingText]:
+    with work.store.read() as view:
+        return pending(view)
 
-    Args:
-        parts: What an embedder makes.
-        count: How many texts it was given.
-    """
+
+def _timed(parts: Parts, count: int) -> Parts:
+    """Measure how long each part of ``count`` texts takes."""
     left = count
     while left:
-        with trace.step("embed") as details:
+        with run.current().step("embed") as details:
             positions, vectors = next(parts)
             details["texts"] = len(positions)
         left -= len(positions)

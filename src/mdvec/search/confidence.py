@@ -1,4 +1,4 @@
-"""How sure it is that an answer is one, from what meaning and words say about its best passage."""
+"""Confidence: how sure it is that the query is answered, judged by the best passage."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.1, Confidence.LO
 
 
 def judge(similarity: float | None, coverage: float | None, unrelated: Unrelated | None) -> Confidence:
-    """Say how sure it is that the searched documents answer a query.
+    """Return how sure it is that the searched documents answer a query.
 
     Args:
         similarity: Cosine similarity of the best hit; None when it has no vector or none was used.
-        coverage: What share of a perfect word match the best hit has, words that no document knows
+        coverage: Share of a full word match that the best hit has, words that no document holds
             counted as missing, 0..1; None when words were not used.
-        unrelated: What the similarity of unrelated texts is in the model used; None without a model, and
+        unrelated: The similarity of unrelated texts in the model used; None without a model, and
             where it was not measured: a similarity says nothing then.
     """
     probability = _probability(similarity, coverage, unrelated)

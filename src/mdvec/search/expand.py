@@ -1,14 +1,16 @@
-"""Returns more than the found chunk when asked, and no more than the caller can take."""
+"""The text of a hit: more than the found chunk where the caller wants that, within its budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mdvec.types.query import Expansion
-from mdvec.stores.interface import Catalog, StoredChunk
+from mdvec.errors import StoreError
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredChunk
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
+from mdvec.types.query import Expansion
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Extract:
     tokens: int
 
 
-def extract(chunk: StoredChunk, expansion: Expansion, catalog: Catalog) -> Extract:
+def extract(chunk: StoredChunk, expansion: Expansion, view: View) -> Extract:
     """Return the text around a found chunk that the caller wants to see.
 
     ``section`` is the chunk's section with its subsections, ``neighbours`` one chunk before and one
@@ -42,10 +44,11 @@ def extract(chunk: StoredChunk, expansion: Expansion, catalog: Catalog) -> Extra
         return Extract(
             chunk.start, chunk.end, chunk.start_line, chunk.end_line, chunk.text, chunk.token_count
         )
-    chunks = catalog.document_chunks(chunk.document_id)
-    document = catalog.find_document(chunk.collection_id, chunk.path)
-    if document is None or document.id != chunk.document_id:  # removed or replaced since it was found
-        return extract(chunk, Expansion.CHUNK, catalog)
+    chunks = view.document_chunks(chunk.document_id)
+    document = view.find_document(chunk.collection_id, chunk.path)
+    if document is None:
+        msg = f"chunk {chunk.id} has no document"
+        raise StoreError(msg)
     if expansion is Expansion.DOCUMENT:
         start, end = 0, len(document.body)
     else:
@@ -72,7 +75,7 @@ def _reach(chunks: Sequence[StoredChunk], at: int, expansion: Expansion) -> tupl
 
 
 def _is_below(chunk: StoredChunk, path: tuple[str, ...]) -> bool:
-    """Whether a chunk is in the section of a heading path; without one, above the first heading."""
+    """Return True if a chunk is in the section of a heading path; without one, above the first heading."""
     return chunk.heading_path[: len(path)] == path if path else not chunk.heading_path
 
 

@@ -1,12 +1,12 @@
-"""Checks what a caller asks for, and brings it into one form."""
+"""Checks a query, and brings it into one form."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from mdvec.errors import InvalidQueryError, UsageError
-from mdvec.types.query import Filters, SearchQuery
 from mdvec.text.undecodable import spelled
+from mdvec.types.query import Filters, SearchQuery
 
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000

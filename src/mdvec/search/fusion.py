@@ -1,4 +1,4 @@
-"""Puts the evidence of meaning and of words on one scale."""
+"""The fusion: evidence of meaning and of words on one scale."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from mdvec.types.ids import ChunkId
 
 # What BM25 is worth in standard deviations of similarity, once it is divided by the square root of the
-# perfect score (docs/decisions/0020-words-as-deviations.md).
+# maximum score (docs/decisions/0020-words-as-deviations.md).
 _LEXICAL_WEIGHT = 0.8
 
-# What it is worth at least to be called what the query says.
+# What it is worth at least to be called exactly as the query.
 _NAMED_EVIDENCE = 7.0
 
-# What a word of the query says in a text of the other writing, where it is a name or a chance meeting.
-_FOREIGN_SHARE = 0.8
+# What a word of the query counts in a text of the other writing, where it is a name or a chance meeting.
+_OTHER_LANGUAGE_SHARE = 0.8
 
 # Where the score shown to people passes one half, in units of fused evidence.
 _SCORE_CENTRE = 3.0
@@ -27,27 +27,27 @@ _MIN_SPREAD = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class LexicalEvidence:
-    """What words say about the candidates of one query.
+    """The evidence of words about the candidates of one query.
 
     Attributes:
         ranking: Chunks that hold any of the query's terms with their BM25 scores, best first.
-        perfect: The score of a chunk that holds all of them, many times; positive when there are any.
-        known: What share of the query's weight lies in terms that any chunk holds, 0..1.
-        named: Chunks of documents that are called what the query says.
-        foreign: Candidates that are written in another way than the query (with spaces between words, or
-            without), so that they hold few of its words whatever they are about.
+        max_score: The score of a chunk that holds all of them, many times; positive when there are any.
+        matched_weight: What share of the query's weight lies in terms that any chunk holds, 0..1.
+        named: Chunks of documents that are called exactly as the query.
+        other_language: Candidates that are written in another way than the query (with spaces between
+            words, or without), so that they hold few of its words whatever they are about.
     """
 
     ranking: Sequence[tuple[ChunkId, float]]
-    perfect: float
-    known: float
+    max_score: float
+    matched_weight: float
     named: frozenset[ChunkId] = frozenset()
-    foreign: frozenset[ChunkId] = frozenset()
+    other_language: frozenset[ChunkId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class DenseEvidence:
-    """What vectors say about the candidates of one query.
+    """The evidence of vectors about the candidates of one query.
 
     Attributes:
         ranking: Nearest chunks, best first.
@@ -71,7 +71,7 @@ class DenseEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk with all that is known about it.
+    """A chunk with all evidence about it.
 
     Attributes:
         id: The chunk.
@@ -79,7 +79,7 @@ class Candidate:
         similarity: Cosine similarity; None without a vector.
         dense_rank: From 1; None when not among the nearest.
         lexical_rank: From 1; None when no term was found.
-        coverage: Share of a perfect word match, unknown words counted as missing, 0..1; None when words
+        coverage: Share of a full word match, unknown words counted as missing, 0..1; None when words
             were not looked for, or say nothing of a foreign chunk.
     """
 
@@ -92,7 +92,7 @@ class Candidate:
 
 
 def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
-    """Rank by ``z + 0.8 * bm25 / sqrt(perfect)``.
+    """Rank by ``z + 0.8 * bm25 / sqrt(max_score)``.
 
     z is the cosine similarity in standard deviations above this query's background in the chunk's space,
     which is what makes spaces comparable. The largest score that a query could reach grows with the number
@@ -100,13 +100,14 @@ def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
     short and long queries are on one scale, too (docs/decisions/0020-words-as-deviations.md).
 
     A chunk without a vector counts as an average one of those that were found by words, so that it is
-    neither buried nor favoured while it is pending. In the same way a foreign chunk has at least the share
-    of the perfect score that the nearest chunk in the query's own writing has more than the nearest foreign
-    one: words are compared among those that can hold them (docs/decisions/0016-two-languages.md).
+    neither buried nor favoured while it is pending. In the same way a chunk in another language has at least
+    the share of the maximum score that the nearest chunk in the query's own writing has more than the nearest
+    one in another: words are compared among chunks that can hold them
+    (docs/decisions/0016-two-languages.md).
 
     Args:
-        lexical: What words say.
-        dense: What vectors say, in each space; no chunk is in two of them.
+        lexical: The evidence of words.
+        dense: The evidence of vectors, in each space; no chunk is in two of them.
 
     Returns:
         Every chunk of both sides once, best first; ties in order of id.
@@ -140,7 +141,7 @@ def rank_by_similarity(*dense: DenseEvidence) -> list[Candidate]:
     """Rank by meaning alone.
 
     In one space by cosine similarity, which is the score, too (0 when negative). Similarities of several
-    spaces say nothing to each other: there deviations are what counts.
+    spaces cannot be compared: there deviations are what counts.
     """
     similarities = _merged(each.similarities for each in dense)
     if len(dense) == 1:
@@ -157,7 +158,7 @@ def rank_by_similarity(*dense: DenseEvidence) -> list[Candidate]:
 
 
 def rank_by_words(lexical: LexicalEvidence) -> list[Candidate]:
-    """Rank by words alone: names first, then BM25; the score is the share of a perfect match."""
+    """Rank by words alone: names first, then BM25; the score is the share of the maximum score."""
     shares = _shares(lexical)
     return [
         Candidate(chunk, shares[chunk], None, None, rank, _coverage(lexical, shares, chunk))
@@ -166,47 +167,47 @@ def rank_by_words(lexical: LexicalEvidence) -> list[Candidate]:
 
 
 def _shares(lexical: LexicalEvidence) -> dict[ChunkId, float]:
-    """Return each score as a share of the perfect one, 1 for what is called so."""
-    found = {chunk: min(1.0, score / lexical.perfect) for chunk, score in lexical.ranking}
+    """Return each score as a share of the maximum score, 1 for a document of that name."""
+    found = {chunk: min(1.0, score / lexical.max_score) for chunk, score in lexical.ranking}
     return {**found, **dict.fromkeys(lexical.named, 1.0)}
 
 
 def _evidence_of_words(
     lexical: LexicalEvidence, shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float]
 ) -> dict[ChunkId, float]:
-    """Return what words say of each chunk, in standard deviations."""
+    """Return the evidence of words for each chunk, in standard deviations."""
     counted = {
-        chunk: share * _FOREIGN_SHARE if chunk in lexical.foreign else share
+        chunk: share * _OTHER_LANGUAGE_SHARE if chunk in lexical.other_language else share
         for chunk, share in shares.items()
     }
-    abroad = _lacking_abroad(counted, deviations, lexical.foreign)
-    counted |= {chunk: max(counted.get(chunk, 0.0), abroad) for chunk in lexical.foreign}
-    weight = _LEXICAL_WEIGHT * math.sqrt(lexical.perfect)
+    credit = _cross_language_credit(counted, deviations, lexical.other_language)
+    counted |= {chunk: max(counted.get(chunk, 0.0), credit) for chunk in lexical.other_language}
+    weight = _LEXICAL_WEIGHT * math.sqrt(lexical.max_score)
     evidence = {chunk: weight * share for chunk, share in counted.items()}
     return evidence | {chunk: max(evidence[chunk], _NAMED_EVIDENCE) for chunk in lexical.named}
 
 
-def _lacking_abroad(
-    shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float], foreign: Set[ChunkId]
+def _cross_language_credit(
+    shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float], other_language: Set[ChunkId]
 ) -> float:
     """Return the share that the nearest chunk in the query's writing has more than the nearest other."""
-    here, abroad = deviations.keys() - foreign, deviations.keys() & foreign
-    if not (here and abroad):
+    same, other = deviations.keys() - other_language, deviations.keys() & other_language
+    if not (same and other):
         return 0.0
-    nearest_here, nearest_abroad = (
-        max(chunks, key=lambda chunk: (deviations[chunk], -chunk)) for chunks in (here, abroad)
+    nearest_same, nearest_other = (
+        max(chunks, key=lambda chunk: (deviations[chunk], -chunk)) for chunks in (same, other)
     )
-    return max(0.0, shares.get(nearest_here, 0.0) - shares.get(nearest_abroad, 0.0))
+    return max(0.0, shares.get(nearest_same, 0.0) - shares.get(nearest_other, 0.0))
 
 
 def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float | None:
-    if chunk in lexical.foreign and chunk not in shares:
+    if chunk in lexical.other_language and chunk not in shares:
         return None
-    return 1.0 if chunk in lexical.named else lexical.known * shares.get(chunk, 0.0)
+    return 1.0 if chunk in lexical.named else lexical.matched_weight * shares.get(chunk, 0.0)
 
 
 def _order_of_words(lexical: LexicalEvidence, shares: Mapping[ChunkId, float]) -> list[ChunkId]:
-    """Rank by share; what is called so comes in the order of its terms' scores, then of its id."""
+    """Rank by share; named chunks come in the order of their terms' scores, then of their ids."""
     scores = dict(lexical.ranking)
     return sorted(shares, key=lambda chunk: (-shares[chunk], -scores.get(chunk, 0.0), chunk))
 

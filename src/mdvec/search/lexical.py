@@ -1,18 +1,18 @@
-"""Candidates by words."""
+"""Candidates by words: which terms a query has, which of them find chunks, and what those score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from mdvec import trace
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
+from mdvec import run
 from mdvec.search.fusion import LexicalEvidence
-from mdvec.stores.lexical import BM25_K1, Holding, LexicalIndex
+from mdvec.stores.interface import View
+from mdvec.stores.records import BM25_K1, DocumentFrequencies
 from mdvec.text.folding import fold_name
 from mdvec.text.terms import QueryTerms, query_terms
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Where
 
 # A question has ten to thirty terms of a kind; more only cost time, the rarest ones decide.
 _MAX_TERMS = 64
@@ -20,7 +20,7 @@ _MAX_TERMS = 64
 # A word among Japanese says as much as a Japanese word of four characters, which gives three bigrams.
 _WORD_AMONG_BIGRAMS = 3
 
-# What a minor term reaches of a main one's score, about: its field weighs less (FIELD_WEIGHTS).
+# A minor term reaches about this share of a main one's score: its field weighs less (FIELD_WEIGHTS).
 _MINOR_REACH = 0.5
 
 # A term in more than this share of all chunks is common; in a small index nothing is.
@@ -28,22 +28,14 @@ _COMMON_SHARE = 0.25
 _MIN_COMMON = 2_000
 
 # Terms find chunks, the rarest first, until they are held by so many chunks for each that is wanted and are
-# this share of what a perfect match scores (docs/decisions/0021-rare-terms-find.md).
+# this share of the maximum score (docs/decisions/0021-rare-terms-find.md).
 _HELD_PER_FOUND = 10
 _ESSENTIAL_SHARE = 0.5
 
 
-class Names(Protocol):
-    """The part of a catalog that is asked here; see :class:`mdvec.stores.interface.Catalog`."""
-
-    def chunks_named(self, folded: str, scope: Scope, limit: int) -> list[ChunkId]:
-        """Return chunks of documents with a name."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class _Sought:
-    """A term to look for.
+class QueryTerm:
+    """A term of the query.
 
     Attributes:
         term: As it is indexed.
@@ -61,73 +53,90 @@ class _Sought:
         return self.times * self.reach
 
 
-def find_by_words(
-    text: str, *, index: LexicalIndex, names: Names, limit: int, scope: Scope
-) -> LexicalEvidence:
-    """Return the chunks that hold any of the query's terms, with what their scores are a share of.
+def find_by_words(text: str, view: View, *, where: Where, limit: int) -> LexicalEvidence:
+    """Return the chunks that hold any of the query's terms, with the score that the best could reach.
 
-    Chunks of documents that are called exactly what the query says are found too, whatever terms they hold.
+    Chunks of documents that are called exactly as the query are found too, whatever terms they hold.
     """
-    with trace.step("lexical") as details:
-        asked = query_terms(text, limit=_MAX_TERMS)
-        holding = index.holding(_every_term(asked))
-        wanted = list(_telling_kinds(asked, holding))
-        sought = _telling(_known(wanted, asked, holding), holding)
-        essential, inessential = _essential(sought, holding, limit)
-        found = index.search(_repeated(essential), limit, scope, _repeated(inessential))
-        named = names.chunks_named(fold_name(text), scope, limit)
-        details.update(terms=len(sought), found=len(found), named=len(named))
-    known = sum(each.weight * holding.idf(each.term) for each in sought)
-    missing = sum(each.weight for each in wanted if each.term not in holding.of_term) * holding.largest_idf
+    with run.current().step("lexical") as details:
+        query = query_terms(text, limit=_MAX_TERMS)
+        frequencies = view.document_frequencies(_every_term(query))
+        wanted = list(_expanded(query, frequencies))
+        terms = _without_common(_known(wanted, query, frequencies), frequencies)
+        found = _ranked(terms, frequencies, view, where=where, limit=limit)
+        called = view.documents_called(fold_name(text), where)
+        named = view.places_in(called, where, limit)
+        details.update(terms=len(terms), found=len(found), named=len(named))
+    known = sum(each.weight * frequencies.idf(each.term) for each in terms)
+    unknown = sum(each.weight for each in wanted if each.term not in frequencies.of_term)
+    missing = unknown * frequencies.largest_idf
     return LexicalEvidence(
         ranking=found,
-        perfect=(BM25_K1 + 1) * known,
-        known=known / (known + missing) if known else 0.0,
-        named=frozenset(named),
+        max_score=(BM25_K1 + 1) * known,
+        matched_weight=known / (known + missing) if known else 0.0,
+        named=frozenset(place.id for place in named),
     )
 
 
-def _every_term(asked: QueryTerms) -> list[str]:
+def _ranked(
+    terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, view: View, *, where: Where, limit: int
+) -> list[tuple[ChunkId, float]]:
+    every, essential = _repeated(terms), _repeated(_essential(terms, frequencies, limit))
+    found = view.bm25(every, where, limit, must=essential)
+    if len(found) < limit and len(essential) < len(every):
+        found = view.bm25(every, where, limit)
+    return found
+
+
+def _every_term(query: QueryTerms) -> list[str]:
     kinds = (
-        *(asked.words, asked.bigrams, asked.written, asked.pairs),
-        *(asked.singles, asked.particles, asked.stop_words),
+        *(query.words, query.bigrams, query.written, query.pairs),
+        *(query.singles, query.particles, query.stop_words),
     )
     return [term for kind in kinds for term in kind]
 
 
-def _known(wanted: Sequence[_Sought], asked: QueryTerms, holding: Holding) -> list[_Sought]:
-    """Choose the terms that are in the index; what says little is looked for when nothing else is there."""
-    known = [each for each in wanted if each.term in holding.of_term]
-    for last_resort in (asked.singles, (*asked.particles, *asked.stop_words)):
+def _known(
+    wanted: Sequence[QueryTerm], query: QueryTerms, frequencies: DocumentFrequencies
+) -> list[QueryTerm]:
+    """Choose the terms that are indexed; uninformative ones count when nothing else is there."""
+    known = [each for each in wanted if each.term in frequencies.of_term]
+    for last_resort in (query.singles, (*query.particles, *query.stop_words)):
         if not known:
-            known = [_Sought(term, reach=_MINOR_REACH) for term in last_resort if term in holding.of_term]
+            known = [
+                QueryTerm(term, reach=_MINOR_REACH) for term in last_resort if term in frequencies.of_term
+            ]
     return known
 
 
-def _telling_kinds(asked: QueryTerms, holding: Holding) -> Iterator[_Sought]:
-    times = _WORD_AMONG_BIGRAMS if asked.bigrams or asked.pairs else 1
-    yield from (_Sought(term, times) for term in asked.words)
-    yield from (_Sought(term, times, _MINOR_REACH) for term in asked.written)
-    yield from (_Sought(term) for term in asked.bigrams)
-    yield from (_Sought(term, reach=_MINOR_REACH) for term in asked.pairs)
+def _expanded(query: QueryTerms, frequencies: DocumentFrequencies) -> Iterator[QueryTerm]:
+    """Yield the informative terms of a query, each with its weight."""
+    times = _WORD_AMONG_BIGRAMS if query.bigrams or query.pairs else 1
+    yield from (QueryTerm(term, times) for term in query.words)
+    yield from (QueryTerm(term, times, _MINOR_REACH) for term in query.written)
+    yield from (QueryTerm(term) for term in query.bigrams)
+    yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.pairs)
     # A character helps to rank what its bigram finds. Where none of its bigrams occurs, the text is in
     # another language, and the character is a chance meeting.
     near = {
-        character for term in (*asked.bigrams, *asked.pairs) if term in holding.of_term for character in term
+        character
+        for term in (*query.bigrams, *query.pairs)
+        if term in frequencies.of_term
+        for character in term
     }
-    yield from (_Sought(term, reach=_MINOR_REACH) for term in asked.singles if term in near)
+    yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.singles if term in near)
 
 
-def _telling(sought: Sequence[_Sought], holding: Holding) -> Sequence[_Sought]:
+def _without_common(terms: Sequence[QueryTerm], frequencies: DocumentFrequencies) -> Sequence[QueryTerm]:
     """Leave out what nearly every chunk holds while others are left: it costs most and decides little."""
-    common = max(_MIN_COMMON, _COMMON_SHARE * holding.chunks)
-    return [each for each in sought if holding.of_term[each.term] <= common] or sought
+    common = max(_MIN_COMMON, _COMMON_SHARE * frequencies.chunks)
+    return [each for each in terms if frequencies.of_term[each.term] <= common] or terms
 
 
 def _essential(
-    sought: Sequence[_Sought], holding: Holding, limit: int
-) -> tuple[Sequence[_Sought], Sequence[_Sought]]:
-    """Split terms into those that find chunks, the rarest, and those that only count in what is found.
+    terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, limit: int
+) -> Sequence[QueryTerm]:
+    """Return the terms that find chunks, the rarest ones; the others only count in chunks that are found.
 
     Most of the chunks that hold any term of a question hold a common one alone, and none of them is
     among the best.
@@ -137,16 +146,16 @@ def _essential(
         bound that is usual instead of sure.
     """
     enough_held = _HELD_PER_FOUND * limit
-    enough_said = _ESSENTIAL_SHARE * sum(each.weight * holding.idf(each.term) for each in sought)
-    rarest_first = sorted(sought, key=lambda each: holding.of_term[each.term])
-    held, said = 0, 0.0
+    enough_weight = _ESSENTIAL_SHARE * sum(each.weight * frequencies.idf(each.term) for each in terms)
+    rarest_first = sorted(terms, key=lambda each: frequencies.of_term[each.term])
+    held, weight = 0, 0.0
     for count, each in enumerate(rarest_first):
-        if held >= enough_held and said >= enough_said:
-            return rarest_first[:count], rarest_first[count:]
-        held += holding.of_term[each.term]
-        said += each.weight * holding.idf(each.term)
-    return sought, ()
+        if held >= enough_held and weight >= enough_weight:
+            return rarest_first[:count]
+        held += frequencies.of_term[each.term]
+        weight += each.weight * frequencies.idf(each.term)
+    return terms
 
 
-def _repeated(sought: Sequence[_Sought]) -> list[str]:
-    return [each.term for each in sought for _ in range(each.times)]
+def _repeated(terms: Sequence[QueryTerm]) -> list[str]:
+    return [each.term for each in terms for _ in range(each.times)]

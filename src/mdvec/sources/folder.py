@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.types.change import Listing, SourceEntry
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.links import follow_links, inside
 from mdvec.sources.scan import Folder, Scan
@@ -19,6 +18,7 @@ from mdvec.sources.selection import (
     Selection,
 )
 from mdvec.text.hashing import content_hash
+from mdvec.types.change import Listing, SourceEntry
 
 __all__ = ["DEFAULT_EXCLUDED_DIRECTORIES", "DEFAULT_EXTENSIONS", "DEFAULT_MAX_FILE_BYTES", "FolderSource"]
 

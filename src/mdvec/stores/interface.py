@@ -1,161 +1,68 @@
-"""The ports of stage 5: a catalog, a lexical index and a vector index, held together by a store."""
+"""The port of stage 5: a store keeps facts and finds by plain measures. It holds no rule that ranks.
+
+``Store.read()`` gives one consistent snapshot for a whole answer, ``Store.write()`` a writer for one short
+transaction, and ``Store.claim()`` the right to bring one collection up to date.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from mdvec.stores.records import (
+    ChunkPlace,
+    DocumentFrequencies,
+    DocumentRecord,
+    PendingText,
+    StoredChunk,
+    StoredDocument,
+)
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
-from mdvec.types.chunk import Chunk
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.types.document import Comment, Document, Link
+from mdvec.types.document import Link
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.types.links import PlacedLink, Versions
-from mdvec.types.query import Scope
-from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
+from mdvec.types.links import PlacedLink
+from mdvec.types.query import Where
+from mdvec.types.report import Activity, CollectionCounts, FileStatus, ListedDocument, TagCount
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
-from mdvec.stores.lexical import LexicalIndex
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """A document as the store keeps it.
+class View(Protocol):
+    """One consistent snapshot of a store. It ends with its context, and belongs to one thread."""
 
-    Attributes:
-        id: Row of the catalog.
-        collection: Name of its collection.
-        collection_id: Row of its collection.
-        path: Relative path.
-        locator: The name as the file system spells it.
-        title: For people.
-        body: The whole text, see :class:`mdvec.types.document.Document`.
-        comments: What the author hid in it, see :func:`mdvec.types.document.with_comments`.
-        content_start: Where the text after the frontmatter starts.
-        frontmatter: Parsed frontmatter.
-        tags: As written.
-        aliases: As written.
-        content_hash: SHA-256 of the raw bytes.
-        mtime_ns: As last seen.
-        size: As last seen.
-    """
+    @property
+    def version(self) -> int:
+        """A number that grows with every commit of any process that changed something."""
+        ...
 
-    id: DocumentId
-    collection: str
-    collection_id: CollectionId
-    path: str
-    locator: str
-    title: str
-    body: str
-    comments: tuple[Comment, ...]
-    content_start: int
-    frontmatter: Mapping[str, object]
-    tags: tuple[str, ...]
-    aliases: tuple[str, ...]
-    content_hash: bytes
-    mtime_ns: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk with what is shown of its document. Fields as in Chunk, SearchHit and StoredDocument."""
-
-    id: ChunkId
-    document_id: DocumentId
-    collection_id: CollectionId
-    collection: str
-    path: str
-    locator: str
-    title: str
-    content_hash: bytes
-    mtime_ns: int
-    size: int
-    ordinal: int
-    parent: int | None
-    depth: int
-    heading_path: tuple[str, ...]
-    start: int
-    end: int
-    start_line: int
-    end_line: int
-    token_count: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class PendingText:
-    """A text that has no vector yet.
-
-    Attributes:
-        text_hash: Its identity in the vector index.
-        text: What the embedder is to be given.
-        title: What the document is called; empty for a name.
-    """
-
-    text_hash: TextHash
-    text: str
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DenseMatches:
-    """The nearest chunks, and what an unrelated chunk looks like to this query.
-
-    Attributes:
-        ids: Best first.
-        similarities: How near each is, see :meth:`VectorIndex.search`.
-        mean: Mean cosine similarity of the texts of all chunks in the space, whatever their documents
-            are called (a sample will do).
-        spread: Its standard deviation; 0 when there are fewer than two.
-    """
-
-    ids: tuple[ChunkId, ...]
-    similarities: tuple[float, ...]
-    mean: float
-    spread: float
-
-
-class Catalog(Protocol):
-    """Collections, documents and chunks. Methods that write must be called inside ``Store.transaction``."""
+    # --- collections ---------------------------------------------------------------------------
 
     def collections(self) -> list[Collection]:
         """Return all collections, by name."""
         ...
 
-    def add_collection(
-        self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
-    ) -> Collection:
-        """Write a new, enabled collection.
-
-        Raises:
-            CollectionExistsError: If the name is taken.
-        """
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing to collections now: their claims."""
         ...
 
-    def change_collection(
-        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
-    ) -> Collection:
-        """Rewrite a collection, given as it is inside this transaction: nobody else's change is lost.
-
-        Nothing is written when nothing differs.
-
-        Returns:
-            The collection as it is now.
-
-        Raises:
-            CollectionNotFoundError: If it was deleted.
-        """
+    def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
+        """Count what a collection holds; without a space every chunk is pending."""
         ...
 
-    def delete_collection(self, collection_id: CollectionId) -> None:
-        """Remove the collection and all it holds; vectors stay as a cache."""
+    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
+        """Return the one state of every file, by path."""
         ...
+
+    def tags(self, where: Where) -> list[TagCount]:
+        """Count the documents of each tag, most used first, then by name."""
+        ...
+
+    # --- documents and chunks ------------------------------------------------------------------
 
     def documents(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
@@ -171,47 +78,7 @@ class Catalog(Protocol):
         ...
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
-        """Return what is known of every document, by path."""
-        ...
-
-    def put_document(
-        self,
-        collection_id: CollectionId,
-        document: Document,
-        chunks: Sequence[Chunk],
-        *,
-        entry: SourceEntry,
-        content_hash: bytes,
-        fingerprint: str,
-    ) -> list[ChunkId]:
-        """Write a document with its chunks, names, tags, aliases and links.
-
-        It replaces the one at its path, whose names and chunks are gone; ids are never used again.
-
-        Returns:
-            The new chunks' ids, in order. The old chunks' words are gone from the lexical index.
-        """
-        ...
-
-    def touch_document(self, collection_id: CollectionId, entry: SourceEntry) -> None:
-        """Write down the time and size of a document whose content is the same."""
-        ...
-
-    def delete_document(self, collection_id: CollectionId, path: str) -> None:
-        """Remove a document with its chunks and words; no error when it is not there."""
-        ...
-
-    def set_outcome(
-        self,
-        collection_id: CollectionId,
-        *,
-        exclusions: Iterable[Exclusion],
-        failures: Iterable[Unreadable],
-    ) -> None:
-        """Write down which files are excluded and failed, replacing what was written before.
-
-        Nothing is written when nothing differs.
-        """
+        """Return what comparing with the source needs of every document, by path."""
         ...
 
     def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
@@ -222,54 +89,142 @@ class Catalog(Protocol):
         """Return a document's chunks, in order."""
         ...
 
+    def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        """Return those of the chunks that exist, by id."""
+        ...
+
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        """Return the places of those of the chunks that exist, and of the chunks right before and after them.
+
+        Returns:
+            Each once, in order of document and ordinal.
+        """
+        ...
+
+    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
+        """Return the places of the chunks of some documents inside ``where``, by path and ordinal."""
+        ...
+
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order; none when it is not there."""
         ...
+
+    # --- links and names -----------------------------------------------------------------------
 
     def links_of(self, document_id: DocumentId) -> list[Link]:
         """Return a document's links, in order."""
         ...
 
-    def links_named(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
-        """Return the links with this :func:`mdvec.stores.versions.link_key`, by path and position."""
+    def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
+        """Return the links with this :func:`mdvec.text.linking.link_key`, by path and position."""
         ...
 
-    def documents_named(
+    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
+        """Return the links to older versions, by document and position."""
+        ...
+
+    def files_named(
         self, collection_id: CollectionId, keys: Iterable[str]
     ) -> dict[str, dict[str, DocumentId]]:
         """Return paths and ids of the documents with each :func:`mdvec.text.paths.file_key` that is there."""
         ...
 
-    def versions(self, collection_id: CollectionId) -> Versions:
-        """Return what :func:`mdvec.stores.versions.find_versions` says; every search asks for it."""
+    def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
+        """Return the documents inside ``where`` with this name, compared by ``text.folding.fold_name``."""
         ...
 
-    def documents_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentId]:
-        """Return the documents of those of the chunks that still exist, without reading any text."""
+    # --- words ---------------------------------------------------------------------------------
+
+    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+        """Return how many chunks hold each of the terms, as :meth:`bm25` counts them."""
         ...
 
-    def collections_of(self, ids: Sequence[ChunkId]) -> dict[ChunkId, CollectionId]:
-        """Return the collections of those of the chunks that still exist, without reading any text."""
+    def bm25(
+        self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()
+    ) -> list[tuple[ChunkId, float]]:
+        """Rank the chunks that hold any of the terms by BM25 (k1 1.2, b .75).
+
+        A term that is given twice counts twice. The weight of a field multiplies its term frequencies
+        (``records.FIELD_WEIGHTS``); a chunk's length is the number of its terms in all fields; idf is
+        ``ln((N - df + .5) / (df + .5))``, at least 1e-6, over the chunks of all collections.
+
+        Args:
+            terms: The query terms.
+            where: Which chunks may be found.
+            limit: Most chunks to return.
+            must: Some of the terms; a chunk that holds none of them is not found. Without any, one of all
+                terms is enough.
+
+        Returns:
+            Chunks and positive scores, best first; ties in order of id.
+        """
         ...
 
-    def unspaced(self, ids: Sequence[ChunkId]) -> set[ChunkId]:
-        """Return those of the chunks that :func:`mdvec.text.writing.is_unspaced` is true of."""
+    # --- vectors -------------------------------------------------------------------------------
+
+    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space that is known already."""
         ...
 
-    def load_chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return those of the chunks that still exist, by id."""
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until it was measured."""
         ...
 
-    def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
-        """Count what a collection holds; without a space every chunk is pending."""
+    def nearest_chunks(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[ChunkId, float]]:
+        """Return the chunks whose texts are nearest to a query, by plain cosine similarity.
+
+        Args:
+            space_id: The space of the query.
+            query: Shape (dim,), unit length.
+            where: Which chunks may be found.
+            limit: Most chunks to return.
+
+        Returns:
+            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties in order of id.
+        """
         ...
 
-    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
-        """Return the one state of every file, by path."""
+    def nearest_documents(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[DocumentId, float]]:
+        """Return the documents whose names are nearest to a query, as :meth:`nearest_chunks` does chunks.
+
+        A document is as near as the nearest of its names. Every document that holds a chunk inside ``where``
+        counts as inside.
+        """
         ...
 
-    def tags(self, scope: Scope) -> list[TagCount]:
-        """Count the documents of each tag, most used first, then by name."""
+    def chunk_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> dict[ChunkId, float]:
+        """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
+        ...
+
+    def name_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> dict[DocumentId, float]:
+        """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
+        ...
+
+    def sampled_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], count: int
+    ) -> NDArray[np.float32]:
+        """Return the cosine similarities of chunks that are spread evenly over a whole space.
+
+        Args:
+            space_id: The space of the query.
+            query: Shape (dim,), unit length.
+            count: Most chunks to look at.
+
+        Returns:
+            Shape (n,), n at most ``count``.
+        """
+        ...
+
+    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Return those of the hashes that have a vector."""
         ...
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
@@ -277,72 +232,95 @@ class Catalog(Protocol):
         ...
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return :func:`mdvec.stores.names.embedded_names` without a vector, oldest first, each hash once."""
+        """Return :func:`mdvec.stores.records.embedded_names` without a vector in the space, oldest first, each hash once."""
         ...
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Return how many names :meth:`pending_names` would return without a limit."""
         ...
 
-    def chunks_named(self, folded: str, scope: Scope, limit: int) -> list[ChunkId]:
-        """Return the chunks of documents that are called so, ordered by path and then by ordinal.
 
-        Args:
-            folded: A name as :func:`mdvec.text.folding.fold_name` returns it; each of
-                :func:`mdvec.stores.names.embedded_names` is compared with it in that form.
-            scope: What is allowed.
-            limit: Most chunks to return.
+class Writer(View, Protocol):
+    """One short transaction: all of it or nothing is written. It sees its own changes."""
+
+    def add_collection(
+        self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
+    ) -> Collection:
+        """Write a new, enabled collection.
+
+        Raises:
+            CollectionExistsError: If the name is taken.
         """
         ...
 
+    def change_collection(
+        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
+    ) -> Collection:
+        """Rewrite a collection from what it is inside this transaction, so that no other change is lost.
 
-class VectorIndex(Protocol):
-    """Vectors by space and text, and the chunks nearest to a query. Append-only, so it is a cache too."""
+        Nothing is written when nothing differs.
 
-    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
-        """Return the id of a space that is known already."""
+        Returns:
+            The collection as it is now.
+
+        Raises:
+            CollectionNotFoundError: If it was deleted.
+        """
+        ...
+
+    def delete_collection(self, collection_id: CollectionId) -> None:
+        """Remove the collection and all it holds; vectors stay as a cache."""
+        ...
+
+    def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
+        """Write documents with their chunks, terms, names, labels and links.
+
+        Each replaces the one at its path, whose chunks and terms are gone; ids are never used again. The ids
+        of new chunks grow in the order of the records and of the chunks in them.
+        """
+        ...
+
+    def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
+        """Write the time, size and spelling of documents whose content is the same."""
+        ...
+
+    def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        """Remove documents with all that belongs to them; a path that is not there is no error."""
+        ...
+
+    def set_outcome(
+        self,
+        collection_id: CollectionId,
+        *,
+        exclusions: Iterable[Exclusion],
+        failures: Iterable[Unreadable],
+    ) -> None:
+        """Write which files are excluded and failed, instead of what was written before.
+
+        Nothing is written when nothing differs.
+        """
         ...
 
     def open_space(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space, writing it down when it is new."""
-        ...
-
-    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until it was measured."""
+        """Return the id of a space, writing it when it is new."""
         ...
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write down how similar unrelated texts are in a space; what is there already is left as it is."""
+        """Write how similar unrelated texts are in a space, unless that is known."""
         ...
 
-    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Return those of the hashes that have a vector."""
-        ...
+    def put_vectors(
+        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
+    ) -> None:
+        """Add unit vectors, shape (len(hashes), dim); a hash that has one keeps it.
 
-    def add(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
-        """Add unit vectors, shape (len(hashes), dim); a hash that is there already is left as it is."""
-        ...
-
-    def search(self, space_id: SpaceId, query: NDArray[np.float32], limit: int, scope: Scope) -> DenseMatches:
-        """Return the exact nearest chunks inside the scope: min(limit, chunks with a vector) of them.
-
-        A chunk is as near as its text, and nearer when its document is called what is looked for: with
-        ``s`` the cosine similarity of query and text, and ``t`` the largest one of query and any of the
-        document's names that has a vector, it is ``u = max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)``.
-        What stands before and after it counts a little too: with ``v`` the mean ``u`` of the chunks next to
-        it in its document that have a vector, a chunk with such is as near as
-        ``(u + NEIGHBOUR_SHARE * v) / (1 + NEIGHBOUR_SHARE)``. Ties are in order of id.
+        Raises:
+            ValueError: If the vectors have another shape.
         """
         ...
 
-    def similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> dict[ChunkId, float]:
-        """Return how near those of the chunks are that have a vector, see :meth:`search`."""
-        ...
-
     def drop_space(self, space_id: SpaceId) -> int:
-        """Remove all vectors of a space, and return how many; who still asks for its id finds nothing."""
+        """Remove all vectors of a space, and return how many; its id stays and finds nothing."""
         ...
 
     def drop_unused(self, *, keep: int = 0) -> int:
@@ -350,47 +328,59 @@ class VectorIndex(Protocol):
         ...
 
 
+class Claim(Protocol):
+    """The right of one process to bring one collection up to date."""
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Remember how far the work is. It is written with the next batch, for those who wait."""
+        ...
+
+
 class Store(Protocol):
-    """One place that holds a catalog and its indexes."""
+    """A place that holds collections with their documents, words and vectors."""
 
     @property
-    def catalog(self) -> Catalog:
-        """Collections, documents and chunks."""
-        ...
-
-    @property
-    def lexical(self) -> LexicalIndex:
-        """Words."""
-        ...
-
-    @property
-    def vectors(self) -> VectorIndex:
-        """Vectors."""
+    def location(self) -> str:
+        """Where it is, for people; never with a password."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """Bytes it takes on disk."""
+        """Bytes it takes."""
         ...
 
-    @property
-    def generation(self) -> int:
-        """A number that grows with every commit that changed something, of any process."""
+    def read(self) -> AbstractContextManager[View]:
+        """Open a snapshot."""
         ...
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Write all or nothing; keep it short, compute before it."""
-        ...
-
-    def writer(self, purpose: str, *, wait_s: float) -> AbstractContextManager[None]:
-        """Hold the database's single writer lease.
+    def write(self, claim: Claim | None = None) -> AbstractContextManager[Writer]:
+        """Open a transaction; keep it short, and compute before it.
 
         Args:
-            purpose: For people who are told that they have to wait, such as ``import notes``.
-            wait_s: How long to wait for another process, in seconds.
+            claim: A claim that has to be held still; it stays alive by this.
 
         Raises:
-            WriterBusyError: If another live process still holds it then; the message names it.
+            WriterBusyError: If the claim was taken over, say while the machine slept, or if another process
+                locks the store for too long.
+            ReadOnlyDatabaseError: If the store cannot be written.
+            DatabaseFullError: If there is no space; nothing of the transaction is kept.
+            RuntimeError: If this thread has a transaction of this store open.
+        """
+        ...
+
+    def claim(self, collection: Collection, purpose: str, *, wait_s: float) -> AbstractContextManager[Claim]:
+        """Claim a collection for as long as the context lasts; other collections are not affected.
+
+        A claim ends with its process. Waiting is reported to the run as ``Stage.WAIT``, and ends when the run
+        is cancelled.
+
+        Args:
+            collection: The collection.
+            purpose: For people who wait, such as ``importing notes``.
+            wait_s: How long to wait for another claim to end, in seconds.
+
+        Raises:
+            WriterBusyError: If it is still claimed then; the message names who, since when and how far.
         """
         ...
 
@@ -405,10 +395,3 @@ class Store(Protocol):
     def close(self) -> None:
         """Release everything; a second call does nothing."""
         ...
-
-
-NAME_SHARE = 0.5
-"""How much what a document is called says of a chunk, where it says more than the chunk's text."""
-
-NEIGHBOUR_SHARE = 0.2
-"""How much the chunks before and after say of a chunk, next to what it says itself."""

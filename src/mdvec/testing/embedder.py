@@ -10,10 +10,10 @@ import numpy as np
 from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE
 from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import EmbedderUnavailableError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.text.hashing import text_hash
 from mdvec.text.terms import index_terms
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix, Parts, Runtime, Vector

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.types.query import Filters, Scope, TagMatch
-from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 from mdvec.stores.interface import NAME_SHARE, NEIGHBOUR_SHARE, DenseMatches
 from mdvec.stores.lexical import BM25_K1, FIELD_WEIGHTS, Holding, LexicalFields
 from mdvec.text.globs import compile_glob
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.query import Filters, Scope, TagMatch
+from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

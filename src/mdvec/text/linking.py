@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection
 from urllib.parse import unquote
 
+from mdvec.text.paths import file_key
 from mdvec.types.document import Link, LinkKind
 
 # One letter and a colon is a drive, not a scheme.
@@ -50,6 +51,11 @@ def linked_path(link: Link) -> str | None:
     # A file's name may hold a percent sign; a Markdown link spells it %25.
     target = unquote(link.target) if link.kind is LinkKind.MARKDOWN else link.target
     return unicodedata.normalize("NFC", target.replace("\\", "/")).strip()
+
+
+def link_key(link: Link) -> str:
+    """Return the key of the file that a link points at; empty for the document itself and for addresses."""
+    return file_key(linked_path(link) or "")
 
 
 def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | None:

@@ -63,13 +63,13 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Filters inside certain collections: what a store is asked to search.
+class Where:
+    """Which chunks a store may find: filters inside some collections.
 
     Attributes:
-        collections: Ids of the collections to look in.
-        filters: What else must hold of a document itself. Who links to it and what supersedes it is not
-            looked up by a store: that is said by the two fields below.
+        collections: The collections.
+        filters: More conditions. A store ignores ``linked_to`` and ``include_superseded``: they arrive as the
+            documents in ``only`` and ``hidden``.
         only: Documents to look in, inside the collections; None for all.
         hidden: Documents that are left out.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from mdvec.errors import EmbeddingError
 from mdvec.types.collection import Collection
@@ -127,6 +126,31 @@ class TagCount:
     documents: int
 
 
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a process is doing to a collection.
+
+    Attributes:
+        collection: Name of the collection.
+        purpose: Such as ``importing notes``.
+        pid: Its process.
+        host: Its machine.
+        since_ms: Since when, in milliseconds since 1970.
+        stage: The current step, a :class:`mdvec.run.Stage`; empty before the first one.
+        done: Units done of that step.
+        total: Units in all; 0 when unknown.
+    """
+
+    collection: str
+    purpose: str
+    pid: int
+    host: str
+    since_ms: int
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+
+
 class ImportMode(StrEnum):
     """What an import does with what is there already."""
 
@@ -135,35 +159,28 @@ class ImportMode(StrEnum):
     UPDATE = "update"
 
 
-class ImportStage(StrEnum):
-    """The steps of an import that take long enough to be shown."""
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How an import is run.
 
-    WAIT = "wait"
-    LIMIT = "limit"
-    SCAN = "scan"
-    FETCH = "fetch"
-    TEXT = "text"
-    MODEL = "model"
-    EMBED = "embed"
-
-
-class Progress(Protocol):
-    """Is told how far an import is, in the thread of the one who waits for it. Called often; must be quick.
-
-    What it raises ends the import: what was committed stays, and the writer lease is given back.
+    Attributes:
+        mode: What to do with what is there already.
+        embed: Whether to make vectors now; without them the collection is searched by words.
+        allow_empty: Whether to believe a source that is missing or holds nothing.
+        max_tokens: Largest chunk from now on; None leaves it as it is.
+        overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
+        accept_pending: Whether a model that fails on the way, such as a service whose quota is used up, ends
+            the import with a report; its ``failure`` says why chunks are pending.
+        wait_s: How long to wait for another process that works on the collection, in seconds.
     """
 
-    def __call__(self, stage: ImportStage, done: int, total: int, /) -> None:
-        """Take note.
-
-        Args:
-            stage: The current step; steps come in the order of the enumeration, but ``limit`` (a service
-                asked to be left alone for a while) interrupts any of them.
-            done: Units done: documents in ``fetch`` and ``text``, names and chunks in ``embed``, per cent in
-                ``model``; in ``limit`` the seconds left.
-            total: Units in all; 0 when unknown.
-        """
-        ...
+    mode: ImportMode = ImportMode.NEW
+    embed: bool = True
+    allow_empty: bool = False
+    max_tokens: int | None = None
+    overlap_tokens: int | None = None
+    accept_pending: bool = False
+    wait_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +257,7 @@ class CollectionStatus:
         model: The model it is searched by: its space, or why there is none.
         change: How far the change to another model is; None when there is none.
         warnings: What should be known about its model, for people.
+        activity: What a process is doing to it now; None when there is none.
     """
 
     collection: Collection
@@ -252,6 +270,7 @@ class CollectionStatus:
     model: str = ""
     change: ChangeProgress | None = None
     warnings: tuple[str, ...] = ()
+    activity: Activity | None = None
 
 
 @dataclass(frozen=True, slots=True)

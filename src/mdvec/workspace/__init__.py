@@ -1,6 +1,5 @@
 """The composition root: wires configuration to implementations, and is all that a door calls."""
 
-from mdvec.workspace.facade import Workspace
-from mdvec.workspace.opening import open_workspace
+from mdvec.workspace.workspace import Workspace, open_workspace
 
 __all__ = ["Workspace", "open_workspace"]

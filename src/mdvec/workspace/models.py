@@ -1,106 +1,149 @@
-"""The models of a workspace: which there are, what one would cost, and the change to another."""
+"""The models of a workspace: which there are, what an import would cost, and the change to another model.
+
+A change fills a new space beside the old one, which is searched until all vectors are there.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from dataclasses import replace
 
 from mdvec.config.schema import PriceSettings
-from mdvec.types.collection import EmbeddingSpec
-from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange
-from mdvec.types.report import ImportMode, Progress
-from mdvec.workspace.database import Database
-from mdvec.workspace.estimating import estimate
-from mdvec.workspace.model_list import checked, list_models
-from mdvec.workspace.switching import cancel_change, change_model
-from mdvec.workspace.wiring import Parts
+from mdvec.errors import ConfigError, EmbeddingError, MdvecError, SourceError, UsageError
+from mdvec.indexing.work import Work
+from mdvec.stores.interface import View, Writer
+from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.workspace.collections import Collections
+from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
+from mdvec.workspace.wiring import Embedders, Parts
 
 
 class Models:
-    """What can be asked about models, and done with them. A part of :class:`mdvec.workspace.Workspace`.
+    """What can be done with models. A part of :class:`mdvec.workspace.Workspace`.
 
     Args:
-        database: Whose collections they are.
+        collections: Whose models they are.
         parts: Makes them.
         prices: The configuration's own prices.
-        listening: Tells somebody how far a call is, and ends it when the workspace is closed.
+        running: Ends a call when the workspace is closed.
     """
 
     def __init__(
         self,
-        database: Database,
+        collections: Collections,
         parts: Parts,
         prices: PriceSettings,
         *,
-        listening: Callable[[Progress | None], AbstractContextManager[Progress]],
+        running: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        self._database = database
+        self._collections = collections
         self._parts = parts
         self._prices = prices
-        self._listening = listening
+        self._running = running
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""
-        everything = self._database.collections(include_disabled=True)
-        return list_models(everything, self._parts, self._prices)
+        from mdvec.config.known_models import known_models, price_of
+
+        embedders = self._parts.embedders
+        users: dict[EmbeddingSpec, list[str]] = {}
+        for each in self._collections.chosen((), include_disabled=True):
+            users.setdefault(each.embedding or embedders.configured, []).append(each.name)
+        listed: list[ListedModel] = []
+        for known in known_models():
+            using = [spec for spec in users if _is(spec, known.provider, known.model)]
+            names = sorted(name for spec in using for name in users.pop(spec))
+            problem = embedders.model(known.spec).problem
+            listed.append(
+                ListedModel(
+                    spec=str(known.spec),
+                    provider=known.provider,
+                    model=known.model,
+                    dimensions=known.dimensions,
+                    languages=known.languages,
+                    size_mb=known.size_mb,
+                    price=price_of(EmbeddingSpec(known.provider, known.model), self._prices),
+                    offline=known.offline,
+                    benchmarks=known.benchmarks,
+                    problem="" if problem is None else str(problem),
+                    hint="" if problem is None else problem.hint,
+                    collections=tuple(names),
+                )
+            )
+        return [*listed, *(self._unlisted(spec, names) for spec, names in users.items())]
 
     def estimate(
-        self,
-        name: str,
-        *,
-        mode: ImportMode = ImportMode.UPDATE,
-        allow_empty: bool = False,
-        max_tokens: int | None = None,
-        overlap_tokens: int | None = None,
-        progress: Progress | None = None,
+        self, name: str, options: ImportOptions = ImportOptions(mode=ImportMode.UPDATE)
     ) -> ImportEstimate:
-        """Say what an import would embed, and what that would cost; nothing is written.
+        """Return what an import would embed, and what that would cost; nothing is written.
 
         Args:
             name: The collection.
-            mode: As for an import; ``new`` is like ``update``.
-            allow_empty: Believe a source that is missing or holds nothing.
-            max_tokens: Largest chunk, instead of what the collection says.
-            overlap_tokens: Overlap of chunks, likewise.
-            progress: Is told how far it is; what it raises ends it.
+            options: As for an import; ``new`` is like ``update``.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
             SourceError: If its source cannot be read.
-            ConfigError: If the collection or the configuration names a model that there is not.
+            ConfigError: If the collection or the configuration names a model that does not exist.
+            ImportStoppedError: If the run is cancelled.
         """
-        with self._listening(progress) as listener:
-            return estimate(
-                self._database.collection(name),
-                store=self._database.store(),
-                parts=self._parts,
-                prices=self._prices,
-                mode=mode,
-                allow_empty=allow_empty,
-                max_tokens=max_tokens,
-                overlap_tokens=overlap_tokens,
-                progress=listener,
+        from mdvec.config.known_models import price_of
+        from mdvec.indexing.estimate import look_ahead
+
+        with self._running():
+            collection, store = self._collections.named(name), self._collections.store()
+            model = self._parts.cutting_model(collection)
+            embedder = self._parts.embedders.make(model.spec)  # counting needs no key, and no weights
+            chunking = chunking_of(collection, options)
+            space = model.space
+            with store.read() as view:
+                space_id = None if space is None else view.find_space(space)
+            outlook = look_ahead(
+                collection,
+                store=store,
+                source=self._parts.source(collection.source),
+                recipe=self._parts.recipe(chunking, model),
+                embedder=embedder,
+                space_id=space_id,
+                rebuild=options.mode is ImportMode.REPLACE,
+                allow_empty=options.allow_empty,
             )
+        problems = () if model.problem is None else (f"{model.problem}. {model.problem.hint}",)
+        try:
+            spec = self._parts.embedders.pinned(model.spec)
+        except (ConfigError, EmbeddingError):
+            spec = model.spec
+        price = price_of(spec, self._prices)
+        return ImportEstimate(
+            collection=collection.name,
+            model=str(spec),
+            documents=outlook.documents,
+            chunks=outlook.chunks,
+            names=outlook.names,
+            tokens=outlook.tokens,
+            exact=embedder.counts_exactly,
+            requests=outlook.requests,
+            usd=None if price is None else outlook.tokens * price.usd_per_million_tokens / 1_000_000,
+            price=price,
+            warnings=(*problems, *outlook.unreadable, *self._parts.size_warnings(chunking, model)),
+        )
 
     def use(
-        self,
-        spec: EmbeddingSpec,
-        names: Sequence[str] = (),
-        *,
-        wait_s: float = 60.0,
-        progress: Progress | None = None,
+        self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0
     ) -> Iterator[ModelChange]:
         """Change the model of collections, one after the other.
 
-        The new vectors are made beside the old ones, which are searched until all are there. What ends it
-        too early loses nothing: this, or the next import, goes on with it.
+        The new vectors are made beside the old ones, which are searched until all are there. Stopping early
+        loses nothing: this, or the next import, resumes it.
 
         Args:
             spec: The model; it is tried before anything is changed.
             names: The collections; all of them when empty.
-            wait_s: How long to wait for another writer, in seconds.
-            progress: Is told how far it is; what it raises ends it.
+            wait_s: How long to wait for another process that works on a collection, in seconds.
 
         Yields:
             What was done with each collection.
@@ -108,27 +151,20 @@ class Models:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
             ConfigError: If there is no such provider, or it does not offer this.
-            EmbeddingError: If the model cannot be used here; the hint says how to mend it.
-            WriterBusyError: If another process writes for longer than ``wait_s``.
-            ImportStoppedError: If the workspace is closed meanwhile.
+            EmbeddingError: If the model cannot be used here; the hint says how to fix that.
+            WriterBusyError: If another process works on a collection for longer than ``wait_s``.
+            ImportStoppedError: If the run is cancelled, or the workspace is closed.
         """
-        chosen = self._database.chosen(names, include_disabled=True)
-        with self._listening(progress) as listener:
+        chosen = self._collections.chosen(names, include_disabled=True)
+        with self._running():
             wanted = checked(spec, self._parts)
             for each in chosen:
-                yield change_model(
-                    wanted,
-                    partial(self._database.collection, each.name),
-                    store=self._database.store(),
-                    parts=self._parts,
-                    wait_s=wait_s,
-                    progress=listener,
-                )
+                yield self._change(each.name, wanted, wait_s)
 
     def cancel(self, names: Sequence[str] = ()) -> list[ModelChange]:
-        """Forget the change to another model, and what was made for it.
+        """Cancel the change to another model, and drop what was made for it.
 
-        Who is at work on it, in whatever process, stops after a batch.
+        The process that works on it, whichever it is, stops after a batch.
 
         Args:
             names: The collections; all of them when empty.
@@ -136,6 +172,262 @@ class Models:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        store = self._database.store()
-        chosen = self._database.chosen(names, include_disabled=True)
-        return [cancel_change(each, store=store, parts=self._parts) for each in chosen]
+        return [self._cancel(each) for each in self._collections.chosen(names, include_disabled=True)]
+
+    def _change(self, name: str, wanted: EmbeddingSpec, wait_s: float) -> ModelChange:
+        started = time.perf_counter()
+        store, embedders = self._collections.store(), self._parts.embedders
+        before = self._collections.named(name)
+        with store.claim(before, f"changing the model of {name}", wait_s=wait_s) as claim:
+            before = self._collections.named(name)
+            after = _choose(Work(before, store, claim), wanted, embedders)
+        with store.read() as view:
+            chunks = view.counts(before.id, None).chunks
+        warnings: tuple[str, ...] = ()
+        embedded = 0
+        if after.embedding == before.embedding and after.next_embedding is None:
+            outcome = ModelChangeOutcome.SAME
+            if before.next_embedding is not None:
+                warnings = (f"the change to {before.next_embedding} was cancelled",)
+        elif not chunks:
+            outcome = ModelChangeOutcome.CHOSEN
+        else:
+            report = self._resume(name, wait_s)
+            embedded, warnings = report.embedded_chunks, report.warnings
+            done = embedders.space_of(self._collections.named(name).embedding) == embedders.space_of(wanted)
+            outcome = ModelChangeOutcome.CHANGED if done else ModelChangeOutcome.CANCELLED
+        now = self._collections.named(name)
+        return self._changed(now, outcome, started, embedded=embedded, warnings=warnings)
+
+    def _resume(self, name: str, wait_s: float) -> ImportReport:
+        """Import with the new model; without the documents themselves, embed what is indexed of them."""
+        try:
+            return import_into(
+                name,
+                ImportOptions(mode=ImportMode.UPDATE, wait_s=wait_s),
+                collections=self._collections,
+                parts=self._parts,
+                resume_change=self.resume_change,
+            )
+        except SourceError as error:
+            warning = f"the documents are embedded as they were indexed: {error}"
+        store, collection = self._collections.store(), self._collections.named(name)
+        with store.claim(collection, f"changing the model of {name}", wait_s=wait_s) as claim:
+            collection = self._collections.named(name)
+            report = ImportReport(collection.name, warnings=(warning,))
+            return self.resume_change(Work(collection, store, claim), report)
+
+    def resume_change(self, work: Work, report: ImportReport) -> ImportReport:
+        """Make the vectors of the next model, and then take it into use in one transaction.
+
+        Stopping at any instant loses at most what is in work or under way.
+
+        Args:
+            work: The collection, which may have a ``next_embedding``, and the claim on it.
+            report: The report of the import before it.
+
+        Returns:
+            That report, with what was done here.
+
+        Raises:
+            EmbeddingError: If the model fails; what it made is kept.
+        """
+        from mdvec.indexing.vectors import embed_pending
+
+        started = time.perf_counter()
+        collection, embedders = work.collection, self._parts.embedders
+        following = self._parts.next_model(collection)
+        if following is None or following.embedder is None:  # cancelled in the meantime
+            return report
+        wanted = collection.next_embedding
+        with work.write() as writer:
+            space_id = writer.open_space(following.embedder.space)
+        embedded = embed_pending(
+            work, following.embedder, space_id, wanted=lambda view: _next_model(collection, view) == wanted
+        )
+        if embedded.failure is not None:
+            raise embedded.failure
+        with work.write() as writer:
+            switched = not embedded.stopped and _next_model(collection, writer) == wanted
+            if switched:
+                writer.change_collection(
+                    collection.id, lambda now: replace(now, embedding=wanted, next_embedding=None)
+                )
+            _drop_left_behind(collection, writer, embedders)
+        if not switched:
+            return with_warnings(report, (f"the change to {following.spec} was cancelled",))
+        with work.store.read() as view:
+            pending = pending_chunks(collection, following, view)
+        return replace(
+            report,
+            embedded_chunks=report.embedded_chunks + embedded.texts,
+            pending_chunks=pending,
+            new_model=str(following.spec),
+            elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
+        )
+
+    def _cancel(self, collection: Collection) -> ModelChange:
+        started = time.perf_counter()
+        before: list[Collection] = []
+
+        def forget(now: Collection) -> Collection:
+            before.append(now)
+            return replace(now, next_embedding=None)
+
+        with self._collections.store().write() as writer:
+            writer.change_collection(collection.id, forget)
+            _drop_left_behind(before[0], writer, self._parts.embedders)
+        was_changing = before[0].next_embedding is not None
+        outcome = ModelChangeOutcome.CANCELLED if was_changing else ModelChangeOutcome.SAME
+        return self._changed(collection, outcome, started)
+
+    def _changed(
+        self,
+        collection: Collection,
+        outcome: ModelChangeOutcome,
+        started: float,
+        *,
+        embedded: int = 0,
+        warnings: tuple[str, ...] = (),
+    ) -> ModelChange:
+        with self._collections.store().read() as view:
+            chunks = view.counts(collection.id, None).chunks
+        return ModelChange(
+            collection=collection.name,
+            outcome=outcome,
+            model="" if collection.embedding is None else str(collection.embedding),
+            embedded_chunks=embedded,
+            total_chunks=chunks,
+            warnings=warnings,
+            elapsed_ms=(time.perf_counter() - started) * 1000,
+        )
+
+    def _unlisted(self, spec: EmbeddingSpec, names: list[str]) -> ListedModel:
+        from mdvec.config.known_models import price_of
+
+        problem: MdvecError | None
+        try:
+            problem = self._parts.embedders.model(spec).problem
+        except UsageError as error:
+            problem = error
+        return ListedModel(
+            spec=str(spec),
+            provider=spec.provider,
+            model=spec.model,
+            dimensions=() if spec.dimension is None else (spec.dimension,),
+            languages="",
+            size_mb=None,
+            price=price_of(spec, self._prices),
+            offline=False,
+            benchmarks=(),
+            problem="" if problem is None else str(problem),
+            hint="" if problem is None else problem.hint,
+            collections=tuple(sorted(names)),
+        )
+
+
+def checked(wanted: EmbeddingSpec, parts: Parts) -> EmbeddingSpec:
+    """Try a model, so that what is missing is reported before anything is written.
+
+    Returns:
+        The specification, pinned.
+
+    Raises:
+        ConfigError: If there is no such provider, or it does not offer this.
+        EmbeddingError: If the model cannot be used here, or does not answer; the hint says what to do.
+    """
+    try:
+        embedder = parts.embedders.make(wanted)
+    except UsageError as error:
+        if hint := _suggestion(wanted):
+            error.hint = hint
+        raise
+    if embedder.problem is not None:
+        raise embedder.problem
+    embedder.check()
+    return parts.embedders.pinned(wanted)
+
+
+def _suggestion(wanted: EmbeddingSpec) -> str:
+    """Return the known models whose name was given without the provider, as a hint; empty for none."""
+    from mdvec.config.known_models import known_models
+
+    name = wanted.provider
+    specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
+    return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
+
+
+def _is(spec: EmbeddingSpec, provider: str, model: str) -> bool:
+    names = {model, model.rpartition("/")[2]}
+    return spec.provider == provider and (
+        spec.model.rpartition("/")[2] in names or (provider == "builtin" and not spec.model)
+    )
+
+
+def _choose(work: Work, wanted: EmbeddingSpec, embedders: Embedders) -> Collection:
+    """Write which model a collection will have; :meth:`Models.resume_change` makes its vectors.
+
+    A collection without any vector has it at once. What an earlier change to another model has made is
+    dropped.
+
+    Returns:
+        The collection as it is afterwards: ``next_embedding`` is what is left to do.
+    """
+    collection = work.collection
+    target = embedders.space_of(wanted)
+    with work.store.read() as view:
+        in_use = _has_vectors(collection, view, embedders)
+    same = in_use and target == embedders.space_of(collection.embedding)
+    following = collection.next_embedding
+    resuming = following is not None and target == embedders.space_of(following)
+
+    def changed(now: Collection) -> Collection:
+        if same:
+            return replace(now, embedding=now.embedding or wanted, next_embedding=None)
+        if not in_use:
+            return replace(now, embedding=wanted, next_embedding=None)
+        return now if resuming else replace(now, next_embedding=wanted)
+
+    with work.write() as writer:
+        after = writer.change_collection(collection.id, changed)
+        _drop_left_behind(collection, writer, embedders)
+    return after
+
+
+def _has_vectors(collection: Collection, view: View, embedders: Embedders) -> bool:
+    """Return True if a search by meaning finds anything in the collection now.
+
+    A model that cannot be used finds nothing, but may be repaired: what it made is kept until all is new.
+    """
+    model = embedders.model(collection.embedding)
+    if model.embedder is None:
+        return collection.embedding is not None
+    counts = view.counts(collection.id, model.space_id(collection, view))
+    return counts.pending_chunks < counts.chunks
+
+
+def _next_model(collection: Collection, view: View) -> EmbeddingSpec | None:
+    now = next((each for each in view.collections() if each.id == collection.id), None)
+    return None if now is None else now.next_embedding
+
+
+def _drop_left_behind(before: Collection, writer: Writer, embedders: Embedders) -> None:
+    """Drop the vectors of the spaces a collection was in, where no collection is in them any more."""
+    used = {embedders.space_of(spec) for spec in _specs(writer)}
+    if None in used:  # what is not known may be any of them
+        return
+    for spec in (before.embedding or embedders.configured, before.next_embedding):
+        space = None if spec is None else embedders.space_of(spec)
+        if space is not None and space not in used:
+            space_id = writer.find_space(space)
+            if space_id is not None:
+                writer.drop_space(space_id)
+
+
+def _specs(view: View) -> Iterator[EmbeddingSpec | None]:
+    """Yield the models whose vectors may be searched, now or later."""
+    for each in view.collections():
+        if each.embedding is not None or view.counts(each.id, None).chunks:
+            yield each.embedding
+        if each.next_embedding is not None:
+            yield each.next_embedding

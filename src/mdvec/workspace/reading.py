@@ -1,85 +1,109 @@
-"""Returns a document, or the part of it that was asked for."""
+"""Reads documents: a whole one or a part, its links, and lists of them."""
 
 from __future__ import annotations
 
 import difflib
-import unicodedata
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.search.where import backlinks_of, document_at
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.text.linking import link_key, linked_path, names_other_file, resolve
 from mdvec.types.collection import Collection
-from mdvec.types.document import Section, with_comments
-from mdvec.types.report import Passage
-from mdvec.stores.interface import Catalog, StoredDocument
-from mdvec.text.undecodable import spelled
-from mdvec.workspace.advice import first_step
+from mdvec.types.document import Link, LinkKind, Section, with_comments
+from mdvec.types.ids import DocumentId
+from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
+from mdvec.types.report import ListedDocument, Passage
+from mdvec.workspace.collections import Collections, first_step
 
 Lines = tuple[int | None, int | None]
 """1-based first and last line, both included; None for an open end."""
 
 
 def find(
-    path: str, collections: Sequence[Collection], catalog: Catalog, *, docs_dir: Path | None = None
-) -> StoredDocument:
-    r"""Find a document by its path in the given collections.
+    path: str, collection: str | None, collections: Collections, view: View
+) -> tuple[StoredDocument, Collection]:
+    """Find a document, and the collection it is in.
 
     Args:
-        path: As hits show it; a leading ``./`` and ``\`` for ``/`` are understood.
-        collections: Where to look.
-        catalog: What is asked.
-        docs_dir: The folder of a workspace that has no other, for what the asker is told to run.
-
-    Returns:
-        The document.
+        path: As hits show it.
+        collection: Where; all enabled collections when None.
+        collections: What holds them.
+        view: The snapshot.
 
     Raises:
-        DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths, or how
-            to index something.
-        UsageError: If more than one of them has it.
+        CollectionNotFoundError: If there is no such collection.
+        DocumentNotFoundError: If there is no such document; the hint names the nearest paths, or how to index
+            something.
+        UsageError: If the path is in more than one collection.
     """
-    found = [
-        document
-        for collection in collections
-        if (document := _first(catalog.find_document(collection.id, each) for each in spellings(path)))
-    ]
-    if len(found) > 1:
-        msg = f"{path!r} is in more than one collection: {', '.join(item.collection for item in found)}"
-        raise UsageError(msg, hint="Name the collection.")
-    if found:
-        return found[0]
-    raise not_found(path, collections, catalog, docs_dir=docs_dir)
+    places = collections.chosen((collection,) if collection else (), view)
+    try:
+        document = document_at(path, places, view)
+    except DocumentNotFoundError as error:
+        if not any(view.counts(place.id, None).documents for place in places):
+            error.hint = first_step(places, docs_dir=collections.docs_dir) or error.hint
+        raise
+    return document, next(place for place in places if place.id == document.collection_id)
 
 
-def spellings(path: str) -> tuple[str, ...]:
-    r"""Return the paths that somebody may mean: as written, in canonical form, and with ``/`` for ``\``."""
-    path = spelled(path)
-    wanted = unicodedata.normalize("NFC", path).removeprefix("./")
-    return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
+def page_of_documents(
+    places: Sequence[Collection], view: View, *, after: tuple[str, str] | None, prefix: str, limit: int
+) -> list[ListedDocument]:
+    """Return a page of documents; see :meth:`mdvec.workspace.Workspace.documents`."""
+    last_collection, last_path = after or ("", "")
+    page: list[ListedDocument] = []
+    for place in places:
+        if place.name >= last_collection and len(page) < limit:
+            start = last_path if place.name == last_collection else ""
+            page += view.documents(place.id, after=start, prefix=prefix, limit=limit - len(page))
+    return page
 
 
-def not_found(
-    path: str, collections: Sequence[Collection], catalog: Catalog, *, docs_dir: Path | None = None
-) -> DocumentNotFoundError:
-    """Return the error that says a document is not there; see :func:`find`."""
-    wanted = spellings(path)[-1]
-    known = [item for collection in collections for item in catalog.known_documents(collection.id)]
-    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
-    near = near or difflib.get_close_matches(wanted, known, n=3)
-    places = ", ".join(item.name for item in collections) or "any collection"
-    msg = f"no document {spelled(path)!r} in {places}"
-    if near:
-        return DocumentNotFoundError(msg, hint=f"Did you mean {', '.join(near)}?")
-    first = "" if known else first_step(collections, docs_dir=docs_dir)
-    return DocumentNotFoundError(msg, hint=first or None)
+def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChunk]:
+    """Yield all chunks as they are indexed, by collection, path and position."""
+    for collection in places:
+        for path in sorted(view.known_documents(collection.id)):
+            document = view.find_document(collection.id, path)
+            if document is not None:
+                yield from view.document_chunks(document.id)
 
 
-def _first(items: Iterable[StoredDocument | None]) -> StoredDocument | None:
-    return next((item for item in items if item is not None), None)
+def links_of(document: StoredDocument, versions: Versions, view: View) -> DocumentLinks:
+    """Return the links of a document and those to it, and which versions of it there are."""
+    links = [link for link in view.links_of(document.id) if link.kind is not LinkKind.PREVIOUS]
+    named = view.files_named(document.collection_id, {link_key(link) for link in links})
+    return DocumentLinks(
+        collection=document.collection,
+        path=document.path,
+        title=document.title,
+        links=tuple(_outgoing(link, document.path, named.get(link_key(link), {})) for link in links),
+        backlinks=tuple(
+            Backlink(each.path, each.link.line, each.link.kind, each.link.fragment, each.link.text)
+            for each in backlinks_of(document.collection_id, document.path, view)
+        ),
+        supersedes=versions.older.get(document.id, ()),
+        superseded_by=versions.newer.get(document.id, ()),
+    )
+
+
+def _outgoing(link: Link, from_path: str, candidates: dict[str, DocumentId]) -> OutgoingLink:
+    path = resolve(link, from_path, candidates)
+    return OutgoingLink(link.kind, link.target, link.fragment, link.text, link.line, _state(link, path), path)
+
+
+def _state(link: Link, path: str | None) -> LinkState:
+    if path is not None:
+        return LinkState.DOCUMENT
+    wanted = linked_path(link)
+    if wanted is None:
+        return LinkState.OUTSIDE
+    return LinkState.FILE if names_other_file(wanted) else LinkState.UNRESOLVED
 
 
 def passage(document: StoredDocument, *, lines: Lines | None, section: str | None, stale: bool) -> Passage:
-    """Return a document, or the lines or the section of it that were asked for.
+    """Return a document, or some lines or one section of it.
 
     Args:
         document: The document.
@@ -160,7 +184,7 @@ def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:
     if not all_lines and lines == (None, None):
         return "", 1, 1
     if first < 1 or first > max(1, len(all_lines)) or last < first:
-        msg = f"{document.path} has {len(all_lines)} lines; {_spell(lines)} is not a range of them"
+        msg = f"{document.path} has {len(all_lines)} lines; {_range(lines)} is not a range of them"
         raise UsageError(msg, hint="Lines count from 1; give them as FIRST:LAST.")
     return "".join(all_lines[first - 1 : last]), first, last
 
@@ -172,5 +196,5 @@ def _split(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _spell(lines: Lines) -> str:
+def _range(lines: Lines) -> str:
     return ":".join("" if line is None else str(line) for line in lines)

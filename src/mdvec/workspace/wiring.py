@@ -1,46 +1,185 @@
-"""Makes the parts that a configuration names."""
+"""Turns a configuration into implementations: sources, chunkers and models, each made when it is needed."""
 
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import fields
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from mdvec import registry
 from mdvec.chunking.interface import Chunker, TokenEnds
 from mdvec.config.paths import default_cache_dir
-from mdvec.config.schema import Config
-from mdvec.embedding.interface import Embedder
-from mdvec.errors import ConfigError
+from mdvec.config.schema import Config, EmbeddingSettings, Section
+from mdvec.embedding.interface import Embedder, Runtime
+from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
 from mdvec.indexing.prepare import Recipe
-from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.types.report import ImportStage, Progress
 from mdvec.sources.interface import Source
-from mdvec.stores.interface import Store
+from mdvec.stores.interface import Store, View
 from mdvec.text.tokens import estimate_token_ends
-from mdvec.workspace.embedders import Embedders, Model
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.ids import SpaceId
+from mdvec.types.space import EmbeddingSpace
 
 _BYTES_PER_MB = 1_000_000
 
 # The context line above a chunk takes tokens too; this many are left for it below the model's limit.
 _CONTEXT_TOKENS = 64
 
-# What an estimate is called in a chunker's fingerprint: models that all estimate cut alike.
+# The name of the estimate in a chunker's fingerprint: models that all estimate cut alike.
 _ESTIMATE = "estimate"
 
 _SIZES = tuple(each.name for each in fields(ChunkingSpec) if each.name != "strategy")
 
-# Of the thread that asks: who needs a model or a source first waits for it, and is told how far it is.
-_listener: ContextVar[Progress | None] = ContextVar("mdvec_listener", default=None)
+# When memory is short, a model that was not used for a minute is not needed now.
+_IDLE_WHEN_SHORT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An embedding model, as far as it can be used here.
+
+    Attributes:
+        spec: The specification.
+        made: What knows its space, whether or not it can be used; None when there is no such provider.
+        problem: Why it cannot be used; None when it can.
+    """
+
+    spec: EmbeddingSpec
+    made: Embedder | None
+    problem: EmbedderUnavailableError | None
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes its vectors; None when it cannot be used."""
+        return self.made if self.problem is None else None
+
+    @property
+    def space(self) -> EmbeddingSpace | None:
+        """Its space; None where that cannot be known now. Known of many a model that cannot be used."""
+        if self.made is None:
+            return None
+        try:
+            return self.made.space
+        except (ConfigError, EmbeddingError):
+            return None
+
+    @property
+    def name(self) -> str:
+        """Its space, for people; the specification where that is not known."""
+        space = None if self.embedder is None else self.space
+        return str(self.spec) if space is None else space.key
+
+    def space_id(self, collection: Collection, view: View) -> SpaceId | None:
+        """Return the space in which a collection is searched; None when it holds no vector of it."""
+        if collection.embedding is None and not view.counts(collection.id, None).chunks:
+            return None  # a service is not asked how long vectors are before there is one
+        space = self.space
+        return None if space is None else view.find_space(space)
+
+
+class Embedders:
+    """The embedders of a workspace, each made when it is first needed and shared by all collections.
+
+    Args:
+        settings: What is used where a collection names nothing, and how.
+        override: Used instead of whatever is named.
+    """
+
+    def __init__(self, settings: EmbeddingSettings, override: Embedder | None) -> None:
+        self._settings = settings
+        self._override = override
+        self._guard = threading.Lock()
+        self._made: dict[EmbeddingSpec, Embedder] = {}
+        self._models: dict[EmbeddingSpec, Model] = {}
+
+    @property
+    def configured(self) -> EmbeddingSpec:
+        """The model that the configuration names."""
+        return EmbeddingSpec(self._settings.provider, self._settings.model or "", self._settings.dimension)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the configuration names anything but the default."""
+        return self.configured != EmbeddingSpec()
+
+    def make(self, spec: EmbeddingSpec) -> Embedder:
+        """Return the embedder of a specification; nothing is loaded or requested.
+
+        Raises:
+            ConfigError: If there is no such provider, or it does not offer this.
+        """
+        if self._override is not None:
+            return self._override
+        with self._guard:  # one for all, however many threads come first
+            if spec not in self._made:
+                self._made[spec] = registry.load("embedding", spec.provider)(
+                    model=spec.model,
+                    dimension=spec.dimension,
+                    runtime=Runtime(
+                        cache_dir=self._settings.cache_dir or default_cache_dir(),
+                        threads=self._settings.threads,
+                        batch_tokens=self._settings.batch_tokens,
+                    ),
+                    **_settings_of(spec.provider, self._settings),
+                )
+            return self._made[spec]
+
+    def model(self, spec: EmbeddingSpec | None) -> Model:
+        """Return a model; whether it can be used is found out once.
+
+        Args:
+            spec: What a collection names; None for what is configured.
+
+        Raises:
+            ConfigError: If the configuration names a model that does not exist. A collection that does so is
+                searched by words: its provider may come from a package that is gone.
+        """
+        wanted = spec or self.configured
+        if wanted not in self._models:
+            try:
+                embedder = self.make(wanted)
+            except ConfigError as error:
+                if spec is None:
+                    raise
+                return Model(wanted, None, EmbedderUnavailableError(str(error), hint=error.hint))
+            self._models[wanted] = Model(wanted, embedder, embedder.problem)
+        return self._models[wanted]
+
+    def space_of(self, spec: EmbeddingSpec | None) -> EmbeddingSpace | None:
+        """Return the space of a model, usable here or not; None when it cannot be known."""
+        try:
+            return self.make(spec or self.configured).space
+        except (ConfigError, EmbeddingError):
+            return None
+
+    def pinned(self, spec: EmbeddingSpec | None) -> EmbeddingSpec:
+        """Return a specification that means the same whatever is configured, or becomes a provider's default.
+
+        A model in a folder is named by the whole path: the next command may run elsewhere.
+
+        Raises:
+            ConfigError: If there is no such provider, or it does not offer this.
+            EmbeddingError: If a service had to be asked for the dimension and did not answer.
+        """
+        wanted = spec or self.configured
+        embedder = self.make(wanted)
+        space = embedder.space
+        if self._override is not None:
+            return EmbeddingSpec(space.provider, space.model, space.dimension)
+        model = wanted.model or space.model if embedder.folder is None else str(embedder.folder)
+        return EmbeddingSpec(wanted.provider, model, space.dimension)
+
+    def unload(self, *, idle_s: float) -> bool:
+        """Free the memory of models that were not used for so many seconds; return whether any was freed."""
+        made = [*self._made.values()] if self._override is None else [self._override]
+        return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0
 
 
 class Parts:
-    """Implementations for one workspace, each made when it is first needed.
+    """Implementations for one workspace.
 
     Attributes:
         embedders: The models.
@@ -52,34 +191,27 @@ class Parts:
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
-        self.embedders = Embedders(
-            config.embedding,
-            embedder,
-            on_progress=lambda percent: _tell(ImportStage.MODEL, percent, 100),
-            on_wait=lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
-        )
-
-    @contextmanager
-    def telling(self, listener: Progress) -> Iterator[None]:
-        """Tell a listener what this thread waits for: a model that is built, a service, files to arrive."""
-        outer = _listener.get()
-        _listener.set(listener)
-        try:
-            yield
-        finally:
-            # Not by its token: a generator that listens may end in another context than it began in.
-            _listener.set(outer)
+        self.embedders = Embedders(config.embedding, embedder)
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
 
         Raises:
-            ConfigError: If the configuration decides, and names what there is not.
+            ConfigError: If the configuration decides, and names a model that does not exist.
         """
         return self.embedders.model(collection.embedding)
 
+    def next_model(self, collection: Collection) -> Model | None:
+        """Return the model that a collection is changing to."""
+        return None if collection.next_embedding is None else self.embedders.model(collection.next_embedding)
+
+    def cutting_model(self, collection: Collection) -> Model:
+        """Return the model whose tokens count when documents are cut: of two, the one that will stay."""
+        following = self.next_model(collection)
+        return self.model(collection) if following is None or following.embedder is None else following
+
     def source(self, spec: SourceSpec) -> Source:
-        """Open a collection's source; its factory is given what it names of all that there is.
+        """Open a collection's source; its factory gets those arguments that it names.
 
         Raises:
             ConfigError: If there is no such kind of source.
@@ -87,63 +219,69 @@ class Parts:
         scanner = self._config.scanner
         factory = registry.load("sources", spec.kind)
         offered = {
-            **given(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
+            **set_only(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
             **self._own_settings(spec.kind),
             "location": spec.location,
             "include": spec.include,
             "exclude": spec.exclude,
             "max_file_bytes": int(scanner.max_file_mb * _BYTES_PER_MB),
             "cache_dir": self._config.embedding.cache_dir or default_cache_dir(),
-            "on_fetch": lambda done, total: _tell(ImportStage.FETCH, done, total),
-            "on_wait": lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
         }
         made: Source = factory(**_taken(factory, offered))
         return made
 
     def recipe(self, spec: ChunkingSpec, model: Model) -> Recipe:
-        """Say how a collection's documents are prepared.
+        """Return how a collection's documents are prepared.
 
         Args:
             spec: How they are cut.
             model: Whose tokens are counted.
 
         Raises:
-            ConfigError: If the chunks asked for are none, or the chunker does not know a setting.
+            ConfigError: If the chunker does not exist, or does not know a setting.
         """
         from mdvec.documents.parse import PARSER_VERSION, parse_document
 
         return Recipe(parse_document, PARSER_VERSION, self._chunker(spec, model))
 
     def size_warnings(self, spec: ChunkingSpec, model: Model) -> tuple[str, ...]:
-        """Say when the chunks asked for are larger than what the model reads at once."""
-        asked = spec.max_tokens if spec.max_tokens is not None else self._config.chunking.max_tokens
-        counts_tokens = _taken(registry.load("chunking", spec.strategy), {"max_tokens": asked})
-        if model.embedder is None or asked is None or not counts_tokens:
+        """Return a warning when chunks are larger than what the model reads at once."""
+        wanted = spec.max_tokens if spec.max_tokens is not None else self._config.chunking.max_tokens
+        counts_tokens = _taken(registry.load("chunking", spec.strategy), {"max_tokens": wanted})
+        if model.embedder is None or wanted is None or not counts_tokens:
             return ()
         most = model.embedder.max_tokens - _CONTEXT_TOKENS
-        if asked <= most:
+        if wanted <= most:
             return ()
         return (
-            f"chunks of {asked} tokens are larger than what {model.spec} reads at once ({most}): longer ones "
+            f"chunks of {wanted} tokens are larger than what {model.spec} reads at once ({most}): longer ones "
             "are embedded in parts, whose mean is taken",
         )
 
     @property
     def configured_chunking(self) -> ChunkingSpec:
-        """How documents are cut when nobody says; sizes stay the configuration's, whatever it says later."""
+        """How documents are cut by default; sizes stay the configuration's, whatever it says later."""
         return ChunkingSpec(self._config.chunking.strategy)
 
     def check_chunking(self, spec: ChunkingSpec) -> None:
-        """See whether documents can be cut so.
+        """Check that documents can be cut so.
 
         Raises:
             ConfigError: If there is no such chunker, or it does not know a setting, or refuses it.
         """
         self._chunker(spec, None)
 
+    def idle_limit_s(self) -> float | None:
+        """Return how long a model may stay in memory without being used, in seconds; None without a limit."""
+        import psutil
+
+        settings = self._config.embedding
+        in_use = float(psutil.virtual_memory().percent) / 100
+        return idle_limit_s(settings.auto_unload_minutes, settings.memory_threshold, in_use)
+
     def _chunker(self, spec: ChunkingSpec, model: Model | None) -> Chunker:
         factory = registry.load("chunking", spec.strategy)
-        own = given(**{name: getattr(spec, name) for name in _SIZES})
+        own = set_only(**{name: getattr(spec, name) for name in _SIZES})
         unknown = own.keys() - _taken(factory, own).keys()
         if unknown:
             msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
@@ -154,7 +292,7 @@ class Parts:
         if embedder is not None:
             token_ends = embedder.token_ends
             tokenizer = embedder.space.model if embedder.counts_exactly else _ESTIMATE
-        configured = given(**{name: getattr(self._config.chunking, name) for name in _SIZES})
+        configured = set_only(**{name: getattr(self._config.chunking, name) for name in _SIZES})
         counting = {
             "token_ends": token_ends,
             "tokenizer_name": tokenizer,
@@ -166,34 +304,50 @@ class Parts:
     def _own_settings(self, kind: str) -> dict[str, Any]:
         """Return what is set in a source's own section, if it has one."""
         section = getattr(self._config, kind, None)
-        return {} if section is None else given(**{name: getattr(section, name) for name in _keys(section)})
+        return {} if section is None else _values(section)
 
 
-def _tell(stage: ImportStage, done: int, total: int) -> None:
-    listener = _listener.get()
-    if listener is not None:
-        listener(stage, done, total)
+def idle_limit_s(auto_unload_minutes: float, memory_threshold: float, in_use: float) -> float | None:
+    """Return how long a model may stay in memory without being used.
+
+    Args:
+        auto_unload_minutes: The limit while there is memory; 0 for none.
+        memory_threshold: Above which share memory is short, 0..1.
+        in_use: The share of memory that is in use, 0..1.
+
+    Returns:
+        Seconds; None without a limit.
+    """
+    usual_s = auto_unload_minutes * 60 if auto_unload_minutes > 0 else None
+    if in_use <= memory_threshold:
+        return usual_s
+    return _IDLE_WHEN_SHORT_S if usual_s is None else min(usual_s, _IDLE_WHEN_SHORT_S)
 
 
-def _keys(section: Any) -> tuple[str, ...]:
-    keys: tuple[str, ...] = section.__struct_fields__
-    return keys
+def set_only(**options: object) -> dict[str, Any]:
+    """Return the options that are not None: for the others a default holds."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def open_store(database: Path) -> Store:
+    """Open a database, making it and its folder when they are not there."""
+    made: Store = registry.load("stores", "sqlite")(database)
+    return made
+
+
+def _settings_of(provider: str, settings: EmbeddingSettings) -> dict[str, Any]:
+    """Return what is set in the provider's own section, if it has one."""
+    section = getattr(settings, provider.replace("-", "_"), None)
+    return _values(section) if isinstance(section, Section) else {}
+
+
+def _values(section: Any) -> dict[str, Any]:
+    return set_only(**{name: getattr(section, name) for name in section.__struct_fields__})
 
 
 def _taken(factory: Any, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the arguments that a factory names, or all of them when it takes any."""
+    """Return the arguments that a factory names, or all of them when it takes any."""
     parameters = inspect.signature(factory).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return dict(offered)
     return {name: value for name, value in offered.items() if name in parameters}
-
-
-def given(**options: object) -> dict[str, Any]:
-    """Keep what is set: what was there before, or is the default, stands for the rest."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def make_store(database: Path) -> Store:
-    """Open a database, making it and its folder when they are not there."""
-    made: Store = registry.load("stores", "sqlite")(database)
-    return made

@@ -15,8 +15,8 @@ from mdvec.embedding.builtin.weights import Weights, available, weights_path
 from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE, Runtime
 from mdvec.embedding.memory import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
     from mdvec.embedding.builtin.tokenizer import Tokenizer

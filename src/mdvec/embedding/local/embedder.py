@@ -17,8 +17,8 @@ from mdvec.embedding.local.files import ModelFiles
 from mdvec.embedding.local.layout import Layout, read_layout
 from mdvec.embedding.local.windows import Window, batches, windows_at, windows_by_halves
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
     import numpy as np

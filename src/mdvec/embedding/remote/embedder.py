@@ -17,8 +17,8 @@ from mdvec.embedding.remote.packing import Window, batches, windows
 from mdvec.embedding.remote.provider import Provider, Purpose, Telling
 from mdvec.embedding.remote.threads import as_they_come, do_in_callers_thread, is_ending
 from mdvec.errors import EmbedderBusyError, EmbedderUnavailableError, EmbeddingError, ServiceError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix, Parts, Vector

@@ -10,8 +10,8 @@ from typing import Protocol
 from mdvec.embedding.remote.access import Access
 from mdvec.embedding.remote.answers import RawVector
 from mdvec.embedding.remote.packing import Window
-from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
+from mdvec.types.space import EmbeddingSpace
 
 # Tokens are estimated, so a fifth of each limit is left free: a text that is cut by us keeps all its parts,
 # one that is cut by the service loses its end.

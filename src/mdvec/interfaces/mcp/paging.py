@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.arguments import LineRange, parse_lines
-from mdvec.types.report import Passage
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.report import Passage
 
 MOST_TOKENS = 20_000
 """Clients cut longer answers, some without saying so; a document goes on with the next call."""

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 from mdvec.errors import UnreadableFileError
-from mdvec.types.change import Listing, SourceEntry
 from mdvec.sources.blobs import FetchedBlobs, OnFetch, tell_nobody, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.git.clone import Clone
@@ -21,6 +20,7 @@ from mdvec.sources.selection import (
     Selection,
 )
 from mdvec.sources.tree import listing_of_tree
+from mdvec.types.change import Listing, SourceEntry
 
 
 class GitSource:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec.errors import UnreadableFileError
-from mdvec.types.change import Listing, SourceEntry
 from mdvec.sources.blobs import FetchedBlobs, OnFetch, tell_nobody, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.github.state import State, load_state, save_state
@@ -24,6 +23,7 @@ from mdvec.sources.selection import (
     Selection,
 )
 from mdvec.sources.tree import composed, folder_rule, listing_of_tree
+from mdvec.types.change import Listing, SourceEntry
 
 if TYPE_CHECKING:  # searching opens sources too, and never asks over the network
     from mdvec.net.client import Clock

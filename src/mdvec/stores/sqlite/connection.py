@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -27,6 +28,7 @@ BUSY_TIMEOUT_S = 10.0
 """How long SQLite waits for a lock; transactions are short, so only a stuck process lasts longer."""
 
 _LOG_LIMIT_BYTES = 32 * 1024 * 1024  # a log grown by a large import is cut back to this
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -106,3 +108,8 @@ def _compiled_glob(pattern: str) -> Callable[[str], bool]:
 def _matches_glob(*arguments: object) -> bool:
     pattern, path = arguments
     return _compiled_glob(str(pattern))(str(path))
+
+
+def storable(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot hold; an escape in YAML can make one."""
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from mdvec.errors import ReadOnlyDatabaseError, StoreError
 from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
@@ -13,10 +14,60 @@ from mdvec.stores.sqlite.opening import open_first
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
 
 _MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
+_MOST_MEMORIZED = 50_000
+
+T = TypeVar("T")
+
+
+class Memo:
+    """What was computed from one version of the database, until there is another. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._of_version: tuple[int, dict[Hashable, object]] = (-1, {})
+
+    def values(self, version: int) -> dict[Hashable, object]:
+        """Return what is known of a version; to be added to."""
+        known, values = self._of_version
+        if known != version or len(values) > _MOST_MEMORIZED:
+            values = {}
+            if version >= known:  # a snapshot that began earlier does not push out what is newer
+                self._of_version = version, values
+        return values
+
+
+class Reader:
+    """A part of a snapshot; :class:`mdvec.stores.sqlite.store.Snapshot` is made of these.
+
+    Attributes:
+        connection: Inside a transaction of SQLite, for one thread.
+        version: Grows with every commit that changed something.
+        vector_epoch: Grows when vectors are removed; until then they are only appended.
+
+    Args:
+        connection: Inside a transaction.
+        memo: What is known of versions; None where what is read may yet be undone.
+    """
+
+    def __init__(self, connection: Connection, memo: Memo | None) -> None:
+        self.connection = connection
+        self.version, self.vector_epoch = connection.execute(
+            """SELECT (SELECT value FROM meta WHERE key = 'generation'),
+            (SELECT value FROM meta WHERE key = 'vector_epoch')"""
+        ).get
+        self._known: dict[Hashable, object] | None = None if memo is None else memo.values(self.version)
+
+    def memorized(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return what was computed for this version, or compute it now."""
+        if self._known is None:
+            return compute()
+        if key not in self._known:
+            self._known[key] = compute()
+        value: T = self._known[key]  # type: ignore[assignment] # keys are used with one type each
+        return value
 
 
 class Database:
-    """The file behind catalog, lexical index and vector index.
+    """The file.
 
     Attributes:
         path: Absolute path of the file.
@@ -29,7 +80,7 @@ class Database:
         self._idle = [first]
         self._idle_guard = threading.Lock()
         self._writer = threading.Lock()
-        self._thread = threading.local()
+        self._writing_thread: int | None = None
         self._closed = False
 
     @property
@@ -42,30 +93,13 @@ class Database:
         """Whether :meth:`close` was called."""
         return self._closed
 
-    @property
-    def in_transaction(self) -> bool:
-        """Whether this thread is inside :meth:`transaction`, and so sees what may yet be undone."""
-        return self._own is not None
-
-    @property
-    def _own(self) -> Connection | None:
-        """This thread's connection while its transaction is open.
-
-        SQLite's word counts: Ctrl-C may come before ours is taken back.
-        """
-        connection: Connection | None = getattr(self._thread, "connection", None)
-        return connection if connection is not None and connection.in_transaction else None
-
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Read from one snapshot; inside a transaction, from that.
+        """Read from one snapshot.
 
         Yields:
             A connection for this thread alone.
         """
-        if self._own is not None:
-            yield self._own
-            return
         with self._borrowed() as connection:
             connection.execute("BEGIN")
             try:
@@ -76,19 +110,6 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Write as part of this thread's transaction, or else in one of its own.
-
-        Yields:
-            A connection for this thread alone.
-        """
-        if self._own is not None:
-            yield self._own
-            return
-        with self.transaction() as connection:
-            yield connection
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
         """Write all or nothing. Other threads wait for it; other processes up to the busy timeout.
 
         Yields:
@@ -96,18 +117,18 @@ class Database:
 
         Raises:
             ReadOnlyDatabaseError: If the database cannot be written.
-            RuntimeError: If this thread is inside a transaction already.
+            RuntimeError: If this thread is writing already.
         """
         if self.read_only:
             msg = f"{self.path} can only be read"
             raise ReadOnlyDatabaseError(msg)
-        if self._own is not None:
+        if self._writing_thread == threading.get_ident():
             msg = "transactions do not nest"
             raise RuntimeError(msg)
         with self._writer, self._borrowed() as connection:
             try:
+                self._writing_thread = threading.get_ident()
                 connection.execute("BEGIN IMMEDIATE")
-                self._thread.connection = connection
                 before = connection.total_changes()
                 yield connection
                 if connection.total_changes() != before:
@@ -118,7 +139,7 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
             finally:
-                self._thread.connection = None
+                self._writing_thread = None
 
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""
@@ -148,15 +169,3 @@ class Database:
                     self._idle.append(connection)
             if not keep:
                 connection.close()
-
-
-def generation(connection: Connection) -> int:
-    """Return a number that grows with every commit that changed something."""
-    value: int = connection.execute("SELECT value FROM meta WHERE key = 'generation'").get
-    return value
-
-
-def vector_epoch(connection: Connection) -> int:
-    """Return a number that grows when vectors are removed; until then they are only appended."""
-    value: int = connection.execute("SELECT value FROM meta WHERE key = 'vector_epoch'").get
-    return value

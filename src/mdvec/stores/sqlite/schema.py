@@ -68,6 +68,24 @@ CREATE TABLE unrelated(
 ) STRICT, WITHOUT ROWID;
 """
 
+_CLAIMS = """
+-- Which process brings a collection up to date, and how far it is.
+CREATE TABLE claims(
+  collection_id INTEGER PRIMARY KEY REFERENCES collections(id) ON DELETE CASCADE,
+  token TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  process_started REAL NOT NULL,
+  machine TEXT NOT NULL,
+  host TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  since_ms INTEGER NOT NULL,
+  heartbeat_ms INTEGER NOT NULL,
+  stage TEXT NOT NULL,
+  done INTEGER NOT NULL,
+  total INTEGER NOT NULL
+) STRICT;
+"""
+
 _TABLES = f"""
 CREATE TABLE meta(
   key TEXT PRIMARY KEY,
@@ -186,18 +204,7 @@ CREATE TABLE exclusions(
   PRIMARY KEY(collection_id, path)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE lease(
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  token TEXT NOT NULL,
-  pid INTEGER NOT NULL,
-  process_started REAL NOT NULL,
-  machine TEXT NOT NULL,
-  host TEXT NOT NULL,
-  purpose TEXT NOT NULL,
-  since_ms INTEGER NOT NULL,
-  heartbeat_ms INTEGER NOT NULL
-) STRICT;
-"""  # noqa: S608 - only a constant is put in
+{_CLAIMS}"""  # noqa: S608 - only a constant is put in
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,5 +257,11 @@ UPDATE collections SET last_indexed_ms = NULL;
 # Models are measured by the next import; nothing is read or embedded again.
 _TO_4 = _UNRELATED
 
-SCHEMA = Schema(_TABLES, (_TO_2, _TO_3, _TO_4))
+# One lease for all collections became a claim for each.
+_TO_5 = f"""
+DROP TABLE lease;
+{_CLAIMS}
+"""
+
+SCHEMA = Schema(_TABLES, (_TO_2, _TO_3, _TO_4, _TO_5))
 """What this version of mdvec reads and writes."""

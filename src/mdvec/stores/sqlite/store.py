@@ -7,16 +7,34 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from mdvec.errors import StoreError, WriterBusyError
-from mdvec.stores.sqlite import integrity
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.stores.sqlite.database import Database, generation
-from mdvec.stores.sqlite.lease import WriterLease
-from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
-from mdvec.stores.sqlite.vectors import SqliteVectorIndex
+from mdvec.stores.claims import HeldClaim
+from mdvec.stores.interface import Claim
+from mdvec.stores.sqlite.claims import ClaimReader, Claims
+from mdvec.stores.sqlite.collections import CollectionReader, CollectionWriter
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import Database, Memo
+from mdvec.stores.sqlite.documents import DocumentReader, DocumentWriter
+from mdvec.stores.sqlite.links import LinkReader
+from mdvec.stores.sqlite.vectors import LoadedSpaces, VectorReader, VectorWriter
+from mdvec.stores.sqlite.words import WordReader
+from mdvec.types.collection import Collection
+
+_MOST_PROBLEMS = 20
+
+
+class Snapshot(CollectionReader, DocumentReader, LinkReader, WordReader, VectorReader, ClaimReader):
+    """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
+
+
+class Transaction(Snapshot, CollectionWriter, DocumentWriter, VectorWriter):
+    """One transaction; a :class:`mdvec.stores.interface.Writer`."""
 
 
 class SqliteStore:
     """A store in one SQLite file. Safe to use from several threads, and from several processes.
+
+    Attributes:
+        path: Absolute path of the file.
 
     Args:
         path: The file; made when it is not there, with its folders.
@@ -32,37 +50,20 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._database = Database(path, read_only=read_only)
-        self._lease = WriterLease(self._database)
-        self._catalog = SqliteCatalog(self._database)
-        self._lexical = SqliteLexicalIndex(self._database)
-        self._vectors = SqliteVectorIndex(self._database)
+        self.path = self._database.path
+        self._claims = Claims(self._database)
+        self._memo = Memo()
+        self._spaces = LoadedSpaces()
 
     @property
-    def catalog(self) -> SqliteCatalog:
-        """Collections, documents and chunks."""
-        return self._catalog
-
-    @property
-    def lexical(self) -> SqliteLexicalIndex:
-        """Words."""
-        return self._lexical
-
-    @property
-    def vectors(self) -> SqliteVectorIndex:
-        """Vectors."""
-        return self._vectors
+    def location(self) -> str:
+        """Absolute path of the file."""
+        return str(self.path)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the file and its log."""
-        path = self._database.path
-        return sum(_size_bytes(each) for each in (path, path.with_name(f"{path.name}-wal")))
-
-    @property
-    def generation(self) -> int:
-        """A number that grows with every commit that changed something, of any process."""
-        with self._database.reading() as connection:
-            return generation(connection)
+        return sum(_size_bytes(each) for each in (self.path, self.path.with_name(f"{self.path.name}-wal")))
 
     @property
     def read_only(self) -> bool:
@@ -70,22 +71,24 @@ class SqliteStore:
         return self._database.read_only
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write all or nothing; transactions of one thread do not nest.
+    def read(self) -> Iterator[Snapshot]:
+        """Open a snapshot."""
+        with self._database.reading() as connection:
+            yield Snapshot(connection, self._memo, self._spaces)
 
-        Raises:
-            ReadOnlyDatabaseError: If the database cannot be written.
-            DatabaseFullError: If the disk is full; nothing of the transaction is kept.
-            WriterBusyError: If this store's lease was taken over, or another process does not let
-                go of the file.
-        """
-        with self._database.transaction() as connection:
-            self._lease.confirm(connection)
-            yield
+    @contextmanager
+    def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
+        """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
+        with self._database.writing() as connection:
+            if isinstance(claim, HeldClaim):
+                self._claims.confirm(connection, claim)
+            yield Transaction(connection, None, None)
 
-    def writer(self, purpose: str, *, wait_s: float) -> AbstractContextManager[None]:
-        """Hold the database's single writer lease; see :class:`mdvec.stores.interface.Store`."""
-        return self._lease.hold(purpose, wait_s=wait_s)
+    def claim(
+        self, collection: Collection, purpose: str, *, wait_s: float
+    ) -> AbstractContextManager[HeldClaim]:
+        """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
+        return self._claims.hold(collection, purpose, wait_s=wait_s)
 
     def check(self) -> list[str]:
         """Examine the whole file for damage; slow.
@@ -95,10 +98,13 @@ class SqliteStore:
         """
         try:
             with self._database.reading() as connection:
-                found = integrity.problems(connection)
+                found = _problems(connection)
             if not self.read_only:
-                with self._database.transaction() as connection:
-                    integrity.examine_words(connection)
+                with self._database.writing() as connection:
+                    # An INSERT to SQLite, though it changes nothing.
+                    connection.execute(
+                        "INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 0)"
+                    )
         except WriterBusyError:
             raise
         except StoreError as error:
@@ -106,10 +112,33 @@ class SqliteStore:
         return found
 
     def close(self) -> None:
-        """Give the lease back and close the file; a second call does nothing."""
+        """Give the claims back and close the file; a second call does nothing."""
         if not self._database.closed:
-            self._lease.release()
+            self._claims.release_all()
             self._database.close()
+
+
+def _problems(connection: Connection) -> list[str]:
+    """Return what is wrong with the file's structure, with references, and with the words of chunks.
+
+    Documents without a fingerprint came from an older version, and get their words when they are imported.
+    """
+    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})")]
+    found = [message for message in found if message != "ok"]
+    found += [
+        f"a row of {row[0]} refers to a missing row of {row[2]}"
+        for row in connection.execute("PRAGMA foreign_key_check")
+    ][:_MOST_PROBLEMS]
+    wordless, ownerless = connection.execute(
+        """SELECT (SELECT count(*) FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
+            WHERE c.id NOT IN (SELECT id FROM chunks_fts_docsize) AND d.fingerprint != ''),
+        (SELECT count(*) FROM chunks_fts_docsize WHERE id NOT IN (SELECT id FROM chunks))"""
+    ).get
+    if wordless:
+        found.append(f"{wordless} chunks are missing from the word index")
+    if ownerless:
+        found.append(f"{ownerless} entries of the word index belong to no chunk")
+    return found
 
 
 def _size_bytes(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""A scope as SQL, in two forms: list its chunks when they are few, or test given chunks one by one.
+"""A ``Where`` as SQL, in two forms: list its chunks when they are few, or test chunks one by one.
 
 The order of the joins is written down (CROSS JOIN), and columns that must not choose an index carry a
 plus sign: without statistics the planner guesses wrong, by a factor of a thousand.
@@ -9,17 +9,30 @@ plus sign: without statistics the planner guesses wrong, by a factor of a thousa
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Filters, Scope, TagMatch
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.labels import LabelKind, fold, prefix_end
 from mdvec.text.globs import literal_prefix
+from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.query import Filters, TagMatch, Where
 
-SMALL_SCOPE = 5_000
+FEW = 5_000
 """Up to so many chunks are listed and looked at one by one; listing them takes a few milliseconds."""
+
+
+class LabelKind(StrEnum):
+    """The kinds of rows in the labels table."""
+
+    TAG = "tag"
+    ALIAS = "alias"
+
+
+def fold(label: str) -> str:
+    """Return the form that two labels share if they differ only in case or in how accents are encoded."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,80 +43,74 @@ class Sql:
     arguments: tuple[str | int, ...] = ()
 
 
-def covers_everything(connection: Connection, scope: Scope) -> bool:
-    """Return whether every chunk is inside the scope, apart from those of its hidden documents.
-
-    Args:
-        connection: Where to look for chunks of other collections.
-        scope: What is allowed.
-    """
-    if _document_conditions(replace(scope, hidden=frozenset())) or scope.filters.depths:
+def covers_everything(connection: Connection, where: Where) -> bool:
+    """Return True if every chunk is inside, apart from those of hidden documents."""
+    if _document_conditions(replace(where, hidden=frozenset())) or where.filters.depths:
         return False
-    inside = _one_of("k.id", scope.collections)
+    inside = _one_of("k.id", where.collections)
     sql = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
         AND EXISTS(SELECT 1 FROM chunks c WHERE c.collection_id = k.id) LIMIT 1"""
     return connection.execute(sql, inside.arguments).get is None
 
 
-def chunks_inside(connection: Connection, scope: Scope, most: int) -> list[ChunkId] | None:
-    """List the chunks of a small scope.
-
-    Args:
-        connection: Where to look.
-        scope: What is allowed.
-        most: How many there may be.
-
-    Returns:
-        Their ids, in no order; None when there are more.
-    """
-    source, condition = _source(scope), chunk_condition(scope)
-    sql = f"SELECT c.id FROM {source.text} AND {condition.text} LIMIT ?"
-    rows = connection.execute(sql, (*source.arguments, *condition.arguments, most + 1))
-    ids = [ChunkId(chunk_id) for (chunk_id,) in rows]
-    return ids if len(ids) <= most else None
+def chunks_inside(
+    connection: Connection, where: Where, most: int
+) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
+    """List the chunks inside, and their documents; return None when there are more than ``most`` chunks."""
+    source, condition = _source(where), chunk_condition(where)
+    sql = f"SELECT c.id, c.document_id FROM {source.text} AND {condition.text} LIMIT ?"
+    rows: list[tuple[int, int]] = list(
+        connection.execute(sql, (*source.arguments, *condition.arguments, most + 1))
+    )
+    if len(rows) > most:
+        return None
+    return frozenset(ChunkId(row[0]) for row in rows), frozenset(DocumentId(row[1]) for row in rows)
 
 
-def keep_inside(connection: Connection, scope: Scope, ids: Iterable[ChunkId]) -> set[ChunkId]:
-    """Return those of the chunks that are inside the scope.
-
-    Args:
-        connection: Where to look.
-        scope: What is allowed.
-        ids: The chunks to test.
-    """
-    condition = chunk_condition(scope)
+def keep_chunks(connection: Connection, where: Where, ids: Iterable[int]) -> set[int]:
+    """Return those of the chunks that are inside."""
+    condition = chunk_condition(where)
     sql = f"""SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-        {_document_join(scope)} WHERE {condition.text}"""
+        {_document_join(where)} WHERE {condition.text}"""
     rows = connection.execute(sql, (json.dumps(list(ids)), *condition.arguments))
-    return {ChunkId(row[0]) for row in rows}
+    return {row[0] for row in rows}
 
 
-def document_condition(scope: Scope) -> Sql:
-    """Return what the scope asks of a document ``d``; of its chunks, that one has the right depth."""
-    parts = [_one_of("d.collection_id", scope.collections), *_document_conditions(scope)]
-    if scope.filters.depths:
-        depth = _one_of("c.depth", scope.filters.depths)
+def keep_documents(connection: Connection, where: Where, ids: Iterable[int]) -> set[int]:
+    """Return those of the documents that are inside."""
+    condition = document_condition(where)
+    sql = f"""SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
+        WHERE {condition.text}"""
+    rows = connection.execute(sql, (json.dumps(list(ids)), *condition.arguments))
+    return {row[0] for row in rows}
+
+
+def document_condition(where: Where) -> Sql:
+    """Return the conditions on a document ``d``; one of its chunks has to have the right depth."""
+    parts = [_one_of("d.collection_id", where.collections), *_document_conditions(where)]
+    if where.filters.depths:
+        depth = _one_of("c.depth", where.filters.depths)
         text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {depth.text})"
         parts.append(Sql(text, depth.arguments))
     return _all(parts)
 
 
-def chunk_condition(scope: Scope) -> Sql:
-    """Return what the scope asks of a chunk ``c`` and of its document ``d``."""
-    parts = [_one_of("+c.collection_id", scope.collections), *_document_conditions(scope)]
-    if scope.filters.depths:
-        parts.append(_one_of("+c.depth", scope.filters.depths))
+def chunk_condition(where: Where) -> Sql:
+    """Return the conditions on a chunk ``c`` and on its document ``d``."""
+    parts = [_one_of("+c.collection_id", where.collections), *_document_conditions(where)]
+    if where.filters.depths:
+        parts.append(_one_of("+c.depth", where.filters.depths))
     return _all(parts)
 
 
-def _source(scope: Scope) -> Sql:
-    """Joins that reach at least every chunk of the scope, starting where an index is most selective."""
-    filters = scope.filters
-    if scope.only is not None:
+def _source(where: Where) -> Sql:
+    """Return joins that reach at least every chunk inside, starting where an index is most selective."""
+    filters = where.filters
+    if where.only is not None:
         return Sql(
             """json_each(?) j CROSS JOIN documents d ON d.id = j.value
                 CROSS JOIN chunks c ON c.document_id = d.id WHERE 1""",
-            (_id_list(scope.only),),
+            (_id_list(where.only),),
         )
     if filters.tags or filters.alias_prefix is not None:
         labels = _labelled(filters)
@@ -112,8 +119,8 @@ def _source(scope: Scope) -> Sql:
                 CROSS JOIN chunks c ON c.document_id = d.id WHERE 1""",
             labels.arguments,
         )
-    if _document_conditions(scope):
-        inside = _one_of("d.collection_id", scope.collections)
+    if _document_conditions(where):
+        inside = _one_of("d.collection_id", where.collections)
         paths = _starts_with("d.path", literal_prefix(filters.path or ""))
         return Sql(
             f"""documents d CROSS JOIN chunks c ON c.document_id = d.id
@@ -122,17 +129,17 @@ def _source(scope: Scope) -> Sql:
         )
     if filters.depths:  # the index on collections holds no depth: looking up each row takes longer
         return Sql("chunks c NOT INDEXED WHERE 1")
-    inside = _one_of("c.collection_id", scope.collections)
+    inside = _one_of("c.collection_id", where.collections)
     return Sql(f"chunks c WHERE {inside.text}", inside.arguments)
 
 
-def _document_join(scope: Scope) -> str:
-    """Look up a chunk's document only when something is asked of it."""
-    return "CROSS JOIN documents d ON d.id = c.document_id" if _document_conditions(scope) else ""
+def _document_join(where: Where) -> str:
+    """Return a join with the document, if there is any condition on it."""
+    return "CROSS JOIN documents d ON d.id = c.document_id" if _document_conditions(where) else ""
 
 
 def _labelled(filters: Filters) -> Sql:
-    """Documents that carry a wanted label; where all of several tags are wanted, the first one."""
+    """Return the documents with a wanted label; of several tags that are all wanted, the first one."""
     conditions: list[Sql] = []
     if filters.tags:
         wanted = filters.tags if filters.tag_match is TagMatch.ANY else filters.tags[:1]
@@ -146,13 +153,13 @@ def _labelled(filters: Filters) -> Sql:
     )
 
 
-def _document_conditions(scope: Scope) -> list[Sql]:
-    filters = scope.filters
+def _document_conditions(where: Where) -> list[Sql]:
+    filters = where.filters
     conditions: list[Sql] = []
-    if scope.only is not None:
-        conditions.append(Sql("d.id IN (SELECT value FROM json_each(?))", (_id_list(scope.only),)))
-    if scope.hidden:
-        conditions.append(Sql("d.id NOT IN (SELECT value FROM json_each(?))", (_id_list(scope.hidden),)))
+    if where.only is not None:
+        conditions.append(Sql("d.id IN (SELECT value FROM json_each(?))", (_id_list(where.only),)))
+    if where.hidden:
+        conditions.append(Sql("d.id NOT IN (SELECT value FROM json_each(?))", (_id_list(where.hidden),)))
     match filters.tag_match:
         case TagMatch.ANY if filters.tags:
             ranges = [part for tag in filters.tags for part in _tag_ranges(tag)]
@@ -182,7 +189,7 @@ def _has_label(ranges: list[Sql]) -> Sql:
 
 
 def _tag_ranges(tag: str) -> list[Sql]:
-    """The tag itself, and the tags below it."""
+    """Return conditions for a tag itself and for the tags below it."""
     folded = fold(tag)
     below = _starts_with("l.folded", f"{folded}/")
     return [
@@ -197,7 +204,7 @@ def _alias_range(prefix: str) -> Sql:
 
 
 def _starts_with(column: str, prefix: str) -> Sql:
-    end = prefix_end(prefix)
+    end = _prefix_end(prefix)
     if end is None:
         return Sql(f"{column} >= ?", (prefix,))
     return Sql(f"{column} >= ? AND {column} < ?", (prefix, end))
@@ -217,3 +224,13 @@ def _all(parts: list[Sql]) -> Sql:
         " AND ".join(part.text for part in parts),
         tuple(argument for part in parts for argument in part.arguments),
     )
+
+
+def _prefix_end(prefix: str) -> str | None:
+    """Return the first string after all that start with a prefix, by code point; None if there is none."""
+    for length in range(len(prefix), 0, -1):
+        following = ord(prefix[length - 1]) + 1
+        if following > 0x10FFFF:
+            continue
+        return prefix[: length - 1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
+    return None

@@ -1,23 +1,37 @@
-"""Looks for what keeps mdvec from working well on this machine."""
+"""What is indexed, whether the disk still agrees, and what keeps mdvec from working well here."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mdvec import __version__
 from mdvec.embedding.cores import available_cores
-from mdvec.errors import MdvecError
+from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
+from mdvec.indexing.prepare import Recipe
+from mdvec.indexing.texts import known_binaries, make_plan
+from mdvec.search.versions import read_versions
+from mdvec.sources.interface import Source
+from mdvec.stores.interface import Store, View
+from mdvec.text.encodings import decode
+from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.links import Versions
 from mdvec.types.names import RESERVED_NAMES
-from mdvec.types.report import CollectionStatus, Finding, ImportMode, Severity
-from mdvec.stores.interface import Store
-from mdvec.workspace.advice import import_command
-from mdvec.workspace.checking import describe_all
-from mdvec.workspace.database import Database
-from mdvec.workspace.embedders import Model
-from mdvec.workspace.wiring import Parts
+from mdvec.types.report import (
+    ChangeProgress,
+    CollectionStatus,
+    DiskCheck,
+    Finding,
+    ImportMode,
+    Severity,
+    WorkspaceStatus,
+)
+from mdvec.workspace.collections import Collections, import_command
+from mdvec.workspace.imports import configured_otherwise
+from mdvec.workspace.wiring import Model, Parts
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
 _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")
@@ -25,19 +39,116 @@ _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud
 _MAX_REASONS = 3
 
 
-def examine(database: Database, parts: Parts) -> list[Finding]:
-    """Look at everything; what cannot even be opened is a finding too.
+def describe_all(
+    names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
+) -> WorkspaceStatus:
+    """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`.
 
     Args:
-        database: The index.
+        names: Collections to describe; empty for all, disabled ones included.
+        collections: What holds them.
+        parts: Makes their sources and their models.
+        files: Whether to list the state of every file.
+        check: Whether to compare the disk with the index.
+    """
+    store = collections.store()
+    with store.read() as view:
+        chosen = collections.chosen(names, view, include_disabled=True)
+        statuses = [_describe(each, view, parts, files=files) for each in chosen]
+    if check:
+        statuses = [_checked(each, store, parts) for each in statuses]
+    models = dict.fromkeys(status.model for status in statuses)
+    return WorkspaceStatus(
+        database=str(collections.path),
+        size_bytes=store.size_bytes,
+        model=", ".join(models) or _described(parts.embedders.model(None)),
+        collections=tuple(statuses),
+    )
+
+
+def _describe(collection: Collection, view: View, parts: Parts, *, files: bool) -> CollectionStatus:
+    model, following = parts.model(collection), parts.next_model(collection)
+    space_id = model.space_id(collection, view)
+    change = None
+    if following is not None:
+        left = view.counts(collection.id, following.space_id(collection, view))
+        change = ChangeProgress(str(following.spec), left.chunks, left.pending_chunks)
+    activity = next((each for each in view.activities() if each.collection == collection.name), None)
+    return CollectionStatus(
+        collection,
+        view.counts(collection.id, space_id),
+        tuple(view.file_states(collection.id, space_id)) if files else (),
+        model=_described(model),
+        change=change,
+        warnings=configured_otherwise(collection, parts),
+        activity=activity,
+    )
+
+
+def _checked(status: CollectionStatus, store: Store, parts: Parts) -> CollectionStatus:
+    collection = status.collection
+    try:
+        source = parts.source(collection.source)
+        recipe = parts.recipe(collection.chunking, parts.cutting_model(collection))
+        return replace(status, check=_compare_with_disk(collection, store, source, recipe))
+    except MdvecError as error:
+        return replace(
+            status,
+            check_error=str(error),
+            check_hint=error.hint,
+            is_unreachable=isinstance(error, SourceUnavailableError),
+        )
+
+
+def _described(model: Model) -> str:
+    return str(model.problem) if model.problem is not None else model.name
+
+
+def _compare_with_disk(collection: Collection, store: Store, source: Source, recipe: Recipe) -> DiskCheck:
+    """Return what an import would do.
+
+    Raises:
+        SourceMissingError: If the source is not there.
+    """
+    with store.read() as view:
+        known = view.known_documents(collection.id)
+    listing = source.list()
+    plan, _ = make_plan(listing, known, source, recipe.fingerprint)
+    with store.read() as view:
+        binaries = {item.path for item in known_binaries(collection, listing, plan.new, view)}
+    return DiskCheck(
+        new=tuple(
+            entry.path for entry in plan.new if entry.path not in binaries and _holds_text(entry, source)
+        ),
+        changed=tuple(entry.path for entry in plan.changed),
+        moved=tuple((move.old_path, move.entry.path) for move in plan.moved),
+        deleted=plan.deleted,
+    )
+
+
+def _holds_text(entry: SourceEntry, source: Source) -> bool:
+    """Return True unless a file is binary: those look new every time, and only reading them shows it."""
+    if entry.content_hash is not None:
+        return True  # reading it would mean fetching it; an import will see
+    try:
+        return decode(source.read(entry)) is not None
+    except UnreadableFileError:
+        return False
+
+
+def examine(collections: Collections, parts: Parts) -> list[Finding]:
+    """Examine everything; what cannot even be opened is a finding too.
+
+    Args:
+        collections: The index.
         parts: Makes the models and the sources.
 
     Returns:
-        What was looked at, in the order of a reader's interest.
+        The findings, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(database.path)]
+    findings = [_about_machine(), *_about_place(collections.path)]
     try:
-        store = database.store()
+        store = collections.store()
     except MdvecError as error:
         return [
             *findings,
@@ -45,14 +156,17 @@ def examine(database: Database, parts: Parts) -> list[Finding]:
             Finding(Severity.PROBLEM, "database", str(error), error.hint),
         ]
     try:
-        findings.extend(_about_models(parts, store.catalog.collections()))
-        findings.append(_about_database(database.path, store))
+        registered = collections.chosen((), include_disabled=True)
+        findings.extend(_about_models(parts, registered))
+        findings.append(_about_database(collections.path, store))
+        with store.read() as view:
+            versions = {each.id: read_versions(each.id, view) for each in registered}
         findings.extend(
             finding
-            for item in describe_all((), database, parts, files=False, check=True).collections
+            for item in describe_all((), collections, parts, files=False, check=True).collections
             for finding in (
-                *_about_collection(item, database.docs_dir),
-                *_about_versions(item.collection, store),
+                *_about_collection(item, collections.docs_dir),
+                *_about_versions(item.collection, versions.get(item.collection.id, Versions())),
             )
         )
     except MdvecError as error:
@@ -80,7 +194,7 @@ def _about_models(parts: Parts, collections: Sequence[Collection]) -> Iterator[F
     """Try each model that is in use or about to be, and the configured one where none is."""
     specs = dict.fromkeys(each.embedding for each in collections)
     specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
-    # The configured model of a new collection is often one that others name; it is told once.
+    # The configured model of a new collection is often one that others name; it is shown once.
     yield from dict.fromkeys(_try_model(parts, spec) for spec in specs or (None,))
 
 
@@ -97,9 +211,9 @@ def _about_model(model: Model) -> Finding:
             Severity.NOTE, "model", str(model.problem), model.problem.hint if model.problem else ""
         )
     model.embedder.embed_query("ok")
-    told = "; ".join(model.embedder.warnings)
-    if told:
-        return Finding(Severity.NOTE, "model", f"{model.name}: {told}")
+    warnings = "; ".join(model.embedder.warnings)
+    if warnings:
+        return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
     return Finding(Severity.OK, "model", model.name)
 
 
@@ -115,8 +229,7 @@ def _about_database(database: Path, store: Store) -> Finding:
     return Finding(Severity.OK, "database", f"{database}: intact")
 
 
-def _about_versions(collection: Collection, store: Store) -> Iterator[Finding]:
-    versions = store.catalog.versions(collection.id)
+def _about_versions(collection: Collection, versions: Versions) -> Iterator[Finding]:
     if versions.dangling:
         named = [
             f"{each.path}:{each.link.line} names {each.link.target!r}"
@@ -157,7 +270,7 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
 
 
 def _about_state(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
-    """Say what keeps a collection from being up to date.
+    """Yield what keeps a collection from being up to date.
 
     Args:
         status: What is known of it.

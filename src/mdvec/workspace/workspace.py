@@ -6,43 +6,39 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from mdvec import run
+from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import UsageError
+from mdvec.errors import ImportStoppedError, SourceMissingError, StoreError
+from mdvec.search.versions import VersionCache
+from mdvec.stores.records import StoredChunk
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
-from mdvec.types.query import Scope, SearchQuery
+from mdvec.types.query import SearchQuery, Where
 from mdvec.types.report import (
     Finding,
-    ImportMode,
+    ImportOptions,
     ImportReport,
     ListedDocument,
     Passage,
-    Progress,
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.stores.interface import StoredChunk
-from mdvec.workspace import reading, registering
-from mdvec.workspace.answering import answer, is_stale
-from mdvec.workspace.checking import describe_all
-from mdvec.workspace.database import Database
-from mdvec.workspace.first_index import FirstIndex
-from mdvec.workspace.folders import DOCS_COLLECTION
-from mdvec.workspace.importing import import_into, until
-from mdvec.workspace.linking import links_of
-from mdvec.workspace.listing import every_chunk, page_of_documents
-from mdvec.workspace.memory import idle_limit_s, memory_in_use
+from mdvec.workspace import reading
+from mdvec.workspace.collections import DOCS_COLLECTION, Collections, index_of
+from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
-from mdvec.workspace.wiring import Parts, given
+from mdvec.workspace.search import answer, is_stale
+from mdvec.workspace.status import describe_all
+from mdvec.workspace.wiring import Parts, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
@@ -51,12 +47,51 @@ if TYPE_CHECKING:
 _END_WAIT_S = 1.0
 
 
+def open_workspace(
+    config: Config | None = None,
+    *,
+    database: Path | None = None,
+    docs_dir: Path | None = None,
+    data_dir: Path | None = None,
+    embedder: Embedder | None = None,
+) -> Workspace:
+    """Open a workspace; use it as a context manager, or close it.
+
+    Args:
+        config: Settings; the defaults when None.
+        database: The index; else ``[database] path``, else the user's data directory.
+        docs_dir: A folder to use without registering it: its index lies in ``DIR/.mdvec``, and the first
+            search makes it.
+        data_dir: Where the index of ``docs_dir`` lies instead.
+        embedder: Used instead of the configured one.
+
+    Returns:
+        The workspace. Nothing is read or written before its first use.
+
+    Raises:
+        SourceMissingError: If ``docs_dir`` is not a folder.
+    """
+    config = config or Config()
+    if docs_dir is None:
+        path = database or config.database.path or default_database()
+        return Workspace(path.absolute(), config, embedder=embedder)
+    if not docs_dir.is_dir():
+        msg = f"{docs_dir} is not a folder"
+        raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
+    root = docs_dir.resolve()
+    path = database or index_of(root, data_dir)
+    return Workspace(path.absolute(), config, docs_dir=root, embedder=embedder)
+
+
 class Workspace:
-    """One database, its collections, and what can be asked of them. Safe to use from several threads.
+    """One database, its collections, and what can be done with them. Safe to use from several threads.
+
+    Long calls report progress and can be cancelled through the run that is bound in their context
+    (:mod:`mdvec.run`).
 
     Attributes:
         database: Absolute path of the database.
-        models: What makes the vectors of its collections, and how to change that.
+        models: The embedding models of its collections, and how to change them.
     """
 
     def __init__(
@@ -70,13 +105,19 @@ class Workspace:
         self.database = database
         self._config = config
         self._parts = Parts(config, embedder)
-        self._database = Database(database, docs_dir=docs_dir, chunking=self._parts.configured_chunking)
-        self._closing = threading.Event()
-        self.models = Models(self._database, self._parts, config.prices, listening=self._listening)
+        self._collections = Collections(database, docs_dir=docs_dir, parts=self._parts)
+        self._versions = VersionCache()
+        self._guard = threading.Lock()
+        self._runs: list[run.Run] = []
+        self._closed = False
+        self.models = Models(self._collections, self._parts, config.prices, running=self._running)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
-            run = partial(self.import_collection, DOCS_COLLECTION, mode=ImportMode.UPDATE)
-            self._first_index = FirstIndex(self._database, self._parts, run)
+            self._first_index = FirstIndex(
+                self._collections,
+                self._parts,
+                lambda options: self.import_collection(DOCS_COLLECTION, options),
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -87,17 +128,21 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Stop what runs in the background, and release the database."""
-        self._closing.set()
+        """Cancel imports that are under way, and release the database."""
+        with self._guard:
+            self._closed = True
+            running = list(self._runs)
+        for each in running:
+            each.cancel()
         if self._first_index is not None:
             self._first_index.close(_END_WAIT_S)
-        self._database.close()
+        self._collections.close()
 
     # --- collections ---------------------------------------------------------------------------
 
     def collections(self, *, include_disabled: bool = False) -> list[Collection]:
         """Return the collections, by name."""
-        return self._database.collections(include_disabled=include_disabled)
+        return self._collections.chosen((), include_disabled=include_disabled)
 
     def collection(self, name: str) -> Collection:
         """Return one collection, enabled or not.
@@ -105,7 +150,7 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is none of that name.
         """
-        return self._database.collection(name)
+        return self._collections.named(name)
 
     def add_collection(
         self,
@@ -129,10 +174,10 @@ class Workspace:
             include: Globs of files to take; all when empty.
             exclude: Globs of files to leave out.
             chunking: How it is cut; as configured when None.
-            embedding: The model that makes its vectors, tried before anything is written; None leaves it to
-                the configuration, until the first import.
-            search: What a search of it alone does when it is not told.
-            preset: What holds where nothing else is said (see :func:`mdvec.config.presets.load_preset`).
+            embedding: Its embedding model, tried before anything is written; None leaves it to the
+                configuration, until the first import.
+            search: Defaults of a search of it alone.
+            preset: Holds for what is left out (see :func:`mdvec.config.presets.load_preset`).
 
         Returns:
             The new collection.
@@ -142,13 +187,10 @@ class Workspace:
             SourceMissingError: If there is no such folder.
             CollectionExistsError: If the name is taken.
             ConfigError: If there is no such chunker or model.
-            EmbeddingError: If the model cannot be used here; the hint says how to mend it.
+            EmbeddingError: If the model cannot be used here; the hint says how to fix that.
             UsageError: If this is the database of a ``docs_dir``.
         """
-        if self._database.docs_dir is not None:
-            msg = f"the database of {self._database.docs_dir} holds that folder alone"
-            raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
-        return registering.add(
+        return self._collections.add(
             name,
             description,
             location,
@@ -158,8 +200,6 @@ class Workspace:
             embedding=embedding,
             search=search,
             preset=preset,
-            store=self._database.store(),
-            parts=self._parts,
         )
 
     def update_collection(
@@ -183,8 +223,8 @@ class Workspace:
             SourceMissingError: If there is no such folder.
             ConfigError: If there is no such chunker.
         """
-        return registering.update(
-            self.collection(name).id,
+        return self._collections.update(
+            name,
             description=description,
             location=location,
             include=include,
@@ -192,8 +232,6 @@ class Workspace:
             chunking=chunking,
             search=search,
             enabled=enabled,
-            store=self._database.store(),
-            parts=self._parts,
         )
 
     def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
@@ -201,70 +239,43 @@ class Workspace:
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
-            WriterBusyError: If another process writes for longer than ``wait_s`` seconds.
+            WriterBusyError: If another process works on it for longer than ``wait_s`` seconds.
         """
-        registering.delete(self.collection(name), self._database.store(), wait_s=wait_s)
+        self._collections.delete(name, wait_s=wait_s)
 
     # --- writing -------------------------------------------------------------------------------
 
-    def import_collection(
-        self,
-        name: str,
-        *,
-        mode: ImportMode = ImportMode.NEW,
-        embed: bool = True,
-        allow_empty: bool = False,
-        max_tokens: int | None = None,
-        overlap_tokens: int | None = None,
-        accept_pending: bool = False,
-        wait_s: float = 60.0,
-        progress: Progress | None = None,
-    ) -> ImportReport:
+    def import_collection(self, name: str, options: ImportOptions = ImportOptions()) -> ImportReport:
         """Bring a collection up to date with its source.
+
+        Imports of several collections run side by side; of one collection, one process at a time.
 
         Args:
             name: The collection.
-            mode: What to do with what is there already.
-            embed: Whether to make vectors now; without them it is searched by words.
-            allow_empty: Believe a source that is missing or holds nothing.
-            max_tokens: Largest chunk from now on; None leaves it as it is.
-            overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
-            accept_pending: Whether a model that fails on the way, such as a service whose quota is used up,
-                ends the import with a report; its ``failure`` says why chunks are pending.
-            wait_s: How long to wait for another writer, in seconds.
-            progress: Is told how far it is; what it raises ends the import.
-
-        Returns:
-            What was done.
+            options: How.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
-            CollectionNotEmptyError: If ``mode`` is ``new`` and it was imported before.
+            CollectionNotEmptyError: If the mode is ``new`` and it was imported before.
             SourceMissingError: If its folder is not there.
             SourceEmptyError: If its folder holds nothing though documents are known.
-            WriterBusyError: If another process writes for longer than ``wait_s``.
-            EmbeddingError: If the vectors cannot be made; the words are searched, and what was made is kept.
-            ImportStoppedError: If the workspace is closed meanwhile.
+            WriterBusyError: If another process works on it for longer than the options wait.
+            EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
+            ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
-        with self._listening(progress) as listener:
+        with self._running():
             return import_into(
-                lambda: self.collection(name),
-                store=self._database.store(),
+                name,
+                options,
+                collections=self._collections,
                 parts=self._parts,
-                mode=mode,
-                embed=embed,
-                allow_empty=allow_empty,
-                max_tokens=max_tokens,
-                overlap_tokens=overlap_tokens,
-                accept_pending=accept_pending,
-                wait_s=wait_s,
-                progress=listener,
+                resume_change=self.models.resume_change,
             )
 
     # --- reading -------------------------------------------------------------------------------
 
     def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
-        """Return what a search does when it is not told: what is configured, or what its one collection says.
+        """Return the defaults of a search: those of its one collection, else those configured.
 
         Args:
             collections: Names; all enabled ones when empty.
@@ -272,20 +283,17 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        searched = self._database.chosen(collections)
+        searched = self._collections.chosen(collections)
         own = searched[0].search if len(searched) == 1 else SearchDefaults()
-        return msgspec.structs.replace(self._config.search, **given(k=own.limit, threshold=own.threshold))
+        return msgspec.structs.replace(self._config.search, **set_only(k=own.limit, threshold=own.threshold))
 
-    def search(
-        self, query: SearchQuery, *, progress: Progress | None = None, wait_for_vectors: bool = True
-    ) -> SearchResult:
+    def search(self, query: SearchQuery, *, wait_for_vectors: bool = True) -> SearchResult:
         """Answer a query.
 
         Args:
-            query: What to look for.
-            progress: Is told how far the first import of a ``docs_dir`` is, or the making of the model.
-            wait_for_vectors: Whether to wait for the whole of that import. Otherwise it goes on behind
-                the search, which waits for the text alone; :meth:`close` stops it.
+            query: The query.
+            wait_for_vectors: Whether to wait for the whole first import of a ``docs_dir``. Otherwise it runs on
+                behind the search, which waits for the text alone; :meth:`close` stops it.
 
         Returns:
             The hits, and how complete the index behind them is.
@@ -293,23 +301,15 @@ class Workspace:
         Raises:
             InvalidQueryError: If the query is empty.
             CollectionNotFoundError: If it names a collection that does not exist.
-            DocumentNotFoundError: If it asks for documents that link to one that is not there.
-            EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
+            DocumentNotFoundError: If it filters by links to a document that is not there.
+            EmbedderUnavailableError: If its mode is ``dense`` and there is no model.
         """
-        listener: Progress = progress or (lambda *_: None)
-        told: tuple[str, ...] = ()
-        with self._parts.telling(listener):
-            if self._first_index is not None:
-                query, told = self._first_index.prepare(query, listener, wait_for_vectors=wait_for_vectors)
-            result = answer(
-                query,
-                lambda: self._database.chosen(query.collections),
-                store=self._database.store(),
-                parts=self._parts,
-                docs_dir=self._database.docs_dir,
-                going_on=self._first_index is not None and self._first_index.going_on,
-            )
-        return replace(result, warnings=(*told, *result.warnings)) if told else result
+        warnings: tuple[str, ...] = ()
+        if self._first_index is not None:
+            query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
+        importing = self._first_index is not None and self._first_index.running
+        result = answer(query, self._collections, self._parts, self._versions, importing=importing)
+        return replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
 
     def read(
         self,
@@ -327,19 +327,17 @@ class Workspace:
             lines: 1-based first and last line, None for an open end.
             section: A heading, instead of lines.
 
-        Returns:
-            The passage.
-
         Raises:
             DocumentNotFoundError: If there is no such document or section.
             UsageError: If the lines do not exist, or the path is in more than one collection.
         """
-        document, place = self._database.document(path, collection)
+        with self._collections.store().read() as view:
+            document, place = reading.find(path, collection, self._collections, view)
         stale = is_stale(document, self._parts.source(place.source))
         return reading.passage(document, lines=lines, section=section, stale=stale)
 
     def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
-        """Return what a document links to, what links to it, and which versions of it there are.
+        """Return the links of a document and those to it, and which versions of it there are.
 
         Args:
             path: As hits show it.
@@ -349,8 +347,9 @@ class Workspace:
             DocumentNotFoundError: If there is no such document.
             UsageError: If the path is in more than one collection.
         """
-        document, _ = self._database.document(path, collection)
-        return links_of(document, self._database.store().catalog)
+        with self._collections.store().read() as view:
+            document, place = reading.find(path, collection, self._collections, view)
+            return reading.links_of(document, self._versions.of((place.id,), view)[place.id], view)
 
     def documents(
         self,
@@ -371,26 +370,14 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        places = self._database.chosen((collection,) if collection else ())
-        catalog = self._database.store().catalog
-        return page_of_documents(places, catalog, after=after, prefix=prefix, limit=limit)
+        with self._collections.store().read() as view:
+            places = self._collections.chosen((collection,) if collection else (), view)
+            return reading.page_of_documents(places, view, after=after, prefix=prefix, limit=limit)
 
     def generation(self) -> int:
         """Return a number that grows whenever anything in the database changes, by any process."""
-        return self._database.store().generation
-
-    def free_idle_model(self) -> bool:
-        """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.
-
-        A minute is long enough above ``[embedding] memory_threshold``. The next search that needs it
-        loads it again.
-
-        Returns:
-            Whether there was anything to free.
-        """
-        settings = self._config.embedding
-        limit_s = idle_limit_s(settings.auto_unload_minutes, settings.memory_threshold, memory_in_use())
-        return limit_s is not None and self._parts.embedders.unload(idle_s=limit_s)
+        with self._collections.store().read() as view:
+            return view.version
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.
@@ -401,19 +388,21 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        searched = self._database.chosen(tuple(collections))
-        return self._database.store().catalog.tags(Scope(tuple(collection.id for collection in searched)))
+        with self._collections.store().read() as view:
+            searched = self._collections.chosen(tuple(collections), view)
+            return view.tags(Where(tuple(collection.id for collection in searched)))
 
     def chunks(self, collections: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Walk all chunks of some collections, or of all enabled ones, by collection, path and position.
+        """Yield all chunks of some collections, or of all enabled ones, by collection, path and position.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        yield from every_chunk(self._database.chosen(tuple(collections)), self._database.store().catalog)
+        with self._collections.store().read() as view:
+            yield from reading.every_chunk(self._collections.chosen(tuple(collections), view), view)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
-        """Say what is indexed, and whether it is true.
+        """Return what is indexed, and whether it is true.
 
         Args:
             name: One collection; all of them, disabled ones included, when None.
@@ -423,18 +412,47 @@ class Workspace:
         Raises:
             CollectionNotFoundError: If there is no such collection.
         """
-        return describe_all((name,) if name else (), self._database, self._parts, files=files, check=check)
+        return describe_all((name,) if name else (), self._collections, self._parts, files=files, check=check)
 
     def doctor(self) -> list[Finding]:
-        """Look for what keeps mdvec from working well here."""
-        from mdvec.workspace.doctor import examine
+        """Return what keeps mdvec from working well here."""
+        from mdvec.workspace.status import examine
 
-        return examine(self._database, self._parts)
+        return examine(self._collections, self._parts)
+
+    def free_idle_model(self) -> bool:
+        """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.
+
+        A minute is long enough above ``[embedding] memory_threshold``. The next search that needs it
+        loads it again.
+
+        Returns:
+            Whether there was anything to free.
+        """
+        limit_s = self._parts.idle_limit_s()
+        return limit_s is not None and self._parts.embedders.unload(idle_s=limit_s)
 
     # --- inside --------------------------------------------------------------------------------
 
     @contextmanager
-    def _listening(self, progress: Progress | None) -> Iterator[Progress]:
-        """Have a call's listener told of everything, and end the call when the workspace is closed."""
-        with until(self._closing, progress) as listener, self._parts.telling(listener):
-            yield listener
+    def _running(self) -> Iterator[None]:
+        """Let :meth:`close` cancel the call.
+
+        Raises:
+            ImportStoppedError: If it was cancelled so, by itself or because the store was closed.
+        """
+        current = run.bound_run() or run.Run()
+        with self._guard:
+            self._runs.append(current)
+            if self._closed:
+                current.cancel()
+        try:
+            with run.bound(current):
+                yield
+        except StoreError as error:
+            if current.cancelled:
+                raise ImportStoppedError from error
+            raise
+        finally:
+            with self._guard:
+                self._runs.remove(current)

@@ -1,26 +1,48 @@
-"""Which documents replace which; the same in every store."""
+"""Which documents replace which, as their ``previous`` links say."""
 
 from __future__ import annotations
 
 import graphlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mdvec.types.document import Link
-from mdvec.types.ids import DocumentId
+from mdvec.stores.interface import View
+from mdvec.text.linking import link_key, resolve
+from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink, Versions
-from mdvec.text.linking import linked_path, resolve
-from mdvec.text.paths import file_key
 
 
-def link_key(link: Link) -> str:
-    """Return the key of the file that a link points at; empty for the document itself and for addresses."""
-    return file_key(linked_path(link) or "")
+class VersionCache:
+    """Which documents replace which, found once for each version of the store. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[CollectionId, tuple[int, Versions]] = {}
+
+    def of(self, collections: Iterable[CollectionId], view: View) -> dict[CollectionId, Versions]:
+        """Return which documents of each collection replace which."""
+        return {each: self._of(each, view) for each in collections}
+
+    def _of(self, collection_id: CollectionId, view: View) -> Versions:
+        version, known = self._known.get(collection_id, (-1, Versions()))
+        if version != view.version:
+            known = read_versions(collection_id, view)
+            self._known[collection_id] = view.version, known
+        return known
+
+
+def read_versions(collection_id: CollectionId, view: View) -> Versions:
+    """Return which documents of a collection replace which."""
+    previous = view.previous_links(collection_id)
+    if not previous:
+        return Versions()
+    return find_versions(
+        previous, view.files_named(collection_id, {link_key(each.link) for each in previous})
+    )
 
 
 def find_versions(previous: Sequence[PlacedLink], named: Mapping[str, Mapping[str, DocumentId]]) -> Versions:
-    """Find out which documents replace which.
+    """Return which documents replace which.
 
     Documents that replace each other in a circle hide none of each other: the links of the circle count for
     nothing, so that of any documents at least one is found.
@@ -54,7 +76,7 @@ def find_versions(previous: Sequence[PlacedLink], named: Mapping[str, Mapping[st
 
 
 def _components(older: Mapping[str, dict[str, None]]) -> Iterator[dict[str, dict[str, None]]]:
-    """Part what hangs together from the rest, so that many small circles are not looked for in everything."""
+    """Yield connected documents apart, so that many small circles are not searched for in everything."""
     neighbours: defaultdict[str, list[str]] = defaultdict(list)
     for path, versions in older.items():
         for version in versions:
@@ -75,7 +97,7 @@ def _components(older: Mapping[str, dict[str, None]]) -> Iterator[dict[str, dict
 
 
 def _break_cycles(older: Mapping[str, dict[str, None]]) -> list[tuple[str, ...]]:
-    """Take the links of circles out, one circle after the other, and return the circles."""
+    """Remove the links of circles, one circle after the other, and return the circles."""
     cycles: list[tuple[str, ...]] = []
     while True:
         try:

@@ -1,0 +1,124 @@
+"""From the filters of a query to the chunks that a store may find; and documents by what people call them."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredDocument
+from mdvec.text.linking import link_key, resolve
+from mdvec.text.paths import file_key
+from mdvec.text.undecodable import spelled
+from mdvec.types.collection import Collection
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.links import PlacedLink, Versions
+from mdvec.types.query import Filters, Where
+
+
+def narrowed(
+    filters: Filters,
+    collections: Sequence[Collection],
+    versions: Mapping[CollectionId, Versions],
+    view: View,
+) -> Where:
+    """Return where to look: documents that link to one, and no superseded ones, as the filters ask.
+
+    Args:
+        filters: The filters of the query.
+        collections: Where to look.
+        versions: Which documents replace which, by collection.
+        view: The snapshot.
+
+    Raises:
+        DocumentNotFoundError: If there is no document at the path of ``linked_to``.
+    """
+    where = Where(tuple(collection.id for collection in collections), filters)
+    if filters.linked_to is not None:
+        where = replace(where, only=_linking_to(filters.linked_to, collections, view))
+    if not filters.include_superseded:
+        superseded = (versions[collection.id].superseded for collection in collections)
+        where = replace(where, hidden=frozenset().union(*superseded))
+    return where
+
+
+def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
+    """Return the links to the document at a path; naming an older version is not a link."""
+    key = file_key(path)
+    candidates = view.files_named(collection_id, [key]).get(key, {})
+    return [
+        each
+        for each in view.links_to(collection_id, key)
+        if each.link.kind is not LinkKind.PREVIOUS and resolve(each.link, each.path, candidates) == path
+    ]
+
+
+def _linking_to(wanted: str, collections: Sequence[Collection], view: View) -> frozenset[DocumentId]:
+    found: set[DocumentId] = set()
+    known = False
+    for collection in collections:
+        path = _path_of(wanted, collection.id, view)
+        if path is not None:
+            known = True
+            found.update(each.document_id for each in backlinks_of(collection.id, path, view))
+    if not known and collections:
+        raise not_found(wanted, collections, view)
+    return frozenset(found)
+
+
+def _path_of(wanted: str, collection_id: CollectionId, view: View) -> str | None:
+    """Return the path of a document that is named by its path, or else as a link would name it."""
+    for spelling in spellings(wanted):
+        link = Link(LinkKind.WIKI, spelling)
+        key = link_key(link)
+        candidates = view.files_named(collection_id, [key]).get(key, {})
+        found = spelling if spelling in candidates else resolve(link, "", candidates)
+        if found is not None:
+            return found
+    return None
+
+
+def document_at(path: str, collections: Sequence[Collection], view: View) -> StoredDocument:
+    r"""Find a document by its path.
+
+    Args:
+        path: As hits show it; a leading ``./`` and ``\`` for ``/`` are understood.
+        collections: Where to look.
+        view: The snapshot.
+
+    Raises:
+        DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths.
+        UsageError: If more than one of them has it.
+    """
+    found: list[StoredDocument] = []
+    for collection in collections:
+        matches = (view.find_document(collection.id, spelling) for spelling in spellings(path))
+        found += [each for each in (next(filter(None, matches), None),) if each is not None]
+    if len(found) > 1:
+        msg = f"{path!r} is in more than one collection: {', '.join(item.collection for item in found)}"
+        raise UsageError(msg, hint="Name the collection.")
+    if not found:
+        raise not_found(path, collections, view)
+    return found[0]
+
+
+def spellings(path: str) -> tuple[str, ...]:
+    r"""Return the paths that may be meant: as written, in canonical form, and with ``/`` for ``\``."""
+    path = spelled(path)
+    wanted = unicodedata.normalize("NFC", path).removeprefix("./")
+    return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
+
+
+def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
+    """Return the error for a document that is not there; its hint names the nearest paths, if there are any."""
+    wanted = spellings(path)[-1]
+    known = [item for collection in collections for item in view.known_documents(collection.id)]
+    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
+    near = near or difflib.get_close_matches(wanted, known, n=3)
+    places = ", ".join(item.name for item in collections) or "any collection"
+    hint = f"Did you mean {', '.join(near)}?" if near else None
+    return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)

@@ -1,0 +1,159 @@
+"""Who works on a collection: who claims it, whether that process lives, and what those who wait see.
+
+Shared by the stores; each keeps its claims in its own place.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mdvec import run
+from mdvec.errors import WriterBusyError
+from mdvec.types.report import Activity
+
+HEARTBEAT_S = 5.0
+"""How often a claim that is in use shows that it lives."""
+
+SILENCE_S = 60.0
+"""A claim of another machine that has not done so for this long counts as abandoned."""
+
+_POLL_S = 0.1
+_SAME_START_S = 2.0  # a process's start is computed from the boot time, which moves with the clock
+
+_UNITS = {
+    run.Stage.FETCH: "documents fetched",
+    run.Stage.TEXT: "documents read",
+    run.Stage.EMBED: "texts embedded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process that has claimed a collection, or had.
+
+    Attributes:
+        token: Unique to one claim.
+        process_started: When the process started, in seconds since 1970: pids are used again.
+        machine: Equal where pids mean the same: host, boot and pid namespace.
+        heartbeat_ms: Last sign of life, in milliseconds since 1970.
+        activity: What it does, for people.
+    """
+
+    token: str
+    process_started: float
+    machine: str
+    heartbeat_ms: int
+    activity: Activity
+
+
+class HeldClaim:
+    """A claim of this process; a :class:`mdvec.stores.interface.Claim`.
+
+    Attributes:
+        holder: What others see of it.
+    """
+
+    def __init__(self, holder: Holder) -> None:
+        self.holder = holder
+        self._changed = False
+        self._shown_at = time.monotonic()
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Remember how far the work is."""
+        activity = replace(self.holder.activity, stage=stage, done=done, total=total)
+        self._changed = self._changed or stage != self.holder.activity.stage
+        self.holder = replace(self.holder, activity=activity)
+
+    def due(self) -> Holder | None:
+        """Return what to write of this claim now; None while what others see is new enough."""
+        now = time.monotonic()
+        if not self._changed and now - self._shown_at < HEARTBEAT_S:
+            return None
+        self._changed, self._shown_at = False, now
+        self.holder = replace(self.holder, heartbeat_ms=now_ms())
+        return self.holder
+
+
+def wait_for_claim(take: Callable[[], Holder | None], *, wait_s: float) -> None:
+    """Try to claim a collection until that succeeds.
+
+    Args:
+        take: Claims it, or returns who has it.
+        wait_s: How long to go on trying, in seconds.
+
+    Raises:
+        WriterBusyError: If it is still claimed then; the message names who, since when and how far.
+        ImportStoppedError: If the run is cancelled meanwhile.
+    """
+    deadline = time.monotonic() + wait_s
+    while (holder := take()) is not None:
+        left_s = deadline - time.monotonic()
+        message = described(holder.activity)
+        if left_s <= 0:
+            raise WriterBusyError(message)
+        run.current().report(run.Stage.WAIT, 0, 0, message)
+        run.current().sleep(min(_POLL_S, left_s))
+
+
+def described(activity: Activity) -> str:
+    """Return who does what since when, and how far it is, in one sentence for people."""
+    since = datetime.fromtimestamp(activity.since_ms / 1000, UTC).astimezone()
+    text = f"process {activity.pid} on {activity.host} has been {activity.purpose} since {since:%Y-%m-%d %H:%M:%S}"
+    unit = _UNITS.get(run.Stage(activity.stage)) if activity.stage else None
+    return f"{text}: {activity.done:,} of {activity.total:,} {unit}" if unit and activity.total else text
+
+
+def new_holder(collection: str, purpose: str) -> Holder:
+    """Return a claim for this process."""
+    import psutil
+
+    started_ms = now_ms()
+    return Holder(
+        token=uuid.uuid4().hex,
+        process_started=psutil.Process().create_time(),
+        machine=_machine(),
+        heartbeat_ms=started_ms,
+        activity=Activity(collection, purpose, os.getpid(), platform.node(), started_ms),
+    )
+
+
+def is_alive(holder: Holder) -> bool:
+    """Return True if the process of a claim still runs, as far as can be known here."""
+    if holder.machine != _machine():
+        return now_ms() - holder.heartbeat_ms < SILENCE_S * 1000
+    import psutil
+
+    try:
+        process = psutil.Process(holder.activity.pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return abs(process.create_time() - holder.process_started) < _SAME_START_S
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:  # it is there, and another user's
+        return True
+
+
+def now_ms() -> int:
+    """Return the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+@functools.cache
+def _machine() -> str:
+    """Return a name of the machine, its boot and its pid namespace, as far as the system shows them."""
+    parts = [platform.node()]
+    try:
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    except OSError:  # not Linux: the host has to do
+        pass
+    return " ".join(parts)

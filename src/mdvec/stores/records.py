@@ -1,0 +1,198 @@
+"""The values that a store takes and returns, and the constants that every store shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mdvec.types.change import SourceEntry
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Comment, Document
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, TextHash
+
+BM25_K1 = 1.2
+"""How fast a repeated term stops counting: its part of a score stays below ``(k1 + 1) * idf``."""
+
+BM25_B = 0.75
+"""How much the length of a chunk counts."""
+
+FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
+"""Weights of title, heading, body and minor terms in BM25, the same in every store."""
+
+MAX_NAMES = 32
+"""A document has no more names; a longer list of aliases is something else."""
+
+MAX_NAME_CHARS = 200
+"""A name has no more characters; a longer title is a text."""
+
+# As in FTS5: with less, a term in more than half of the chunks would count against them.
+_SMALLEST_IDF = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTerms:
+    """The terms of one chunk, by field, in order, repeated as often as they occur.
+
+    Attributes:
+        title: Main terms of the document's title, aliases and file name.
+        heading: Main terms of the heading path.
+        body: Main terms of the chunk's text.
+        minor: Minor terms of all three (see :class:`mdvec.text.terms.Terms`).
+    """
+
+    title: Sequence[str]
+    heading: Sequence[str]
+    body: Sequence[str]
+    minor: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """All that is written of a document, at once.
+
+    Attributes:
+        entry: What the source listed.
+        content_hash: The identity of its content.
+        fingerprint: What parsed and cut it.
+        document: The parsed document, with its links and labels.
+        chunks: Its chunks, in order.
+        terms: The terms of each chunk, in the same order.
+    """
+
+    entry: SourceEntry
+    content_hash: bytes
+    fingerprint: str
+    document: Document
+    chunks: tuple[Chunk, ...]
+    terms: tuple[ChunkTerms, ...]
+
+
+def embedded_names(document: Document) -> tuple[str, ...]:
+    """Return the names by which a document is found, the title first, each once and to be embedded alone."""
+    names = (name[:MAX_NAME_CHARS] for name in document.names[:MAX_NAMES])
+    return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as the store keeps it.
+
+    Attributes:
+        id: Opaque, never used again.
+        collection: Name of its collection.
+        collection_id: Its collection.
+        path: Relative path.
+        locator: The name as the file system spells it.
+        title: For people.
+        body: The whole text, see :class:`mdvec.types.document.Document`.
+        comments: What the author hid in it, see :func:`mdvec.types.document.with_comments`.
+        content_start: Where the text after the frontmatter starts.
+        frontmatter: Parsed frontmatter.
+        tags: As written.
+        aliases: As written.
+        content_hash: The identity of its content.
+        mtime_ns: As last seen.
+        size: As last seen.
+    """
+
+    id: DocumentId
+    collection: str
+    collection_id: CollectionId
+    path: str
+    locator: str
+    title: str
+    body: str
+    comments: tuple[Comment, ...]
+    content_start: int
+    frontmatter: Mapping[str, object]
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    content_hash: bytes
+    mtime_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk with what is shown of its document. Fields as in Chunk, SearchHit and StoredDocument."""
+
+    id: ChunkId
+    document_id: DocumentId
+    collection_id: CollectionId
+    collection: str
+    path: str
+    locator: str
+    title: str
+    content_hash: bytes
+    mtime_ns: int
+    size: int
+    ordinal: int
+    parent: int | None
+    depth: int
+    heading_path: tuple[str, ...]
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    token_count: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlace:
+    """Where a chunk stands, without its text.
+
+    Attributes:
+        id: The chunk.
+        document_id: Its document.
+        collection_id: Its collection.
+        ordinal: Its position in the document, from 0.
+        unspaced: Whether it is mostly in scripts that are written without spaces.
+    """
+
+    id: ChunkId
+    document_id: DocumentId
+    collection_id: CollectionId
+    ordinal: int
+    unspaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PendingText:
+    """A text that has no vector yet.
+
+    Attributes:
+        text_hash: The key of its vector.
+        text: What is embedded.
+        title: The title of its document; empty for a name.
+    """
+
+    text_hash: TextHash
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFrequencies:
+    """How common some terms are.
+
+    Attributes:
+        chunks: Number of chunks, in all collections.
+        of_term: Number of chunks that hold a term; terms that no chunk holds are left out.
+    """
+
+    chunks: int
+    of_term: Mapping[str, int]
+
+    @property
+    def largest_idf(self) -> float:
+        """The idf of a term that no chunk holds."""
+        return self._idf(0)
+
+    def idf(self, term: str) -> float:
+        """Return the inverse document frequency of a term, as BM25 counts it: positive, larger if rarer."""
+        return self._idf(self.of_term[term])
+
+    def _idf(self, held: int) -> float:
+        return max(_SMALLEST_IDF, math.log((self.chunks - held + 0.5) / (held + 0.5)))

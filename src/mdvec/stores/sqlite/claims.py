@@ -1,0 +1,125 @@
+"""Claims as rows: SQLite's own locks would last no longer than a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mdvec.errors import StoreError, WriterBusyError
+from mdvec.stores.claims import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import Database, Reader
+from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId
+from mdvec.types.report import Activity
+
+_COLUMNS = """l.token, l.process_started, l.machine, l.heartbeat_ms,
+    k.name, l.purpose, l.pid, l.host, l.since_ms, l.stage, l.done, l.total"""
+_FROM = "FROM claims l CROSS JOIN collections k ON k.id = l.collection_id"
+
+
+class ClaimReader(Reader):
+    """Reads claims."""
+
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing to collections now."""
+        holders = [
+            _holder(row) for row in self.connection.execute(f"SELECT {_COLUMNS} {_FROM} ORDER BY k.name")
+        ]
+        return [holder.activity for holder in holders if is_alive(holder)]
+
+
+class Claims:
+    """The claims of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._held: dict[str, HeldClaim] = {}
+        self._abandoned: set[str] = set()
+
+    @contextmanager
+    def hold(self, collection: Collection, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
+        """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
+        claim = HeldClaim(new_holder(collection.name, purpose))
+        wait_for_claim(lambda: self._take(collection.id, claim.holder), wait_s=wait_s)
+        self._held[claim.holder.token] = claim
+        try:
+            yield claim
+        finally:
+            self._release(claim)
+
+    def confirm(self, connection: Connection, claim: HeldClaim) -> None:
+        """Check inside a transaction that a claim is still held, and show that it lives.
+
+        Raises:
+            WriterBusyError: If it was taken over.
+        """
+        token, purpose = claim.holder.token, claim.holder.activity.purpose
+        if connection.execute("SELECT 1 FROM claims WHERE token = ?", (token,)).get is None:
+            msg = f"the claim was lost while {purpose}"
+            raise WriterBusyError(msg)
+        due = claim.due()
+        if due is not None:
+            connection.execute(
+                "UPDATE claims SET heartbeat_ms = ?, stage = ?, done = ?, total = ? WHERE token = ?",
+                (due.heartbeat_ms, due.activity.stage, due.activity.done, due.activity.total, token),
+            )
+
+    def release_all(self) -> None:
+        """Give all claims back."""
+        for claim in list(self._held.values()):
+            self._release(claim)
+
+    def _release(self, claim: HeldClaim) -> None:
+        token = claim.holder.token
+        if self._held.pop(token, None) is None:
+            return
+        try:
+            with self._database.writing() as connection:
+                connection.execute("DELETE FROM claims WHERE token = ?", (token,))
+        except StoreError:  # a full disk, most likely: what went wrong before it must not be hidden
+            self._abandoned.add(token)
+
+    def _take(self, collection_id: CollectionId, mine: Holder) -> Holder | None:
+        """Write a claim, unless a live process has one; return who has it then."""
+        with self._database.reading() as connection:
+            current = _find(connection, collection_id)
+        if current is not None and not self._is_over(current):
+            return current
+        activity = mine.activity
+        with self._database.writing() as connection:
+            now = _find(connection, collection_id)
+            if now is not None and (current is None or now.token != current.token):
+                return now  # another process was faster
+            connection.execute(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    collection_id,
+                    mine.token,
+                    activity.pid,
+                    mine.process_started,
+                    mine.machine,
+                    activity.host,
+                    activity.purpose,
+                    activity.since_ms,
+                    mine.heartbeat_ms,
+                    activity.stage,
+                    activity.done,
+                    activity.total,
+                ),
+            )
+        return None
+
+    def _is_over(self, holder: Holder) -> bool:
+        return holder.token in self._abandoned or not is_alive(holder)
+
+
+def _find(connection: Connection, collection_id: CollectionId) -> Holder | None:
+    sql = f"SELECT {_COLUMNS} {_FROM} WHERE l.collection_id = ?"
+    row = connection.execute(sql, (collection_id,)).fetchone()
+    return None if row is None else _holder(row)
+
+
+def _holder(row: tuple[object, ...]) -> Holder:
+    token, process_started, machine, heartbeat_ms, *activity = row
+    return Holder(token, process_started, machine, heartbeat_ms, Activity(*activity))  # type: ignore[arg-type]

@@ -1,0 +1,309 @@
+"""Documents as rows, with their chunks; the text of a chunk is cut from its document's body."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mdvec.stores.records import ChunkPlace, DocumentRecord, StoredChunk, StoredDocument, embedded_names
+from mdvec.stores.sqlite.connection import storable
+from mdvec.stores.sqlite.database import Reader
+from mdvec.stores.sqlite.links import put_links
+from mdvec.stores.sqlite.where import LabelKind, chunk_condition, fold
+from mdvec.stores.sqlite.words import put_terms
+from mdvec.text.folding import fold_name
+from mdvec.text.hashing import text_hash
+from mdvec.text.paths import file_key
+from mdvec.text.writing import is_unspaced
+from mdvec.types.change import KnownDocument, SourceEntry
+from mdvec.types.document import Comment
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.query import Where
+from mdvec.types.report import ListedDocument
+
+_LAST_CHARACTER = "\U0010ffff"
+
+_COLUMN_OF_FIELD = {
+    "id": "c.id",
+    "document_id": "c.document_id",
+    "collection_id": "c.collection_id",
+    "collection": "k.name",
+    "path": "d.path",
+    "locator": "d.locator",
+    "title": "d.title",
+    "content_hash": "d.sha256",
+    "mtime_ns": "d.mtime_ns",
+    "size": "d.size",
+    "ordinal": "c.ordinal",
+    "parent": "c.parent",
+    "depth": "c.depth",
+    "heading_path": "c.heading_path",
+    "start": "c.start",
+    "end": "c.stop",
+    "start_line": "c.start_line",
+    "end_line": "c.end_line",
+    "token_count": "c.token_count",
+}
+_FIELDS = tuple(_COLUMN_OF_FIELD)
+_COLUMNS = ", ".join(_COLUMN_OF_FIELD.values())
+_JOINS = """CROSS JOIN documents d ON d.id = c.document_id
+    CROSS JOIN collections k ON k.id = c.collection_id"""
+
+_PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
+
+
+class DocumentReader(Reader):
+    """Reads documents and chunks."""
+
+    def documents(
+        self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
+    ) -> list[ListedDocument]:
+        """List documents in order of path; SQLite compares text by its UTF-8, so by code point."""
+        rows = self.connection.execute(
+            """SELECT k.name, d.path, d.title, d.size, d.mtime_ns
+            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+            WHERE d.collection_id = ? AND d.path > ? AND d.path >= ? AND d.path < ?
+            ORDER BY d.path LIMIT ?""",
+            (collection_id, after, prefix, prefix + _LAST_CHARACTER, limit),
+        )
+        return [ListedDocument(*row) for row in rows]
+
+    def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
+        """Return what comparing with the source needs of every document, by path."""
+        rows = self.connection.execute(
+            """SELECT path, locator, mtime_ns, size, sha256, fingerprint FROM documents
+            WHERE collection_id = ?""",
+            (collection_id,),
+        )
+        return {path: KnownDocument(path, _locator(locator), *rest) for path, locator, *rest in rows}
+
+    def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
+        """Return the document at a path."""
+        row = self.connection.execute(
+            """SELECT d.id, k.name, d.locator, d.title, t.body, d.content_start, t.frontmatter, t.comments,
+            d.sha256, d.mtime_ns, d.size
+            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+            CROSS JOIN contents t ON t.document_id = d.id
+            WHERE d.collection_id = ? AND d.path = ?""",
+            (collection_id, path),
+        ).fetchone()
+        if row is None:
+            return None
+        document_id, collection, locator, title, body, start, frontmatter, comments, *rest = row
+        content_hash, mtime_ns, size = rest
+        return StoredDocument(
+            id=DocumentId(document_id),
+            collection=collection,
+            collection_id=collection_id,
+            path=path,
+            locator=_locator(locator),
+            title=title,
+            body=body,
+            comments=tuple(Comment(at, text) for at, text in json.loads(comments)),
+            content_start=start,
+            frontmatter=json.loads(frontmatter),
+            tags=self._labels(document_id, LabelKind.TAG),
+            aliases=self._labels(document_id, LabelKind.ALIAS),
+            content_hash=content_hash,
+            mtime_ns=mtime_ns,
+            size=size,
+        )
+
+    def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
+        """Return a document's chunks, in order."""
+        sql = f"SELECT {_COLUMNS} FROM chunks c {_JOINS} WHERE c.document_id = ? ORDER BY c.ordinal"  # noqa: S608
+        return list(self._with_text(self.connection.execute(sql, (document_id,)).fetchall()))
+
+    def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        """Return those of the chunks that exist, by id."""
+        sql = f"SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_JOINS}"  # noqa: S608
+        rows = self.connection.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        return {chunk.id: chunk for chunk in self._with_text(rows)}
+
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        """Return the places of the chunks, and of the chunks right before and after them."""
+        rows = self.connection.execute(
+            f"""SELECT DISTINCT {_PLACE} FROM json_each(?) j CROSS JOIN chunks f ON f.id = j.value
+            CROSS JOIN chunks c
+            ON c.document_id = f.document_id AND c.ordinal BETWEEN f.ordinal - 1 AND f.ordinal + 1
+            ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
+            (json.dumps(list(ids)),),
+        )
+        return [_place(row) for row in rows]
+
+    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
+        """Return the places of the chunks of some documents inside ``where``, by path and ordinal."""
+        if not documents:
+            return []
+        condition = chunk_condition(where)
+        rows = self.connection.execute(
+            f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
+            CROSS JOIN chunks c ON c.document_id = d.id
+            WHERE {condition.text} ORDER BY d.path, d.id, c.ordinal LIMIT ?""",  # noqa: S608 - constants
+            (json.dumps(list(documents)), *condition.arguments, limit),
+        )
+        return [_place(row) for row in rows]
+
+    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
+        """Return the context of each of a document's chunks, in order."""
+        rows = self.connection.execute(
+            """SELECT c.context FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
+            WHERE d.collection_id = ? AND d.path = ? ORDER BY c.ordinal""",
+            (collection_id, path),
+        )
+        return [row[0] for row in rows]
+
+    def _labels(self, document_id: int, kind: LabelKind) -> tuple[str, ...]:
+        rows = self.connection.execute(
+            """SELECT display FROM labels INDEXED BY labels_document
+            WHERE document_id = ? AND kind = ? ORDER BY position""",
+            (document_id, kind.value),
+        )
+        return tuple(row[0] for row in rows)
+
+    def _with_text(self, rows: Sequence[Any]) -> Iterator[StoredChunk]:
+        """Make chunks of rows.
+
+        Slicing one decoded body is faster than SQLite's substr, which counts characters from the start of the
+        body for every chunk.
+        """
+        at = _FIELDS.index("document_id")
+        found = self.connection.execute(
+            """SELECT t.document_id, t.body FROM json_each(?) j
+            CROSS JOIN contents t ON t.document_id = j.value""",
+            (json.dumps(list({row[at] for row in rows})),),
+        )
+        bodies = {document_id: body for document_id, body in found}  # noqa: C416 - its rows are not typed
+        for row in rows:
+            fields = dict(zip(_FIELDS, row, strict=True))
+            fields["locator"] = _locator(fields["locator"])
+            fields["heading_path"] = tuple(json.loads(fields["heading_path"]))
+            text = bodies[fields["document_id"]][fields["start"] : fields["end"]]
+            yield StoredChunk(**fields, text=text)
+
+
+class DocumentWriter(DocumentReader):
+    """Writes documents."""
+
+    def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
+        """Write documents with all that belongs to them, each instead of the one at its path."""
+        self.delete_documents(collection_id, [record.document.path for record in records])
+        for record in records:
+            document_id = self._put_document(collection_id, record)
+            self._put_labels(document_id, LabelKind.TAG, record.document.tags)
+            self._put_labels(document_id, LabelKind.ALIAS, record.document.aliases)
+            put_links(self.connection, document_id, record.document.links)
+            self._put_names(document_id, embedded_names(record.document))
+            first = self._put_chunks(collection_id, document_id, record)
+            put_terms(self.connection, first, record.terms)
+
+    def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
+        """Write the time, size and spelling of documents whose content is the same."""
+        self.connection.executemany(
+            "UPDATE documents SET mtime_ns = ?, size = ?, locator = ? WHERE collection_id = ? AND path = ?",
+            [
+                (each.mtime_ns, each.size, _as_bytes(each.locator), collection_id, each.path)
+                for each in entries
+            ],
+        )
+
+    def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        """Remove documents with all that belongs to them."""
+        self.connection.executemany(
+            "DELETE FROM documents WHERE collection_id = ? AND path = ?",
+            [(collection_id, path) for path in paths],
+        )
+
+    def _put_document(self, collection_id: CollectionId, record: DocumentRecord) -> DocumentId:
+        document, entry = record.document, record.entry
+        self.connection.execute(
+            """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256, fingerprint,
+            content_start, indexed_at_ms, file_key, updated_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                collection_id,
+                document.path,
+                _as_bytes(entry.locator),
+                storable(document.title),
+                entry.mtime_ns,
+                entry.size,
+                record.content_hash,
+                record.fingerprint,
+                document.content_start,
+                time.time_ns() // 1_000_000,
+                file_key(document.path),
+                document.updated_ns,
+            ),
+        )
+        document_id = DocumentId(self.connection.last_insert_rowid())
+        frontmatter = storable(json.dumps(dict(document.frontmatter), ensure_ascii=False))
+        comments = [(each.start, storable(each.text)) for each in document.comments]
+        self.connection.execute(
+            "INSERT INTO contents(document_id, frontmatter, body, comments) VALUES (?, ?, ?, ?)",
+            (document_id, frontmatter, storable(document.body), json.dumps(comments, ensure_ascii=False)),
+        )
+        return document_id
+
+    def _put_labels(self, document_id: DocumentId, kind: LabelKind, labels: Sequence[str]) -> None:
+        self.connection.executemany(
+            """INSERT OR IGNORE INTO labels(kind, folded, document_id, position, display)
+            VALUES (?, ?, ?, ?, ?)""",
+            [
+                (kind.value, fold(label), document_id, position, label)
+                for position, label in enumerate(map(storable, labels))
+            ],
+        )
+
+    def _put_names(self, document_id: DocumentId, names: Sequence[str]) -> None:
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO names(document_id, folded, text, text_hash) VALUES (?, ?, ?, ?)",
+            [(document_id, fold_name(name), name, text_hash(name)) for name in map(storable, names)],
+        )
+
+    def _put_chunks(
+        self, collection_id: CollectionId, document_id: DocumentId, record: DocumentRecord
+    ) -> ChunkId:
+        """Write chunks; return the id of the first one."""
+        self.connection.executemany(
+            """INSERT INTO chunks(document_id, collection_id, ordinal, parent, depth, start, stop, start_line,
+            end_line, token_count, text_hash, heading_path, context, unspaced)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            [
+                (
+                    document_id,
+                    collection_id,
+                    chunk.ordinal,
+                    chunk.parent,
+                    chunk.depth,
+                    chunk.start,
+                    chunk.end,
+                    chunk.start_line,
+                    chunk.end_line,
+                    chunk.token_count,
+                    text_hash(chunk.embedded_text),
+                    storable(json.dumps(chunk.heading_path, ensure_ascii=False)),
+                    storable(chunk.context),
+                    is_unspaced(chunk.text),
+                )
+                for chunk in record.chunks
+            ],
+        )
+        # A transaction has no other writer, so AUTOINCREMENT has counted up by one for each.
+        return ChunkId(self.connection.last_insert_rowid() - len(record.chunks) + 1)
+
+
+def _place(row: Any) -> ChunkPlace:
+    chunk_id, document_id, collection_id, ordinal, unspaced = row
+    return ChunkPlace(
+        ChunkId(chunk_id), DocumentId(document_id), CollectionId(collection_id), ordinal, bool(unspaced)
+    )
+
+
+def _locator(stored: bytes) -> str:
+    """Return the name of a file as Python spells it, undecodable bytes as lone surrogates."""
+    return stored.decode("utf-8", "surrogatepass")
+
+
+def _as_bytes(locator: str) -> bytes:
+    return locator.encode("utf-8", "surrogatepass")

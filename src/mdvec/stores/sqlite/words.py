@@ -1,0 +1,134 @@
+"""BM25 by FTS5, over terms that are made elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from contextlib import closing
+
+from mdvec.stores.records import FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import Reader
+from mdvec.stores.sqlite.where import FEW, chunks_inside, covers_everything, keep_chunks
+from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.query import Where
+
+# FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
+_MATCHING = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?, ?) AS score
+    FROM chunks_fts WHERE chunks_fts MATCH ?"""
+_BEST_FIRST = "ORDER BY score DESC, rowid"
+
+# The plus keeps FTS5 from running the whole MATCH once for every id of the list.
+_INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
+
+_FREQUENCIES = "SELECT t.term, t.doc FROM json_each(?) j CROSS JOIN chunks_terms t ON t.term = j.value"
+
+_MOST_COUNTED_TERMS = 50_000
+
+_FIRST_BATCH_FACTOR = 4
+_BATCH_GROWTH = 4
+
+_Ranking = list[tuple[ChunkId, float]]
+
+
+def put_terms(connection: Connection, first: ChunkId, terms: Sequence[ChunkTerms]) -> None:
+    """Add the terms of new chunks, whose ids follow each other."""
+    connection.executemany(
+        "INSERT INTO chunks_fts(rowid, title, heading, body, minor) VALUES (?, ?, ?, ?, ?)",
+        [
+            (first + at, *(" ".join(field) for field in (each.title, each.heading, each.body, each.minor)))
+            for at, each in enumerate(terms)
+        ],
+    )
+
+
+class WhereReader(Reader):
+    """Looks once for a snapshot how wide a ``Where`` is."""
+
+    def covers_everything(self, where: Where) -> bool:
+        """Return True if every chunk is inside, apart from those of hidden documents."""
+        return self.memorized(("everything", where), lambda: covers_everything(self.connection, where))
+
+    def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
+        """Return the chunks inside and their documents where they are few, else None."""
+        if self.covers_everything(where):
+            return None
+        return self.memorized(("few", where), lambda: chunks_inside(self.connection, where, FEW))
+
+
+class WordReader(WhereReader):
+    """Finds chunks by the words of all collections in one FTS5 table: idf is the same for every filter."""
+
+    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+        """Return how many chunks hold each of the terms."""
+        chunks: int = self.memorized(
+            "chunks", lambda: self.connection.execute("SELECT count(*) FROM chunks").get
+        )
+        counted: dict[str, int] = self.memorized("document frequencies", dict)
+        if len(counted) > _MOST_COUNTED_TERMS:
+            counted.clear()
+        missing = [term for term in terms if term not in counted]
+        if missing:
+            rows = self.connection.execute(_FREQUENCIES, (json.dumps(missing),))
+            found = {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
+            counted.update((term, found.get(term, 0)) for term in missing)
+        return DocumentFrequencies(chunks, {term: counted[term] for term in terms if counted[term]})
+
+    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
+        """Rank the chunks that hold any of the terms by BM25."""
+        if not terms or limit <= 0 or not where.collections:
+            return []
+        few = self.few_inside(where)
+        sql, arguments = _ranking(terms, must)
+        if few is not None:
+            # Chunks outside get no score, which is what costs time.
+            match = _any_of(terms) if not must else f"({_any_of(terms)}) AND ({_any_of(must)})"
+            inside = (*FIELD_WEIGHTS, match, json.dumps(list(few[0])), limit)
+            return _rows(self.connection, f"{_MATCHING} {_INSIDE} {_BEST_FIRST} LIMIT ?", inside)
+        if self.covers_everything(where) and not where.hidden:
+            return _rows(self.connection, f"{sql} LIMIT ?", (*arguments, limit))
+        return self._best_inside(sql, arguments, where, limit)
+
+    def _best_inside(
+        self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int
+    ) -> _Ranking:
+        """Walk down the whole ranking until enough of it is inside."""
+        ranking = self.connection.execute(sql, arguments)
+        found: _Ranking = []
+        size = _FIRST_BATCH_FACTOR * limit
+        with closing(ranking):
+            while len(found) < limit:
+                batch = list(itertools.islice(ranking, size))
+                if not batch:
+                    break
+                inside = keep_chunks(self.connection, where, [row[0] for row in batch])
+                found += [(ChunkId(row[0]), row[1]) for row in batch if row[0] in inside]
+                size *= _BATCH_GROWTH
+        return found[:limit]
+
+
+def _ranking(terms: Sequence[str], must: Sequence[str]) -> tuple[str, tuple[str | float, ...]]:
+    """Return SQL for all chunks, best first, with its arguments.
+
+    BM25 costs many times what finding a chunk does. Those that hold both kinds of terms and those that hold
+    required ones alone are two sets, so each is scored once, by the terms it can hold.
+    """
+    optional = [term for term in terms if term not in set(must)]
+    if not must or not optional:
+        return f"{_MATCHING} {_BEST_FIRST}", (*FIELD_WEIGHTS, _any_of(terms))
+    required, others = _any_of([term for term in terms if term in set(must)]), _any_of(optional)
+    both, alone = f"({required}) AND ({others})", f"({required}) NOT ({others})"
+    return (
+        f"{_MATCHING} UNION ALL {_MATCHING} {_BEST_FIRST}",
+        (*FIELD_WEIGHTS, both, *FIELD_WEIGHTS, alone),
+    )
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    """Return a query of FTS5."""
+    return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
+
+
+def _rows(connection: Connection, sql: str, arguments: tuple[str | float, ...]) -> _Ranking:
+    return [(ChunkId(chunk_id), score) for chunk_id, score in connection.execute(sql, arguments)]

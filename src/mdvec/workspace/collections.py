@@ -1,0 +1,305 @@
+"""The store of a workspace and what is registered in it: collections, with what to run next for them."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdvec.config.paths import expanded
+from mdvec.errors import CollectionNotFoundError, SourceMissingError, UsageError
+from mdvec.stores.interface import Store, View
+from mdvec.text.undecodable import spelled
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.names import check_collection_name
+from mdvec.types.report import ImportMode
+from mdvec.workspace.wiring import Parts, open_store, set_only
+
+if TYPE_CHECKING:
+    from mdvec.config.presets import Preset
+
+DOCS_COLLECTION = "docs"
+"""Name of the one collection of a folder that is used without registering it."""
+
+_DATA_DIR = ".mdvec"  # never indexed itself
+
+_GITHUB = "github:"
+_GIT = "git+"
+_WEB = ("https://", "http://", "ssh://", "git@")
+
+
+class Collections:
+    """The collections of one database. Safe to use from several threads.
+
+    Attributes:
+        path: Absolute path of the database.
+        docs_dir: The folder whose index it is; None when collections are registered in it.
+
+    Args:
+        path: Absolute path of the database; nothing is read or written yet.
+        docs_dir: The folder whose index it is.
+        parts: Makes sources and models.
+    """
+
+    def __init__(self, path: Path, *, docs_dir: Path | None, parts: Parts) -> None:
+        self.path = path
+        self.docs_dir = docs_dir
+        self._parts = parts
+        self._store: Store | None = None
+        self._opening = threading.Lock()
+
+    def store(self) -> Store:
+        """Return the store; the first call opens it, and makes it when it is not there."""
+        with self._opening:
+            if self._store is None:
+                store = open_store(self.path)
+                try:
+                    if self.docs_dir is not None:
+                        _register_folder(self.docs_dir, store, self._parts.configured_chunking)
+                        _hide_from_git(self.path.parent)
+                except BaseException:
+                    store.close()
+                    raise
+                self._store = store
+            return self._store
+
+    def close(self) -> None:
+        """Release the store; the next use opens it again."""
+        with self._opening:
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def chosen(
+        self, names: Sequence[str], view: View | None = None, *, include_disabled: bool = False
+    ) -> list[Collection]:
+        """Return the collections of these names, each once; all of them without any.
+
+        Args:
+            names: Names, of disabled ones, too.
+            view: The snapshot to look at; None for one of its own.
+            include_disabled: Whether disabled ones are among all.
+
+        Raises:
+            CollectionNotFoundError: If one of them does not exist.
+        """
+        if view is None:
+            with self.store().read() as fresh:
+                return self.chosen(names, fresh, include_disabled=include_disabled)
+        known = {each.name: each for each in view.collections()}
+        if not names:
+            return [each for each in known.values() if each.enabled or include_disabled]
+        missing = next((name for name in names if name not in known), None)
+        if missing is not None:
+            hint = (
+                f"Known: {', '.join(known)}."
+                if known
+                else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
+            )
+            raise CollectionNotFoundError(f"there is no collection {missing!r} in {self.path}", hint=hint)
+        return [known[name] for name in dict.fromkeys(names)]
+
+    def named(self, name: str, view: View | None = None) -> Collection:
+        """Return one collection, enabled or not.
+
+        Raises:
+            CollectionNotFoundError: If there is none of that name.
+        """
+        return self.chosen((name,), view)[0]
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        description: str,
+        location: str,
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        chunking: ChunkingSpec | None = None,
+        embedding: EmbeddingSpec | None = None,
+        search: SearchDefaults | None = None,
+        preset: Preset | None = None,
+    ) -> Collection:
+        """Register a source; see :meth:`mdvec.workspace.Workspace.add_collection`.
+
+        A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
+        """
+        from mdvec.workspace.models import checked
+
+        if self.docs_dir is not None:
+            msg = f"the database of {self.docs_dir} holds that folder alone"
+            raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
+        check_collection_name(name)
+        if preset is not None:
+            include, exclude = include or preset.include, exclude or preset.exclude
+            chunking, embedding = chunking or preset.chunking, embedding or preset.embedding
+            search = search or preset.search
+        source = source_spec(location, include, exclude)
+        chunking = chunking or self._parts.configured_chunking
+        self._parts.check_chunking(chunking)
+        if embedding is not None:
+            embedding = checked(embedding, self._parts)
+        elif self._parts.embedders.is_chosen:
+            # It stays the configuration's until the first import.
+            checked(self._parts.embedders.configured, self._parts)
+        settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
+        with self.store().write() as writer:
+            made = writer.add_collection(name, spelled(description), source, chunking)
+            return writer.change_collection(made.id, lambda now: replace(now, **settings))
+
+    def update(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        location: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        chunking: ChunkingSpec | None = None,
+        search: SearchDefaults | None = None,
+        enabled: bool | None = None,
+    ) -> Collection:
+        """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""
+        collection = self.named(name)
+        if chunking is not None:
+            self._parts.check_chunking(chunking)
+        changes = set_only(
+            description=None if description is None else spelled(description),
+            enabled=enabled,
+            chunking=chunking,
+            search=search,
+        )
+        place = None if location is None else source_spec(location, (), ())
+        globs = set_only(
+            include=None if include is None else tuple(include),
+            exclude=None if exclude is None else tuple(exclude),
+        )
+        with self.store().write() as writer:
+            return writer.change_collection(
+                collection.id, lambda now: replace(_moved(now, place, globs), **changes)
+            )
+
+    def delete(self, name: str, *, wait_s: float) -> None:
+        """Remove a collection; see :meth:`mdvec.workspace.Workspace.delete_collection`."""
+        collection, store = self.named(name), self.store()
+        with (
+            store.claim(collection, f"deleting {name}", wait_s=wait_s) as claim,
+            store.write(claim) as writer,
+        ):
+            writer.delete_collection(collection.id)
+
+
+def index_of(folder: Path, data_dir: Path | None) -> Path:
+    """Return where the index of an unregistered folder lies: in the folder itself by default."""
+    return (data_dir or folder / _DATA_DIR) / "index.sqlite"
+
+
+def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
+    """Parse the location of a source; only a folder of this machine is checked for existence.
+
+    Args:
+        location: ``github:OWNER/REPO[@REF][:PATH]``, ``git+URL[@REF][:PATH]``, else a folder. A folder whose
+            name starts so is written ``./github:…``.
+        include: Globs of files to take; all when empty.
+        exclude: Globs of files to leave out.
+
+    Returns:
+        What a collection keeps, in one spelling for one place.
+
+    Raises:
+        UsageError: If it starts like a repository and is none, or carries a password.
+        SourceMissingError: If there is no such folder.
+    """
+    from mdvec.sources.location import parse_git, parse_github
+
+    if location.startswith(_GITHUB):
+        kind, place = "github", str(parse_github(location.removeprefix(_GITHUB)))
+    elif location.startswith(_GIT):
+        kind, place = "git", str(parse_git(location.removeprefix(_GIT)))
+    elif location.startswith(_WEB):
+        msg = f"a repository is named by its kind, not as {location.partition('://')[0]!r} alone"
+        raise SourceMissingError(msg, hint="Write github:OWNER/REPO, or git+ in front of the address.")
+    else:
+        kind, place = "folder", _existing_folder(location)
+    return SourceSpec(kind, place, tuple(include), tuple(exclude))
+
+
+def import_command(names: Sequence[str], mode: ImportMode, *, docs_dir: Path | None = None) -> str:
+    """Return the command that imports some collections, or the folder of a workspace that has no other."""
+    if docs_dir is not None:
+        return f"mdvec import --docs-dir {shlex.quote(str(docs_dir))}"
+    named = " ".join(f"-n {name}" for name in names)
+    return f"mdvec import {named}" + ("" if mode is ImportMode.NEW else f" -m {mode.value}")
+
+
+def first_step(collections: Sequence[Collection], *, docs_dir: Path | None = None) -> str:
+    """Return how to get something to search; empty when all of the collections were imported.
+
+    Args:
+        collections: Those that were searched.
+        docs_dir: The folder of a workspace that has no other.
+    """
+    if not collections:
+        return (
+            "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
+            "'mdvec tool ls --all' shows those that are disabled."
+        )
+    new = [collection.name for collection in collections if collection.last_indexed_ms is None]
+    if not new:
+        return ""
+    return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."
+
+
+def _existing_folder(location: str) -> str:
+    path = expanded(location)
+    if not path.is_dir():
+        msg = f"{location} is not a folder"
+        raise SourceMissingError(msg, hint="Give a folder that exists.")
+    return str(path.resolve())
+
+
+def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> Collection:
+    source = replace(now.source, **globs)
+    if place is not None:
+        source = replace(source, kind=place.kind, location=place.location)
+    # Of another place nothing is imported yet.
+    return replace(now, source=source, revision=now.revision if source == now.source else "")
+
+
+def _register_folder(folder: Path, store: Store, chunking: ChunkingSpec) -> None:
+    """Make a folder the only collection of its database, at its present place."""
+    location = str(folder)
+    with store.read() as view:
+        docs = _docs(view)
+    if docs is not None and docs.source.location == location:
+        return
+    with store.write() as writer:
+        docs = _docs(writer)  # another process may have been faster
+        if docs is None:
+            description = f"Documents in {spelled(location)}"
+            source = SourceSpec("folder", location)
+            writer.add_collection(DOCS_COLLECTION, description, source, chunking)
+        else:
+            writer.change_collection(
+                docs.id, lambda now: replace(now, source=replace(now.source, location=location))
+            )
+
+
+def _docs(view: View) -> Collection | None:
+    return next((each for each in view.collections() if each.name == DOCS_COLLECTION), None)
+
+
+def _hide_from_git(directory: Path) -> None:
+    """Keep an index that lies among documents out of their repository."""
+    rules = directory / ".gitignore"
+    if directory.name == _DATA_DIR and not rules.exists():
+        with contextlib.suppress(OSError):  # a place that can only be read is no reason to fail
+            rules.write_text("*\n", encoding="utf-8")

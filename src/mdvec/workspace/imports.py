@@ -1,0 +1,349 @@
+"""Imports collections: claims one, then brings its texts and vectors up to date."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from mdvec import run
+from mdvec.errors import EmbeddingError, ImportStoppedError, WriterBusyError
+from mdvec.indexing.work import Work
+from mdvec.stores.interface import Store, View
+from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
+from mdvec.workspace.collections import DOCS_COLLECTION, Collections
+from mdvec.workspace.wiring import Model, Parts, set_only
+
+# A search that finds another process making the index waits this long for it to be complete.
+_OTHER_PROCESS_WAIT_S = 60.0
+# A search that begins the index waits this long for the text; many clients give up after a minute.
+_TEXT_WAIT_S = 45.0
+# One that finds it begun, by a search that came with it, waits a moment for the text.
+_SECOND_WAIT_S = 3.0
+# The vectors of a small folder are worth waiting for: the first answer is as good as all later ones.
+_FEW_CHUNKS = 200
+_VECTORS_WAIT_S = 5.0
+_LOOK_EVERY_S = 0.1
+
+
+def import_into(
+    name: str,
+    options: ImportOptions,
+    *,
+    collections: Collections,
+    parts: Parts,
+    resume_change: Callable[[Work, ImportReport], ImportReport],
+) -> ImportReport:
+    """Bring a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`.
+
+    A change of model that is under way is resumed. Until it is complete the old model's vectors are kept
+    complete, too, if they were.
+
+    Args:
+        name: The collection.
+        options: How.
+        collections: What holds it.
+        parts: Makes its source, its chunker and its models.
+        resume_change: Completes the change to another model; see :func:`mdvec.workspace.models.resume_change`.
+    """
+    from mdvec.indexing.imports import run_import
+
+    store = collections.store()
+    collection = collections.named(name)
+    with store.claim(collection, f"importing {name}", wait_s=options.wait_s) as claim:
+        collection = collections.named(name)  # it may have changed while we waited
+        chunking = chunking_of(collection, options)
+        model, cutter = parts.model(collection), parts.cutting_model(collection)
+        following = parts.next_model(collection)
+        resuming = options.embed and following is not None and following.embedder is not None
+        pinned = _pinned(collection, model, parts, embed=options.embed)
+        with store.read() as view:
+            was_pending = pending_chunks(collection, model, view)
+        report = run_import(
+            Work(replace(collection, chunking=chunking, embedding=pinned), store, claim),
+            source=parts.source(collection.source),
+            recipe=parts.recipe(chunking, cutter),
+            embedder=None if pinned is None else model.embedder,
+            mode=options.mode,
+            embed=options.embed and not (resuming and was_pending),
+            allow_empty=options.allow_empty,
+        )
+        if model.embedder is None:  # what it embedded before is not pending
+            with store.read() as view:
+                report = replace(report, pending_chunks=pending_chunks(collection, model, view))
+        report = with_warnings(report, parts.size_warnings(chunking, cutter))
+        if resuming and report.failure is None:
+            collection = collections.named(name)
+            try:
+                report = resume_change(Work(collection, store, claim), report)
+            except EmbeddingError as error:
+                report = replace(
+                    report, failure=error, pending_chunks=_left(collection, report, parts, store)
+                )
+    if report.failure is not None and not options.accept_pending:
+        raise report.failure
+    if not options.embed:
+        return report
+    return with_warnings(report, model_warnings(collections.named(name), parts))
+
+
+def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
+    """Return how a collection is cut with the sizes in the options."""
+    sizes = set_only(max_tokens=options.max_tokens, overlap_tokens=options.overlap_tokens)
+    return replace(collection.chunking, **sizes)
+
+
+def pending_chunks(collection: Collection, model: Model, view: View) -> int:
+    """Return how many chunks a search by meaning misses."""
+    return view.counts(collection.id, model.space_id(collection, view)).pending_chunks
+
+
+def with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportReport:
+    """Add warnings to a report."""
+    return replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
+
+
+def model_warnings(collection: Collection, parts: Parts) -> tuple[str, ...]:
+    """Return what keeps the models of a collection from working well."""
+    return tuple(_model_warnings(collection, parts))
+
+
+def configured_otherwise(collection: Collection, parts: Parts) -> tuple[str, ...]:
+    """Return a warning when the configuration names another model than the collection has."""
+    embedders, own = parts.embedders, collection.embedding
+    if own is None or not embedders.is_chosen:
+        return ()
+    wanted = embedders.configured
+    if wanted.provider == own.provider and (
+        _means(wanted, own) or embedders.space_of(wanted) == embedders.space_of(own)
+    ):
+        return ()
+    return (
+        f"the configured model is {wanted}, but {collection.name} uses {own}: "
+        f"'mdvec model use {wanted} -n {collection.name}' changes it",
+    )
+
+
+def _left(collection: Collection, report: ImportReport, parts: Parts, store: Store) -> int:
+    following = parts.next_model(collection)
+    if following is None:
+        return report.pending_chunks
+    with store.read() as view:
+        return pending_chunks(collection, following, view)
+
+
+def _model_warnings(collection: Collection, parts: Parts) -> Iterator[str]:
+    model, following = parts.model(collection), parts.next_model(collection)
+    if model.problem is not None:
+        yield f"{model.problem}. {model.problem.hint}"
+    if following is not None and following.problem is not None:
+        yield f"the change to {following.spec} waits: {following.problem}. {following.problem.hint}"
+    if model.embedder is not None:
+        yield from model.embedder.warnings
+    if following is None:
+        yield from configured_otherwise(collection, parts)
+
+
+def _pinned(collection: Collection, model: Model, parts: Parts, *, embed: bool) -> EmbeddingSpec | None:
+    """Return the model that a collection has from now on, whatever is configured later.
+
+    Raises:
+        EmbeddingError: If a service that is to make the vectors does not say how long they are.
+    """
+    if collection.embedding is not None or model.embedder is None:
+        return collection.embedding
+    try:
+        return parts.embedders.pinned(None)
+    except EmbeddingError:
+        if embed:
+            raise
+        return None
+
+
+def _means(wanted: EmbeddingSpec, own: EmbeddingSpec) -> bool:
+    """Return True if one specification only leaves open what the other names."""
+    return wanted.model in ("", own.model) and wanted.dimension in (None, own.dimension)
+
+
+class BackgroundImport:
+    """An import in a thread of its own, so that searches answer from what is there already.
+
+    It may be started again after it has ended.
+
+    Attributes:
+        error: What ended it early; None while it runs, and when it ended well or was cancelled.
+
+    Args:
+        work: Does the import.
+    """
+
+    def __init__(self, work: Callable[[], ImportReport]) -> None:
+        self._work = work
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._run = run.Run()
+        self._latest: tuple[run.Stage, int, int, str] | None = None
+        self._warnings: tuple[str, ...] = ()
+        self.error: Exception | None = None
+
+    @property
+    def tried(self) -> bool:
+        """Whether it was ever started."""
+        return self._thread is not None
+
+    @property
+    def running(self) -> bool:
+        """Whether it is at work."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> bool:
+        """Begin, unless it is at work; return whether this call began it."""
+        with self._guard:
+            if self.running:
+                return False
+            self.error = self._latest = None
+            self._run = run.Run(self._note, run.current().on_step)
+            context = contextvars.copy_context()
+            self._thread = threading.Thread(
+                target=context.run, args=(self._import,), name="mdvec-index", daemon=True
+            )
+            self._thread.start()
+            return True
+
+    def wait(self, is_enough: Callable[[], bool], *, most_s: float) -> None:
+        """Wait until enough is done, the import has ended, or time is up; report how far it is meanwhile.
+
+        Raises:
+            ImportStoppedError: If the run of the caller is cancelled, which ends the waiting alone.
+        """
+        deadline = time.monotonic() + most_s
+        while not is_enough() and self.running and time.monotonic() < deadline:
+            if self._latest is not None:
+                run.current().report(*self._latest)
+            run.current().check()
+            self.join(_LOOK_EVERY_S)
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """Return the warnings of an import that has ended, once."""
+        warnings, self._warnings = self._warnings, ()
+        return warnings
+
+    def cancel(self) -> None:
+        """Ask it to stop."""
+        self._run.cancel()
+
+    def join(self, most_s: float) -> None:
+        """Wait for the thread to end, for so many seconds at most."""
+        if self._thread is not None:
+            self._thread.join(most_s)
+
+    def _import(self) -> None:
+        try:
+            with run.bound(self._run):
+                self._warnings = self._work().warnings
+        except ImportStoppedError:
+            pass
+        except Exception as error:  # noqa: BLE001 - reported to the search that waits, or the next one
+            self.error = error
+            self._warnings = (f"indexing has ended early: {error}",)
+
+    def _note(self, stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:
+        self._latest = stage, done, total, detail
+
+
+class FirstIndex:
+    """Makes the index of an unregistered folder when it is first searched.
+
+    Args:
+        collections: The folder's.
+        parts: Makes its model.
+        work: Imports it; is given how long to wait for another process, in seconds.
+    """
+
+    def __init__(
+        self, collections: Collections, parts: Parts, work: Callable[[ImportOptions], ImportReport]
+    ) -> None:
+        self._collections = collections
+        self._parts = parts
+        self._import = work
+        self._background = BackgroundImport(lambda: work(_update(float("inf"))))
+
+    def prepare(self, query: SearchQuery, *, wait_for_vectors: bool) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Import the folder, unless that is done, so that a query can be answered.
+
+        Args:
+            query: The query.
+            wait_for_vectors: Whether to wait for all of it, or for the text alone.
+
+        Returns:
+            The query as it can be answered now, and warnings.
+
+        Raises:
+            MdvecError: If the folder cannot be indexed.
+        """
+        if wait_for_vectors:
+            return query, self._make()
+        return self._make_behind(query)
+
+    @property
+    def running(self) -> bool:
+        """Whether a thread is at work on it."""
+        return self._background.running
+
+    def close(self, most_s: float) -> None:
+        """Stop the thread, and wait for it for so many seconds at most."""
+        self._background.cancel()
+        self._background.join(most_s)
+
+    def _make(self) -> tuple[str, ...]:
+        if self._has_text():
+            return ()
+        try:
+            return self._import(_update(_OTHER_PROCESS_WAIT_S)).warnings
+        except WriterBusyError as error:  # what is written already can be searched
+            return (f"the folder is still being indexed: {error}",)
+
+    def _make_behind(self, query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
+        warnings: list[str] = []
+        background = self._background
+        if not self._has_text():
+            most_s = _TEXT_WAIT_S if background.start() else _SECOND_WAIT_S
+            background.wait(self._has_text, most_s=most_s)
+            if self._docs().last_indexed_ms is None:
+                if background.error is not None:
+                    raise background.error
+                warnings.append(
+                    "the folder is still being indexed: documents that are not read yet are missing"
+                )
+        counts = self._count()
+        if counts.pending_chunks and not background.tried:
+            background.start()  # an earlier process ended before all vectors were made
+        if query.mode is not SearchMode.LEXICAL and 0 < counts.pending_chunks <= _FEW_CHUNKS:
+            background.wait(lambda: False, most_s=_VECTORS_WAIT_S)
+            counts = self._count()
+        no_vectors = counts.pending_chunks == counts.chunks > 0 and background.running
+        if no_vectors and query.mode is SearchMode.HYBRID:
+            # The answer does not even wait for a model that could be of no use to it.
+            query = replace(query, mode=SearchMode.LEXICAL)
+            warnings.append("searched by words only: the vectors are still being made")
+        return query, (*warnings, *background.take_warnings())
+
+    def _docs(self) -> Collection:
+        return self._collections.named(DOCS_COLLECTION)
+
+    def _count(self) -> CollectionCounts:
+        docs = self._docs()
+        with self._collections.store().read() as view:
+            return view.counts(docs.id, self._parts.model(docs).space_id(docs, view))
+
+    def _has_text(self) -> bool:
+        """Return True if the folder was imported, and was not empty then."""
+        return self._docs().last_indexed_ms is not None and self._count().chunks > 0
+
+
+def _update(wait_s: float) -> ImportOptions:
+    return ImportOptions(mode=ImportMode.UPDATE, wait_s=wait_s)

@@ -1,0 +1,236 @@
+"""Answers a query over some collections in one snapshot, and reports how complete the index behind it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mdvec import run
+from mdvec.embedding.interface import Embedder
+from mdvec.errors import ConfigError, EmbeddingError, MdvecError
+from mdvec.search.answer import find
+from mdvec.search.filters import clean
+from mdvec.search.proximity import QuerySpace
+from mdvec.search.versions import VersionCache
+from mdvec.search.where import narrowed
+from mdvec.sources.interface import Source
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.text.writing import holds_unspaced
+from mdvec.types.change import SourceEntry
+from mdvec.types.collection import Collection
+from mdvec.types.hit import Confidence, SearchHit, SearchResult
+from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.links import Versions
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.report import CollectionCounts, ImportMode
+from mdvec.workspace.collections import Collections, first_step, import_command
+from mdvec.workspace.wiring import Model, Parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """The query in the spaces of the collections.
+
+    Attributes:
+        mode: ``lexical`` when no model can be used.
+        spaces: The query in each space that is searched.
+        space_of: The space of each collection; None when no vector of it can be used.
+        warnings: For people.
+    """
+
+    mode: SearchMode
+    spaces: tuple[QuerySpace, ...]
+    space_of: Mapping[CollectionId, SpaceId | None]
+    warnings: tuple[str, ...] = ()
+
+
+def answer(
+    query: SearchQuery,
+    collections: Collections,
+    parts: Parts,
+    versions: VersionCache,
+    *,
+    importing: bool = False,
+) -> SearchResult:
+    """Answer a query.
+
+    Args:
+        query: As the caller gave it.
+        collections: Where to look.
+        parts: Makes the models and the sources.
+        versions: Which documents replace which.
+        importing: Whether this process is making what is pending.
+
+    Raises:
+        InvalidQueryError: If the query is empty.
+        UsageError: If one of its numbers is out of range.
+        CollectionNotFoundError: If it names a collection that does not exist.
+        EmbeddingError: If its mode is ``dense`` and a model cannot be used or does not answer.
+        DocumentNotFoundError: If it filters by links to a document that is not there.
+    """
+    started = time.perf_counter()
+    cleaned, warnings = clean(query)
+    with collections.store().read() as view:
+        searched = collections.chosen(query.collections, view)
+        embedded = _embed(cleaned, searched, view, parts)
+        replaced = versions.of((each.id for each in searched), view)
+        confidence, found = Confidence.NONE, list[tuple[SearchHit, StoredChunk]]()
+        if searched:
+            where = narrowed(cleaned.filters, searched, replaced, view)
+            answered = find(replace(cleaned, mode=embedded.mode), where, view, embedded.spaces)
+            confidence, found = answered.confidence, answered.hits
+        counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
+    sources = {each.id: parts.source(each.source) for each in searched}
+    hits = tuple(
+        _with_versions(
+            replace(hit, stale=is_stale(chunk, sources[chunk.collection_id])),
+            chunk,
+            replaced[chunk.collection_id],
+        )
+        for hit, chunk in found
+    )
+    total, pending = sum(each.chunks for each in counts), sum(each.pending_chunks for each in counts)
+    return SearchResult(
+        query=query.text,
+        mode=embedded.mode,
+        hits=hits,
+        confidence=confidence,
+        total_chunks=total,
+        pending_chunks=pending,
+        last_indexed_ms=_last_indexed_ms(searched),
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+        warnings=(
+            *warnings,
+            *embedded.warnings,
+            *_unfinished(searched, counts, embedded.mode, collections, importing=importing),
+        ),
+        hint=None if hits else _hint(searched, counts, embedded.mode, collections),
+    )
+
+
+def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
+    """Return True if a file differs from what was indexed; a touched one does not."""
+    return source.differs(
+        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
+    )
+
+
+def _embed(query: SearchQuery, collections: Sequence[Collection], view: View, parts: Parts) -> _Embedded:
+    """Embed a query once for each space; a model that cannot be used leaves its collections to words.
+
+    Raises:
+        EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
+        ConfigError: If the configuration names a model that does not exist.
+    """
+    mode = query.mode
+    models = {collection.id: parts.model(collection) for collection in collections}
+    space_of = {each.id: models[each.id].space_id(each, view) for each in collections}
+    if mode is SearchMode.LEXICAL:
+        return _Embedded(mode, (), space_of)
+    members: dict[SpaceId | None, list[Collection]] = {}
+    silent: dict[str, list[str]] = {}
+    for collection in collections:
+        problem = _problem(collection, models[collection.id], space_of[collection.id], view)
+        if problem is None:
+            members.setdefault(space_of[collection.id], []).append(collection)
+        elif mode is SearchMode.DENSE:
+            raise problem
+        else:
+            silent.setdefault(str(problem), []).append(collection.name)
+    spaces: list[QuerySpace] = []
+    for space_id, inside in members.items():
+        embedder = models[inside[0].id].embedder
+        if space_id is None or embedder is None:
+            continue  # nothing is embedded yet, which another warning says
+        try:
+            spaces.append(_query_space(query.text, space_id, inside, embedder, view))
+        except EmbeddingError as error:
+            if mode is SearchMode.DENSE:
+                raise
+            silent.setdefault(str(error), []).extend(each.name for each in inside)
+    if sum(map(len, silent.values())) < len(collections) or not collections:
+        warnings = [f"{', '.join(names)}: searched by words only: {why}" for why, names in silent.items()]
+        return _Embedded(mode, tuple(spaces), space_of, tuple(warnings))
+    warnings = [f"searched by words only: {why}" for why in silent]
+    return _Embedded(SearchMode.LEXICAL, (), space_of, tuple(warnings))
+
+
+def _problem(collection: Collection, model: Model, space_id: SpaceId | None, view: View) -> MdvecError | None:
+    """Return why a collection cannot be searched by meaning; None when it can, or holds no vector yet."""
+    if model.problem is not None or space_id is not None or model.made is None:
+        return model.problem
+    if collection.embedding is None and not view.counts(collection.id, None).chunks:
+        return None
+    try:  # no vector yet, or a model whose files are gone, or whose server is away
+        view.find_space(model.made.space)
+    except (ConfigError, EmbeddingError) as error:
+        return error
+    return None
+
+
+def _query_space(
+    text: str, space_id: SpaceId, collections: Sequence[Collection], embedder: Embedder, view: View
+) -> QuerySpace:
+    with run.current().step("embed_query"):
+        vector = embedder.embed_query(text)
+    chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
+    measured = view.unrelated(space_id)
+    unrelated = None if measured is None else measured.written(unspaced=holds_unspaced(text))
+    return QuerySpace(space_id, tuple(each.id for each in collections), vector, unrelated, chunks)
+
+
+def _with_versions(hit: SearchHit, chunk: StoredChunk, versions: Versions) -> SearchHit:
+    older = versions.older.get(chunk.document_id, ())
+    newer = versions.newer.get(chunk.document_id, ())
+    return replace(hit, supersedes=older, superseded_by=newer) if older or newer else hit
+
+
+def _last_indexed_ms(collections: Sequence[Collection]) -> int | None:
+    times = [collection.last_indexed_ms for collection in collections]
+    known = [moment for moment in times if moment is not None]
+    return min(known) if known and len(known) == len(times) else None
+
+
+def _unfinished(
+    searched: Sequence[Collection],
+    counts: Sequence[CollectionCounts],
+    mode: SearchMode,
+    collections: Collections,
+    *,
+    importing: bool,
+) -> tuple[str, ...]:
+    """Return warnings about documents and vectors that are missing."""
+    total, pending = sum(each.chunks for each in counts), sum(each.pending_chunks for each in counts)
+    warnings: list[str] = []
+    partial = [each.name for each in searched if each.last_indexed_ms is None]
+    if partial and total and not importing:
+        # An import was stopped, or an older mdvec wrote them.
+        command = import_command(partial, ImportMode.UPDATE, docs_dir=collections.docs_dir)
+        warnings.append(
+            f"not imported to the end, so documents may be missing: {', '.join(partial)}; '{command}' resumes"
+        )
+    if pending and mode is not SearchMode.LEXICAL:
+        names = [each.name for each, count in zip(searched, counts, strict=True) if count.pending_chunks]
+        command = import_command(names, ImportMode.UPDATE, docs_dir=collections.docs_dir)
+        next_step = "they are being made" if importing else f"'{command}' makes them"
+        warnings.append(
+            f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; {next_step}"
+        )
+    return tuple(warnings)
+
+
+def _hint(
+    searched: Sequence[Collection],
+    counts: Sequence[CollectionCounts],
+    mode: SearchMode,
+    collections: Collections,
+) -> str:
+    total = sum(each.chunks for each in counts)
+    if not total:
+        empty = "There is no text to search: the folders hold no document that is taken."
+        return first_step(searched, docs_dir=collections.docs_dir) or empty
+    if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
+        return "There is no vector yet. Search in mode hybrid or lexical."
+    return "Nothing matches. Try other words, or fewer filters."
