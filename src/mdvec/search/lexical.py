@@ -31,6 +31,8 @@ _MIN_COMMON = 2_000
 # this share of the maximum score (docs/decisions/0021-rare-terms-find.md).
 _HELD_PER_FOUND = 10
 _ESSENTIAL_SHARE = 0.5
+# Among so few chunks every term finds.
+_FEW_CHUNKS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,9 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
 def _ranked(
     terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, view: View, *, where: Where, limit: int
 ) -> list[tuple[ChunkId, float]]:
-    every, essential = _repeated(terms), _repeated(_essential(terms, frequencies, limit))
+    every = _repeated(terms)
+    searched = sum(view.counts(each, None).chunks for each in where.collections)
+    essential = every if searched <= _FEW_CHUNKS else _repeated(_essential(terms, frequencies, limit))
     found = view.bm25(every, where, limit, must=essential)
     if len(found) < limit and len(essential) < len(every):
         found = view.bm25(every, where, limit)

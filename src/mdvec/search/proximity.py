@@ -35,8 +35,11 @@ NEIGHBOUR_SHARE = 0.2
 
 # Candidates for each chunk that is ranked: its text may be near, or one of its document's names. A quarter of
 # this gives the same ten best (docs/decisions/0024-one-seam.md).
-_TEXTS_PER_RANK = 2
-_RANKS_PER_NAME = 2
+import os
+
+_TEXTS_PER_RANK = float(os.environ.get("TPR", "2"))
+_RANKS_PER_NAME = float(os.environ.get("RPN", "2"))
+_PL = float(os.environ.get("PL", "2"))
 
 # The mean and spread of similarities in a space are those of so many chunks.
 _SAMPLE_CHUNKS = 512
@@ -72,9 +75,9 @@ def candidates_in(space: QuerySpace, view: View, *, where: Where, depth: int) ->
     if set(space.collections) == set(where.collections):
         inside = where
     with run.current().step("dense") as details:
-        texts = view.nearest_chunks(space.id, space.vector, inside, _TEXTS_PER_RANK * depth)
-        names = view.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME)
-        named = view.places_in([document for document, _ in names], inside, _TEXTS_PER_RANK * depth)
+        texts = view.nearest_chunks(space.id, space.vector, inside, int(_TEXTS_PER_RANK * depth))
+        names = view.nearest_documents(space.id, space.vector, inside, int(depth / _RANKS_PER_NAME))
+        named = view.places_in([document for document, _ in names], inside, int(_PL * depth))
         details.update(texts=len(texts), named=len(named))
     return list(dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)]))
 

@@ -102,7 +102,7 @@ class View(Protocol):
         ...
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
-        """Return the places of the chunks of some documents inside ``where``, by path and ordinal."""
+        """Return the places of the chunks of some documents inside ``where``, in their order and by ordinal."""
         ...
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
@@ -130,7 +130,7 @@ class View(Protocol):
         ...
 
     def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
-        """Return the documents inside ``where`` with this name, compared by ``text.folding.fold_name``."""
+        """Return the documents inside ``where`` with this name, by path; ``text.folding.fold_name`` made it."""
         ...
 
     # --- words ---------------------------------------------------------------------------------

@@ -134,14 +134,14 @@ class DocumentReader(Reader):
         return [_place(row) for row in rows]
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
-        """Return the places of the chunks of some documents inside ``where``, by path and ordinal."""
+        """Return the places of the chunks of some documents inside ``where``, in their order and by ordinal."""
         if not documents:
             return []
         condition = chunk_condition(where)
         rows = self.connection.execute(
             f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
             CROSS JOIN chunks c ON c.document_id = d.id
-            WHERE {condition.text} ORDER BY d.path, d.id, c.ordinal LIMIT ?""",  # noqa: S608 - constants
+            WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
             (json.dumps(list(documents)), *condition.arguments, limit),
         )
         return [_place(row) for row in rows]

@@ -89,7 +89,7 @@ class LinkReader(Reader):
         condition = document_condition(where)
         rows = self.connection.execute(
             f"""SELECT DISTINCT d.id FROM names n CROSS JOIN documents d ON d.id = n.document_id
-            WHERE n.folded = ? AND {condition.text}""",  # noqa: S608 - a condition of ours
+            WHERE n.folded = ? AND {condition.text} ORDER BY d.path, d.id""",  # noqa: S608 - a condition of ours
             (storable(folded), *condition.arguments),
         )
         return [DocumentId(row[0]) for row in rows]

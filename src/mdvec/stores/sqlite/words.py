@@ -80,12 +80,11 @@ class WordReader(WhereReader):
         if not terms or limit <= 0 or not where.collections:
             return []
         few = self.few_inside(where)
-        sql, arguments = _ranking(terms, must)
         if few is not None:
             # Chunks outside get no score, which is what costs time.
-            match = _any_of(terms) if not must else f"({_any_of(terms)}) AND ({_any_of(must)})"
-            inside = (*FIELD_WEIGHTS, match, json.dumps(list(few[0])), limit)
-            return _rows(self.connection, f"{_MATCHING} {_INSIDE} {_BEST_FIRST} LIMIT ?", inside)
+            sql, arguments = _ranking(terms, must, json.dumps(list(few[0])))
+            return _rows(self.connection, f"{sql} LIMIT ?", (*arguments, limit))
+        sql, arguments = _ranking(terms, must)
         if self.covers_everything(where) and not where.hidden:
             return _rows(self.connection, f"{sql} LIMIT ?", (*arguments, limit))
         return self._best_inside(sql, arguments, where, limit)
@@ -108,21 +107,28 @@ class WordReader(WhereReader):
         return found[:limit]
 
 
-def _ranking(terms: Sequence[str], must: Sequence[str]) -> tuple[str, tuple[str | float, ...]]:
+def _ranking(
+    terms: Sequence[str], must: Sequence[str], inside: str | None = None
+) -> tuple[str, tuple[str | float, ...]]:
     """Return SQL for all chunks, best first, with its arguments.
 
     BM25 costs many times what finding a chunk does. Those that hold both kinds of terms and those that hold
     required ones alone are two sets, so each is scored once, by the terms it can hold.
+
+    Args:
+        terms: The query terms.
+        must: Those of which a chunk has to hold one.
+        inside: A JSON list of chunks; None for all.
     """
+    required = [term for term in terms if term in set(must)]
     optional = [term for term in terms if term not in set(must)]
-    if not must or not optional:
-        return f"{_MATCHING} {_BEST_FIRST}", (*FIELD_WEIGHTS, _any_of(terms))
-    required, others = _any_of([term for term in terms if term in set(must)]), _any_of(optional)
-    both, alone = f"({required}) AND ({others})", f"({required}) NOT ({others})"
-    return (
-        f"{_MATCHING} UNION ALL {_MATCHING} {_BEST_FIRST}",
-        (*FIELD_WEIGHTS, both, *FIELD_WEIGHTS, alone),
-    )
+    matches = [_any_of(terms)]
+    if required and optional:
+        matches = [f"({_any_of(required)}) {word} ({_any_of(optional)})" for word in ("AND", "NOT")]
+    matching = _MATCHING if inside is None else f"{_MATCHING} {_INSIDE}"
+    limits = () if inside is None else (inside,)
+    arguments = [argument for match in matches for argument in (*FIELD_WEIGHTS, match, *limits)]
+    return f"{' UNION ALL '.join([matching] * len(matches))} {_BEST_FIRST}", tuple(arguments)
 
 
 def _any_of(terms: Sequence[str]) -> str:
