@@ -139,7 +139,7 @@ def uninstall(
     from mdvec.interfaces.clients.edits import uninstalled
 
     client, path = _target(session, client_name, project, name, file)
-    if not _change(path, dry_run, lambda old: uninstalled(old, client, name), {}):
+    if not _change(path, dry_run, lambda old: uninstalled(old, client, name)):
         note(f"{path} has no entry {name!r}: nothing to do")
     elif not dry_run:
         note(f"removed {name!r} from {path}" if path.exists() else f"removed {path}: it held nothing else")
@@ -167,14 +167,14 @@ def _target(
 def _environment(session: Session, variables: tuple[str, ...]) -> dict[str, str]:
     env: dict[str, str] = {}
     for variable in variables:
-        name, given, value = variable.partition("=")
+        name, equals, value = variable.partition("=")
         if not _VARIABLE_NAME.fullmatch(name):
             msg = f"not the name of a variable: {name!r}"
             raise UsageError(msg, hint="Write --env NAME, or --env NAME=VALUE.")
-        if not given and name not in session.env:
+        if not equals and name not in session.env:
             msg = f"the variable {name} is not set here"
             raise UsageError(msg, hint=f"Set it first, or write --env {name}=VALUE.")
-        env[name] = value if given else session.env[name]
+        env[name] = value if equals else session.env[name]
     return env
 
 
@@ -269,7 +269,7 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _change(
-    path: Path, dry_run: bool, edit: Callable[[ClientFile], str | None], secrets: Mapping[str, str]
+    path: Path, dry_run: bool, edit: Callable[[ClientFile], str | None], secrets: Mapping[str, str] = {}
 ) -> bool:
     """Edit a file, or show how it would change; return False if there is nothing to change."""
     from mdvec.interfaces.clients.files import read_file, replace_file
@@ -284,7 +284,7 @@ def _change(
             note("nothing was written: --dry-run")
             break
         try:
-            backup = replace_file(file, text, private=bool(secrets))
+            backup = replace_file(file, text)
         except ClientFileBusyError:
             if attempt == _ATTEMPTS:
                 raise

@@ -48,13 +48,12 @@ def read_file(path: Path) -> ClientFile:
         raise ClientFileError(msg) from error
 
 
-def replace_file(file: ClientFile, text: str | None, *, private: bool = False) -> Path | None:
-    """Replace a file atomically, or remove it, after making a copy.
+def replace_file(file: ClientFile, text: str | None) -> Path | None:
+    """Replace a file atomically, or remove it, after making a copy. A new one is its owner's alone.
 
     Args:
         file: The file as it was read.
         text: Its new characters; None to remove it.
-        private: True if only its owner may read the file, should it be new.
 
     Returns:
         The copy of the old content; None when there was none.
@@ -75,7 +74,7 @@ def replace_file(file: ClientFile, text: str | None, *, private: bool = False) -
         if text is not None:
             file.path.parent.mkdir(parents=True, exist_ok=True)
             mark = codecs.BOM_UTF8 if file.data and file.data.startswith(codecs.BOM_UTF8) else b""
-            _write_new(fresh, mark + text.encode(), like=file.path, mode=0o600 if private else 0o666)
+            _write_new(fresh, mark + text.encode(), like=file.path)
         # No lock is shared with the clients: what remains is the instant before the next statement.
         _check_unchanged(file)
         if text is None:
@@ -111,19 +110,19 @@ def _back_up(path: Path, data: bytes) -> Path:
         backup = backup_path(path, number)
         existing = _bytes(backup)
         if existing is None:
-            _write_new(backup, data, like=path, mode=0o600)
+            _write_new(backup, data, like=path)
         if existing is None or existing == data:
             break
     return backup
 
 
-def _write_new(path: Path, data: bytes, *, like: Path, mode: int) -> None:
+def _write_new(path: Path, data: bytes, *, like: Path) -> None:
     """Write a file that must not exist, with mode and owner of another one if that exists."""
-    state = like.stat() if like.exists() else None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags, mode if state is None else 0o600)
+    descriptor = os.open(path, flags, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
-        if state is not None:
+        if like.exists():
+            state = like.stat()
             if hasattr(os, "fchown") and (state.st_uid, state.st_gid) != (os.getuid(), os.getgid()):
                 with contextlib.suppress(PermissionError):
                     os.fchown(descriptor, state.st_uid, state.st_gid)
