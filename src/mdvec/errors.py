@@ -278,7 +278,7 @@ class ClientFileError(MdvecError):
     """The configuration file of a client cannot be edited."""
 
     code = "client_file"
-    default_hint = "Nothing was written. Correct the file, or name another one with --file."
+    default_hint = "Nothing was written. Correct the file, edit it by hand, or name another one with --file."
 
 
 class ClientFileBusyError(ClientFileError):

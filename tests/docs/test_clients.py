@@ -13,7 +13,8 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from mdvec.interfaces.clients.catalogue import CLIENTS, ENTRY_KEYS, ClientName, Launch, entry_of
+from mdvec.interfaces.clients.catalogue import CLIENTS
+from mdvec.interfaces.clients.edits import LAUNCH_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 HOW_TO = ROOT / "docs" / "how-to" / "connect-an-agent.md"
@@ -33,11 +34,11 @@ def test_shown_files_have_the_form_that_is_written(page: Path) -> None:
     """Each shown file has the entry of a client under that client's key; a field more does no harm."""
     shown = {key: servers["mdvec"] for file in files_shown(page) for key, servers in file.items()}
     assert list(shown) == ["mcpServers", "servers", "mcp_servers"][: len(shown)]
-    for name, client in CLIENTS.items():
+    for client in CLIENTS.values():
         if client.servers_key in shown:
-            entry = entry_of(ClientName(name), Launch(command=("/path/to/mdvec", "serve")))
+            entry = client.stdio_entry(("/path/to/mdvec", "serve"), {})
             assert {"type": "stdio", **shown[client.servers_key]} == {"type": "stdio", **entry}
-            assert set(shown[client.servers_key]) <= ENTRY_KEYS
+            assert set(shown[client.servers_key]) <= LAUNCH_KEYS
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -63,11 +64,11 @@ def test_every_client_is_documented() -> None:
     pages = [HOW_TO, ROOT / "docs" / "reference" / "cli.md", *READMES]
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        assert [name.value for name in ClientName if name.value not in text] == [], page.name
+        assert [name for name in CLIENTS if name not in text] == [], page.name
 
 
-@pytest.mark.parametrize("name", list(ClientName))
-def test_every_file_is_documented(name: ClientName) -> None:
+@pytest.mark.parametrize("name", CLIENTS)
+def test_every_file_is_documented(name: str) -> None:
     """The row of a client names its file for a project, and where its own one may be moved to."""
     row = re.search(rf"^\| `{name}` \|.*$", HOW_TO.read_text(encoding="utf-8"), re.MULTILINE)
     assert row

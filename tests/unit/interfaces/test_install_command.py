@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from tests.unit.interfaces.conftest import Mdvec, Outcome
+from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 
 from mdvec.interfaces.cli.installing import install
+from mdvec.types.collection import EmbeddingSpec
 
 CLIENTS = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini-cli"]
+URL = "http://127.0.0.1:8765/mcp"
 SERVE = ["-P", "-m", "mdvec", "serve"]
 THEIRS = """\
 {
@@ -164,15 +168,23 @@ def test_what_the_user_added_to_the_entry_stays(mdvec: Mdvec, tmp_path: Path) ->
     assert path.read_text() == "# my codex\n"
 
 
-def test_comments_survive_in_vs_code(mdvec: Mdvec, tmp_path: Path) -> None:
-    """VS Code's file is JSON with comments, and stays so."""
+@pytest.mark.parametrize("client", ["cursor", "vscode", "gemini-cli", "claude-code", "claude-desktop"])
+def test_a_file_with_comments_is_left_alone(mdvec: Mdvec, tmp_path: Path, client: str) -> None:
+    """Comments would be lost, so nothing is written, and the entry to add by hand is printed."""
     path = tmp_path / "mcp.json"
-    path.write_text('{\n\t// mine\n\t"servers": {\n\t\t"a": {"url": "http://x"}, // web\n\t},\n}\n')
-    assert home(mdvec, tmp_path, "install", "vscode", "--file", "mcp.json").code == 0
-    text = path.read_text()
-    assert "// mine\n" in text
-    assert "// web\n" in text
-    assert '\n\t\t"mdvec": {\n\t\t\t"type": "stdio"' in text
+    key = "servers" if client == "vscode" else "mcpServers"
+    text = f'{{\n  // mine\n  "{key}": {{"mdvec": {{"url": "http://x"}},}},\n}}\n'
+    path.write_text(text)
+    outcome = home(mdvec, tmp_path, "install", client, "--file", "mcp.json")
+    assert outcome.code == 1
+    assert json.loads(outcome.out)[key]["mdvec"]["args"] == SERVE
+    assert "without comments" in outcome.err
+    assert "line 2" in outcome.err
+    assert "hint: Nothing was written." in outcome.err
+    taken_out = home(mdvec, tmp_path, "uninstall", client, "--file", "mcp.json")
+    assert (taken_out.code, taken_out.out) == (1, "")
+    assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_dry_run_shows_and_writes_nothing(mdvec: Mdvec, tmp_path: Path, cursor: Path) -> None:
@@ -192,15 +204,12 @@ def test_dry_run_shows_and_writes_nothing(mdvec: Mdvec, tmp_path: Path, cursor: 
 @pytest.mark.parametrize(
     ("client", "text", "place"),
     [
-        ("cursor", '{"mcpServers": {\n  "a": 1\n  "b": 2}}', ":3: a comma"),
+        ("cursor", '{"mcpServers": {\n  "a": 1\n  "b": 2}}', "line 3 column 3"),
         ("cursor", '{"mcpServers": []}', "mcpServers"),
-        ("cursor", "[]", ":1: an object"),
-        (
-            "claude-desktop",
-            '{\n  // a comment\n  "mcpServers": {}}',
-            ":2: Claude Desktop reads JSON without comments",
-        ),
-        ("codex", "a = 1\nb =\n", ":2: "),
+        ("cursor", "[]", "an object"),
+        ("cursor", '{"mcpServers": {"a": {}, "a": {}}}', "a key twice"),
+        ("cursor", '{"a": "\\ud800", "mcpServers": {}}', "cannot be edited safely"),
+        ("codex", "a = 1\nb =\n", "line 2"),
         ("codex", "mcp_servers = { a = { command = 'x' } }\n", "cannot be edited safely"),
         ("codex", "mcp_servers = 1\n", "mcp_servers"),
     ],
@@ -208,11 +217,13 @@ def test_dry_run_shows_and_writes_nothing(mdvec: Mdvec, tmp_path: Path, cursor: 
 def test_a_file_that_cannot_be_edited_is_never_touched(
     mdvec: Mdvec, tmp_path: Path, client: str, text: str, place: str
 ) -> None:
-    """The error names file, line and reason; the file stays as it is, with no copy beside it."""
+    """The error names file and reason, the entry is printed; the file stays, with no copy beside it."""
     path = tmp_path / "file"
     path.write_text(text)
     outcome = home(mdvec, tmp_path, "install", client, "--file", str(path))
-    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.code == 1
+    load = tomllib.loads if client == "codex" else json.loads
+    assert [list(servers) for servers in load(outcome.out).values()] == [["mdvec"]]
     assert outcome.err.startswith(f"error: {path}")
     assert place in outcome.err
     assert "hint: Nothing was written." in outcome.err
@@ -273,6 +284,9 @@ def test_a_token_is_named_and_never_written(
         ("install", "cursor", "--http", "http://x/mcp", "--token-env", "a token"),
         ("install", "cursor", "--http", "http://x/mcp", "--docs-dir", "."),
         ("uninstall", "cursor", "--name", ""),
+        ("install", "cursor", "--env", "NOT_SET_HERE"),
+        ("install", "cursor", "--env", "a name=1"),
+        ("install", "cursor", "--http", "http://127.0.0.1/mcp", "--env", "A=1"),
     ],
 )
 def test_wrong_calls_write_nothing(mdvec: Mdvec, tmp_path: Path, args: tuple[str, ...]) -> None:
@@ -304,10 +318,96 @@ def test_the_client_may_write_at_the_same_moment(
     assert "mdvec" in written(cursor)["mcpServers"]
 
 
+KEY = "pa-0123456789"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_keys_are_written_for_the_client(mdvec: Mdvec, tmp_path: Path, client: str) -> None:
+    """``--env`` takes a value from here or as written; what was set before stays."""
+    args = ("install", client, "--file", "file")
+    assert home(mdvec, tmp_path, *args, "--env", "OLD=1").code == 0
+    outcome = home(mdvec, tmp_path, *args, "--env", "VOYAGE_API_KEY", "--env", "B=x=y", VOYAGE_API_KEY=KEY)
+    assert outcome.code == 0, outcome.err
+    text = (tmp_path / "file").read_text()
+    [servers] = (tomllib.loads(text) if client == "codex" else json.loads(text)).values()
+    assert servers["mdvec"]["env"] == {"OLD": "1", "VOYAGE_API_KEY": KEY, "B": "x=y"}
+    assert "the values of VOYAGE_API_KEY, B are in this file now" in outcome.err
+    assert KEY not in outcome.err
+    again = home(mdvec, tmp_path, *args)
+    assert again.err.endswith("has this entry already: nothing to do\n")
+
+
+def test_keys_are_not_printed(mdvec: Mdvec, tmp_path: Path) -> None:
+    """A dry run and the entry to add by hand have the names of the variables in place of the values."""
+    path = tmp_path / "file"
+    args = ("install", "cursor", "--file", "file", "--env", "VOYAGE_API_KEY")
+    dry = home(mdvec, tmp_path, *args, "--dry-run", VOYAGE_API_KEY=KEY)
+    assert '"VOYAGE_API_KEY": "<VOYAGE_API_KEY>"' in dry.out
+    path.write_text("// mine")
+    refused = home(mdvec, tmp_path, *args, VOYAGE_API_KEY=KEY)
+    assert json.loads(refused.out)["mcpServers"]["mdvec"]["env"] == {"VOYAGE_API_KEY": "<VOYAGE_API_KEY>"}
+    assert KEY not in dry.out + dry.err + refused.out + refused.err
+
+
+def test_a_running_server_has_its_own_environment(mdvec: Mdvec, tmp_path: Path, cursor: Path) -> None:
+    """An entry that is changed to a URL loses its variables, which some clients refuse there."""
+    home(mdvec, tmp_path, "install", "cursor", "--env", "A=1")
+    home(mdvec, tmp_path, "install", "cursor", "--http", URL)
+    assert written(cursor)["mcpServers"]["mdvec"] == {"url": URL}
+
+
+@pytest.mark.parametrize(
+    ("env", "args", "needed"),
+    [
+        ({}, [], None),
+        ({"MDVEC_EMBEDDING_PROVIDER": "voyage"}, [], "VOYAGE_API_KEY"),
+        ({"MDVEC_EMBEDDING_PROVIDER": "voyage"}, ["--env", "VOYAGE_API_KEY=k"], None),
+        ({"MDVEC_EMBEDDING_PROVIDER": "gemini"}, [], "GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ({"MDVEC_EMBEDDING_PROVIDER": "gemini"}, ["--env", "GOOGLE_API_KEY=k"], None),
+        ({"MDVEC_EMBEDDING_PROVIDER": "openai", "MDVEC_EMBEDDING_OPENAI_API_KEY_ENV": "K"}, [], "K"),
+        ({"MDVEC_EMBEDDING_PROVIDER": "openai"}, [], "OPENAI_API_KEY"),
+        (
+            {
+                "MDVEC_EMBEDDING_PROVIDER": "openai",
+                "MDVEC_EMBEDDING_OPENAI_BASE_URL": "http://127.0.0.1:8080/v1",
+            },
+            [],
+            None,
+        ),
+    ],
+)
+def test_a_missing_key_is_named(
+    mdvec: Mdvec, tmp_path: Path, env: dict[str, str], args: list[str], needed: str | None
+) -> None:
+    """When the configured model needs a key that is not written, a note names it."""
+    outcome = home(mdvec, tmp_path, "install", "codex", *args, **env)
+    assert outcome.code == 0, outcome.err
+    notes = [line for line in outcome.err.splitlines() if " needs " in line]
+    assert len(notes) == (needed is not None)
+    assert needed is None or f"needs {needed}, which the entry does not set" in notes[0]
+
+
+def test_the_key_of_a_collection_is_named(
+    mdvec: Mdvec, tmp_path: Path, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection may have another model than the configured one."""
+    made = replace(COLLECTION, embedding=EmbeddingSpec("voyage"))
+    monkeypatch.setattr(workspace, "database", tmp_path)
+    monkeypatch.setattr(workspace, "collections", lambda **_: [made])
+    assert "voyage needs VOYAGE_API_KEY" in home(mdvec, tmp_path, "install", "codex").err
+
+
+def test_variables_that_are_written_are_not_warned_of(mdvec: Mdvec, tmp_path: Path, cursor: Path) -> None:
+    """A setting from a variable is in force where the client starts when the entry sets it."""
+    outcome = home(
+        mdvec, tmp_path, "install", "cursor", "--env", "MDVEC_SEARCH_MODE", MDVEC_SEARCH_MODE="lexical"
+    )
+    assert written(cursor)["mcpServers"]["mdvec"]["env"] == {"MDVEC_SEARCH_MODE": "lexical"}
+    assert "warning" not in outcome.err
+
+
 def test_all_clients_can_be_named() -> None:
     """The command offers exactly the clients that there are."""
-    from mdvec.interfaces.clients.catalogue import ClientName
-
-    [kind] = [each.type for each in install.params if each.name == "client"]
+    [kind] = [each.type for each in install.params if each.name == "client_name"]
     assert isinstance(kind, click.Choice)
-    assert list(kind.choices) == [name.value for name in ClientName]
+    assert list(kind.choices) == CLIENTS

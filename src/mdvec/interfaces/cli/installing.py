@@ -3,77 +3,60 @@
 from __future__ import annotations
 
 import difflib
-import itertools
+import json
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
-from mdvec.errors import ClientFileBusyError, UsageError
+from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
+from mdvec.interfaces.clients.catalogue import CLIENTS, Client
 
 if TYPE_CHECKING:
-    from mdvec.interfaces.clients.catalogue import ClientName, Launch
-    from mdvec.interfaces.clients.files import TextFile
+    from mdvec.interfaces.clients.files import ClientFile
 
 _AnyFunction = TypeVar("_AnyFunction", bound=Callable[..., Any])
 
-_CLIENTS = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini-cli")
 _ENTRY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# How often an edit starts again because the client wrote the file at the same moment.
+# How often an edit is tried while the client keeps writing the file.
 _ATTEMPTS = 5
+# Variables that may hold the key of a provider whose settings name none.
+_KEY_VARIABLES = {
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "openai": ("OPENAI_API_KEY",),
+    "voyage": ("VOYAGE_API_KEY",),
+}
+# A shorter value is no key, and hiding it would hide parts of other words.
+_MIN_HIDDEN_CHARS = 8
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_SHARED = (
+    click.argument("client_name", type=click.Choice(list(CLIENTS))),
+    click.option("--project", type=_FOLDER, metavar="DIR", help="Only for the project in this folder."),
+    click.option("--name", default="mdvec", show_default=True, help="Name of the entry for mdvec."),
+    click.option("--file", type=_FILE, metavar="PATH", help="Edit this file instead of the client's own."),
+    click.option("--dry-run", is_flag=True, help="Show what would change and write nothing."),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What became of a file.
-
-    Attributes:
-        written: Whether it was written, not only shown.
-        backup: Where its old content is kept; None when there was none.
-    """
-
-    written: bool
-    backup: Path | None = None
-
-
-def _client_options(function: _AnyFunction) -> _AnyFunction:
+def _shared_options(function: _AnyFunction) -> _AnyFunction:
     """Add what both commands take."""
-    decorators = (
-        click.argument("client", type=click.Choice(_CLIENTS)),
-        click.option(
-            "--project",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Only for the project in this folder.",
-        ),
-        click.option(
-            "--name", "entry_name", default="mdvec", show_default=True, help="Name of the entry for mdvec."
-        ),
-        click.option(
-            "--file",
-            "file_path",
-            type=click.Path(dir_okay=False, path_type=Path),
-            metavar="PATH",
-            help="Edit this file instead of the client's own.",
-        ),
-        click.option("--dry-run", is_flag=True, help="Show what would change and write nothing."),
-    )
-    for decorator in reversed(decorators):
-        function = decorator(function)
-    return function
+    return reduce(lambda decorated, option: option(decorated), reversed(_SHARED), function)
 
 
 @click.command(cls=Command)
-@_client_options
+@_shared_options
 @click.option(
     "--http", "url", metavar="URL", help="Use the server that runs at this URL, such as mdvec serve --http."
 )
@@ -83,105 +66,158 @@ def _client_options(function: _AnyFunction) -> _AnyFunction:
     metavar="NAME",
     help="With --http: the variable the client takes the token from.  [default: MDVEC_TOKEN, where needed]",
 )
+@click.option(
+    "--env",
+    "variables",
+    metavar="NAME[=VALUE]",
+    multiple=True,
+    help="Write this variable, such as VOYAGE_API_KEY, into the entry; without VALUE as it is set now.",
+)
 @common_options
 @click.pass_obj
 def install(
     session: Session,
-    client: str,
+    client_name: str,
     project: Path | None,
-    entry_name: str,
-    file_path: Path | None,
+    name: str,
+    file: Path | None,
     dry_run: bool,
     url: str | None,
     token_variable: str | None,
+    variables: tuple[str, ...],
 ) -> None:
     """Set up an MCP client to use mdvec.
 
-    What else is in the client's file stays as it is, and a copy is kept beside it.
+    What else is in the client's file stays as it is, and a copy is kept beside it. A file that cannot be
+    edited without loss is left alone: the entry to add by hand is printed instead.
     """
-    from mdvec.interfaces.clients.catalogue import CLIENTS, ClientName, entry_of
-    from mdvec.interfaces.clients.edits import installed
+    from mdvec.interfaces.clients.edits import installed, snippet
 
-    name = ClientName(client)
-    launch = _launch(session, url, token_variable)
-    entry = entry_of(name, launch)
-    path = _path(session, name, project, file_path)
-    _check_name(entry_name)
-    known = CLIENTS[name]
+    client, path = _target(session, client_name, project, name, file)
+    env = _environment(session, variables)
+    token_variable = _token_variable(session, url, token_variable)
+    if url is None:
+        entry = client.stdio_entry(_command(session, env), env)
+    elif env or any((session.docs_dir, session.data_dir, session.config, session.database)):
+        msg = "a running server has its own folder, database, configuration and variables"
+        raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
+    else:
+        entry = client.http_entry(url, token_variable)
     folder_was_there = path.parent.is_dir()
-    change = _change(path, dry_run, lambda file: installed(file, known, entry_name, entry))
-    if change is None:
+    try:
+        changed = _change(path, dry_run, lambda old: installed(old, client, name, entry), env)
+    except ClientFileError:
+        write_documents(_hide(snippet(client, name, entry), env))
+        raise
+    if not changed:
         note(f"{path} has this entry already: nothing to do")
+    if not changed or dry_run:
         return
-    if not change.written:
-        note("nothing was written: --dry-run")
-        return
-    note(f"{known.title} finds mdvec as {entry_name!r}: {path}")
-    _tell_backup(change)
+    note(f"{client.title} finds mdvec as {name!r}: {path}")
     if not folder_was_there and project is None:
-        warn(f"{path.parent} was not there: is {known.title} installed for this user?")
-    if launch.token_variable:
-        note(f"next: set {launch.token_variable} to the server's token where {known.title} starts")
-    note(f"next: {known.after}")
+        warn(f"{path.parent} was not there: is {client.title} installed for this user?")
+    if env:
+        note(f"the values of {', '.join(env)} are in this file now: do not share it")
+    if url is None:
+        _note_missing_keys(session, env)
+    if token_variable:
+        note(f"next: set {token_variable} to the server's token where {client.title} starts")
+    note(f"next: {client.after}")
 
 
 @click.command(cls=Command)
-@_client_options
+@_shared_options
 @common_options
 @click.pass_obj
 def uninstall(
-    session: Session,
-    client: str,
-    project: Path | None,
-    entry_name: str,
-    file_path: Path | None,
-    dry_run: bool,
+    session: Session, client_name: str, project: Path | None, name: str, file: Path | None, dry_run: bool
 ) -> None:
     """Take mdvec out of an MCP client's file.
 
     Only the entry goes; a file that was made for it and holds nothing else goes, too.
     """
-    from mdvec.interfaces.clients.catalogue import CLIENTS, ClientName
     from mdvec.interfaces.clients.edits import uninstalled
 
-    name = ClientName(client)
-    path = _path(session, name, project, file_path)
-    _check_name(entry_name)
-    known = CLIENTS[name]
-    change = _change(path, dry_run, lambda file: uninstalled(file, known, entry_name))
-    if change is None:
-        note(f"{path} has no entry {entry_name!r}: nothing to do")
-        return
-    if not change.written:
-        note("nothing was written: --dry-run")
-        return
-    note(f"removed {entry_name!r} from {path}" if path.exists() else f"removed {path}: it held nothing else")
-    _tell_backup(change)
-    note(f"next: {known.after}")
+    client, path = _target(session, client_name, project, name, file)
+    if not _change(path, dry_run, lambda old: uninstalled(old, client, name)):
+        note(f"{path} has no entry {name!r}: nothing to do")
+    elif not dry_run:
+        note(f"removed {name!r} from {path}" if path.exists() else f"removed {path}: it held nothing else")
+        note(f"next: {client.after}")
 
 
-def _launch(session: Session, url: str | None, token_variable: str | None) -> Launch:
-    from mdvec.interfaces.clients.catalogue import Launch
+def _target(
+    session: Session, client_name: str, project: Path | None, name: str, file: Path | None
+) -> tuple[Client, Path]:
+    """Return the client and the absolute path of the file to edit."""
+    if not _ENTRY_NAME.fullmatch(name):
+        msg = f"not a name for an entry: {name!r}"
+        raise UsageError(msg, hint="Use letters, digits, - and _, 64 at most.")
+    if file is not None and project is not None:
+        msg = "--project and --file both name a file"
+        raise UsageError(msg, hint="Give one of them.")
+    client = CLIENTS[client_name]
+    home = session.env.get("USERPROFILE" if sys.platform == "win32" else "HOME")
+    path = file or client.file(
+        project, platform=sys.platform, home=Path(home) if home else Path.home(), env=session.env
+    )
+    return client, session.cwd / path
+
+
+def _environment(session: Session, variables: tuple[str, ...]) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for variable in variables:
+        name, equals, value = variable.partition("=")
+        if not _VARIABLE_NAME.fullmatch(name):
+            msg = f"not the name of a variable: {name!r}"
+            raise UsageError(msg, hint="Write --env NAME, or --env NAME=VALUE.")
+        if not equals and name not in session.env:
+            msg = f"the variable {name} is not set here"
+            raise UsageError(msg, hint=f"Set it first, or write --env {name}=VALUE.")
+        env[name] = value if equals else session.env[name]
+    return env
+
+
+def _note_missing_keys(session: Session, env: Mapping[str, str]) -> None:
+    """Name the keys that the models in use need and that the entry does not hold."""
+    config = session.load_config().config
+    providers = {config.embedding.provider}
+    # The file is written by now, and a database that cannot be read is reported by other commands.
+    with suppress(MdvecError), session.open() as (workspace, _):
+        if workspace.database.exists():
+            specs = (each.embedding for each in workspace.collections(include_disabled=True))
+            providers |= {spec.provider for spec in specs if spec is not None}
+    for provider in sorted(providers):
+        settings = getattr(config.embedding, provider, None)
+        own = getattr(settings, "api_key_env", None)
+        # A server of one's own speaks OpenAI's protocol, and needs no key unless one is configured.
+        is_own_server = provider == "openai" and getattr(settings, "base_url", None) is not None
+        keys = (own,) if own else () if is_own_server else _KEY_VARIABLES.get(provider, ())
+        if keys and not any(key in env for key in keys):
+            note(
+                f"{provider} needs {' or '.join(keys)}, which the entry does not set: add --env {keys[0]}, "
+                "unless it is set where the client starts"
+            )
+
+
+def _token_variable(session: Session, url: str | None, name: str | None) -> str:
+    """Return the variable the client takes a server's token from; empty for none."""
     from mdvec.interfaces.http.address import Authority
     from mdvec.interfaces.http.options import TOKEN_VARIABLE
 
     if url is None:
-        if token_variable is not None:
+        if name is not None:
             msg = "--token-env is for a server that is running"
             raise UsageError(msg, hint="Give --http URL too.")
-        return Launch(command=_command(session))
-    if any((session.docs_dir, session.data_dir, session.config, session.database)):
-        msg = "a running server has its own folder, database and configuration"
-        raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
+        return ""
     host = _checked_host(url)
-    if token_variable is None:
+    if name is None:
         # On loopback a server needs no token, and some clients refuse to start with a variable not set.
-        needed = TOKEN_VARIABLE in session.env or not Authority(host).is_loopback
-        token_variable = TOKEN_VARIABLE if needed else ""
-    elif token_variable and not _VARIABLE_NAME.fullmatch(token_variable):
-        msg = f"not the name of a variable: {token_variable!r}"
+        return TOKEN_VARIABLE if TOKEN_VARIABLE in session.env or not Authority(host).is_loopback else ""
+    if name and not _VARIABLE_NAME.fullmatch(name):
+        msg = f"not the name of a variable: {name!r}"
         raise UsageError(msg, hint="Give the name, such as MDVEC_TOKEN; the token itself is written nowhere.")
-    return Launch(url=url, token_variable=token_variable)
+    return name
 
 
 def _checked_host(url: str) -> str:
@@ -200,21 +236,24 @@ def _checked_host(url: str) -> str:
     return host
 
 
-def _command(session: Session) -> tuple[str, ...]:
-    """Return what starts mdvec as it works here, wherever the client is started."""
+def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command that starts mdvec as it works here, wherever the client starts."""
+    from mdvec.config import paths
+
     if session.data_dir is not None and session.docs_dir is None:
         msg = "--data-dir says where the index of --docs-dir goes"
         raise UsageError(msg, hint="Give --docs-dir too, or name a database with --database.")
     loaded = session.load_config()
-    from_env = sorted({origin for origin in loaded.origins.values() if origin.startswith("MDVEC_")})
+    from_env = {origin for origin in loaded.origins.values() if origin.startswith("MDVEC_")} - set(env)
     config, database = session.config, session.database
-    if config is None and loaded.path is not None and not _is_users_own(loaded.path):
+    if config is None and loaded.path is not None and loaded.path.parent != paths.user_config_dir():
         config = loaded.path
     if database is None and session.docs_dir is None and loaded.origins.get("database.path") in from_env:
         database = loaded.config.database.path
         from_env.remove(loaded.origins["database.path"])
     if from_env:
-        warn(f"{', '.join(from_env)} is set here, but may not be where the client starts")
+        names = ", ".join(sorted(from_env))
+        warn(f"{names} is set here, but may not be where the client starts: --env writes it into the entry")
     # -P keeps the folder the client happens to start in from standing in for Python's own modules.
     command = [sys.executable, "-P", "-m", "mdvec", "serve"]
     options = {
@@ -229,73 +268,46 @@ def _command(session: Session) -> tuple[str, ...]:
     return tuple(command)
 
 
-def _is_users_own(path: Path) -> bool:
-    """Whether a configuration is found without being named, wherever mdvec starts."""
-    from mdvec.config import paths
-
-    return path.parent == paths.user_config_dir()
-
-
-def _path(session: Session, name: ClientName, project: Path | None, file_path: Path | None) -> Path:
-    from mdvec.interfaces.clients.catalogue import Surroundings, file_of
-
-    if file_path is not None:
-        if project is not None:
-            msg = "--project and --file both name a file"
-            raise UsageError(msg, hint="Give one of them.")
-        return session.cwd / file_path
-    variable = "USERPROFILE" if sys.platform == "win32" else "HOME"
-    home = session.env.get(variable)
-    here = Surroundings(sys.platform, Path(home) if home else Path.home(), session.env)
-    return session.cwd / file_of(name, here, None if project is None else session.cwd / project)
-
-
-def _check_name(name: str) -> None:
-    if not _ENTRY_NAME.fullmatch(name):
-        msg = f"not a name for an entry: {name!r}"
-        raise UsageError(msg, hint="Use letters, digits, - and _, 64 at most.")
-
-
-def _change(path: Path, dry_run: bool, edit: Callable[[TextFile], str | None]) -> _Change | None:
-    """Edit a file, or show how it would change.
-
-    Args:
-        path: The file.
-        dry_run: Whether to write nothing.
-        edit: Returns the text the file is to have; None for no file.
-
-    Returns:
-        What was done; None when there was nothing to change.
-    """
+def _change(
+    path: Path, dry_run: bool, edit: Callable[[ClientFile], str | None], secrets: Mapping[str, str] = {}
+) -> bool:
+    """Edit a file, or show how it would change; return False if there is nothing to change."""
     from mdvec.interfaces.clients.files import read_file, replace_file
 
-    for attempt in itertools.count(1):
+    for attempt in range(1, _ATTEMPTS + 1):
         file = read_file(path)
         text = edit(file)
         if text == file.text:
-            break
+            return False
         if dry_run:
-            _show(file, text)
-            return _Change(written=False)
+            write_documents(_hide(_diff(file, text), secrets))
+            note("nothing was written: --dry-run")
+            break
         try:
-            return _Change(written=True, backup=replace_file(file, text))
+            backup = replace_file(file, text)
         except ClientFileBusyError:
             if attempt == _ATTEMPTS:
                 raise
-    return None
+        else:
+            if backup is not None:
+                note(f"the file as it was: {backup}")
+            break
+    return True
 
 
-def _show(file: TextFile, text: str | None) -> None:
+def _diff(file: ClientFile, text: str | None) -> str:
     before = file.text.splitlines(keepends=True)
     after = (text or "").splitlines(keepends=True)
     old = "/dev/null" if file.data is None else str(file.path)
     new = "/dev/null" if text is None else str(file.path)
     lines = difflib.unified_diff(before, after, old, new)
-    write_documents(
-        "".join(each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n" for each in lines)
+    return "".join(
+        each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n" for each in lines
     )
 
 
-def _tell_backup(change: _Change) -> None:
-    if change.backup is not None:
-        note(f"the file as it was: {change.backup}")
+def _hide(text: str, secrets: Mapping[str, str]) -> str:
+    for name, value in secrets.items():
+        if len(value) >= _MIN_HIDDEN_CHARS:
+            text = text.replace(json.dumps(value, ensure_ascii=False)[1:-1], f"<{name}>")
+    return text

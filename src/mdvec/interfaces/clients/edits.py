@@ -1,142 +1,197 @@
-"""Puts mdvec into the text of a client's file, and takes it out again."""
+"""Adding mdvec to the text of a client's file, and removing it.
+
+JSON is written anew in the layout it had; what Python's parser would lose, such as comments, is refused. In
+TOML only the lines of the entry change. Every result is read again and compared before it may be written.
+"""
 
 from __future__ import annotations
 
-import copy
+import json
+import re
+import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
 from mdvec.errors import ClientFileError
-from mdvec.interfaces.clients.catalogue import ENTRY_KEYS, Client
-from mdvec.interfaces.clients.files import TextFile, backups_of, read_file
-from mdvec.interfaces.clients.jsonc import SyntaxProblem, first_extension
+from mdvec.interfaces.clients.catalogue import Client
+from mdvec.interfaces.clients.files import ClientFile, backup_path
+
+_JsonObject = dict[str, Any]
+
+LAUNCH_KEYS = {"type", "command", "args", "env", "url", "httpUrl", "headers", "bearer_token_env_var"}
+"""The members of an entry that lead to a server. All others belong to the user."""
+
+_JSON_INDENT = re.compile(r'^([ \t]+)"', re.MULTILINE)
+_JSON_LIST = re.compile(r'\[\n(?:"(?:[^"\\]|\\.)*"|[^"\[\]{}])*\]')
+_TOML_BLANK = r"(?:[ \t]*(?:\#[^\n]*)?\r?\n)*"
+# One table of an entry, without the blank lines and comments that follow. A text in which this matches
+# something else, such as a part of a string, does not pass the comparison.
+_TOML_TABLE = (
+    r"[ \t]*\[[ \t]*{key}[ \t]*\.[ \t]*[\"']?{name}[\"']?[ \t]*(?:\.[^\n]*)?\][^\n]*\n"
+    rf"(?:[^\n]*\n)*?(?={_TOML_BLANK}(?:[ \t]*\[|\Z))"
+)
 
 
-def installed(file: TextFile, client: Client, name: str, entry: Mapping[str, object]) -> str:
-    """Return the text of a file with an entry for mdvec.
-
-    What the user added to an entry that is there already stays.
+def installed(file: ClientFile, client: Client, name: str, entry: Mapping[str, Any]) -> str:
+    """Return the text of a file with an entry for mdvec; what the user added to the entry stays.
 
     Args:
         file: The client's file; it may not exist.
         client: The client.
-        name: Of the entry.
-        entry: The way to mdvec.
+        name: Name of the entry.
+        entry: What leads to mdvec.
 
     Returns:
         The text; the same one when there is nothing to change.
 
     Raises:
-        ClientFileError: If the file cannot be read as the client would, or not be edited safely.
+        ClientFileError: If the file cannot be edited without loss.
     """
-    before = _load(file, client)
-    old = _servers(file, client, before).get(name)
-    text = file.text
-    expected: dict[str, Any] = copy.deepcopy(before)
-    if isinstance(old, dict):
-        kept = {key: value for key, value in old.items() if key not in ENTRY_KEYS}
-        expected[client.servers_key][name] = {**kept, **entry}
-        for key in old:
-            if key in ENTRY_KEYS and key not in entry:
-                text = _edit(file, client.syntax.remove_member, text, (client.servers_key, name, key))
-        for key, value in entry.items():
-            if old.get(key) != value:
-                text = _edit(file, client.syntax.set_member, text, (client.servers_key, name, key), value)
+    data, servers = _load(file, client)
+    old = servers.get(name)
+    new = _merged(old if isinstance(old, dict) else {}, entry)
+    if old == new:
+        return file.text
+    expected = {**data, client.servers_key: {**servers, name: new}}
+    if client.is_toml:
+        text = _toml_with(file.text, client, name, new, exists=name in servers)
     else:
-        expected.setdefault(client.servers_key, {})[name] = dict(entry)
-        text = _edit(file, client.syntax.set_member, text, (client.servers_key, name), dict(entry))
-    return _verified(file, client, text, expected)
+        text = _json_text(expected, file.text)
+    return _checked(file, client, text, expected)
 
 
-def uninstalled(file: TextFile, client: Client, name: str) -> str | None:
+def uninstalled(file: ClientFile, client: Client, name: str) -> str | None:
     """Return the text of a file without the entry for mdvec.
 
     Returns:
-        The text; the same one when there is no entry. None when nothing but us was ever in the file.
+        The text; the same one when there is no entry. None when the file was made for the entry alone.
 
     Raises:
-        ClientFileError: If the file cannot be read as the client would, or not be edited safely.
+        ClientFileError: If the file cannot be edited without loss.
     """
-    before = _load(file, client)
-    if name not in _servers(file, client, before):
+    data, servers = _load(file, client)
+    if name not in servers:
         return file.text
-    expected: dict[str, Any] = copy.deepcopy(before)
-    del expected[client.servers_key][name]
-    text = _edit(file, client.syntax.remove_member, file.text, (client.servers_key, name))
-    text = _verified(file, client, text, expected)
-    return None if _is_ours_alone(file, client, name, text) else text
+    rest = {key: value for key, value in servers.items() if key != name}
+    expected = {**data, client.servers_key: rest}
+    text = _toml_without(file.text, client, name) if client.is_toml else _json_text(expected, file.text)
+    text = _checked(file, client, text, expected)
+    # A file that is older than the entry has a first copy without it.
+    oldest = backup_path(file.path)
+    is_ours = not oldest.exists() or name.encode() in oldest.read_bytes()
+    is_empty = not _filled(expected, client) and "#" not in text
+    return None if is_ours and is_empty else text
 
 
-def _load(file: TextFile, client: Client) -> dict[str, Any]:
-    """Read a file as its client would."""
+def snippet(client: Client, name: str, entry: Mapping[str, Any]) -> str:
+    """Return an entry as it stands in an otherwise empty file."""
+    data = {client.servers_key: {name: dict(entry)}}
+    return tomlkit.dumps(data) if client.is_toml else _json_text(data, "")
+
+
+def _load(file: ClientFile, client: Client) -> tuple[_JsonObject, _JsonObject]:
+    """Return what a file holds, and the servers in it by name."""
     try:
-        value = client.syntax.load(file.text)
-    except SyntaxProblem as problem:
-        raise _failure(file, problem) from problem
-    if client.plain and (line := first_extension(file.text)) is not None:
-        msg = f"{file.path}:{line}: {client.title} reads JSON without comments and trailing commas alone"
-        raise ClientFileError(msg)
-    if not isinstance(value, dict):
-        msg = f"{file.path}:1: an object is expected here"
-        raise ClientFileError(msg)
-    return value
-
-
-def _servers(file: TextFile, client: Client, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    servers = data.get(client.servers_key, {})
+        if client.is_toml:
+            data: Any = tomllib.loads(file.text)
+        else:
+            data = json.loads(file.text if file.text.strip() else "{}", object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        form = "TOML" if client.is_toml else "JSON without comments and trailing commas"
+        msg = f"{file.path}: mdvec edits {form}, and this is not: {error}"
+        raise ClientFileError(msg) from error
+    servers = data.get(client.servers_key, {}) if isinstance(data, dict) else None
     if not isinstance(servers, dict):
-        msg = f"{file.path}: {client.servers_key!r} is expected to hold the servers by name"
+        msg = f"{file.path}: an object {client.servers_key!r} is expected to hold the servers by name"
         raise ClientFileError(msg)
-    return servers
+    return data, servers
 
 
-def _edit(file: TextFile, edit: Any, *args: object) -> str:
+def _unique(pairs: list[tuple[str, Any]]) -> _JsonObject:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        msg = "an object has a key twice"
+        raise ValueError(msg)
+    return data
+
+
+def _merged(old: _JsonObject, entry: Mapping[str, Any]) -> _JsonObject:
+    new = {key: value for key, value in old.items() if key not in LAUNCH_KEYS} | dict(entry)
+    # A running server has its own environment, and Codex refuses an entry with both.
+    if "command" in entry and isinstance(old.get("env"), dict):
+        new["env"] = old["env"] | entry.get("env", {})
+    return {key: new[key] for key in (*old, *new) if key in new}
+
+
+def _checked(file: ClientFile, client: Client, text: str, expected: _JsonObject) -> str:
     try:
-        text: str = edit(*args)
-    except SyntaxProblem as problem:
-        raise _failure(file, problem) from problem
-    return text
-
-
-def _failure(file: TextFile, problem: SyntaxProblem) -> ClientFileError:
-    return ClientFileError(f"{file.path}:{problem.line}: {problem}")
-
-
-def _verified(file: TextFile, client: Client, text: str, expected: dict[str, Any]) -> str:
-    """Check that an edit did what it was to do, and nothing else, before anything is written."""
-    try:
-        after = client.syntax.load(text)
-    except SyntaxProblem:
-        after = None
-    # Where the servers were one value of one line, TOML drops the empty rest of them.
-    if after == expected or (
-        not expected.get(client.servers_key) and after == _without_servers(expected, client)
-    ):
+        after, _ = _load(replace(file, text=text.encode().decode()), client)
+    except (ClientFileError, UnicodeEncodeError):
+        after = {}
+    if _filled(after, client) == _filled(expected, client):
         return text
     msg = f"{file.path}: {client.servers_key!r} is written in a way that cannot be edited safely"
-    raise ClientFileError(msg, hint="Nothing was written. Edit the file by hand.")
+    raise ClientFileError(msg)
 
 
-def _without_servers(data: Mapping[str, Any], client: Client) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key != client.servers_key}
+def _filled(data: _JsonObject, client: Client) -> _JsonObject:
+    """Return the data without an empty table of servers, which TOML drops."""
+    return {key: value for key, value in data.items() if value or key != client.servers_key}
 
 
-def _is_ours_alone(file: TextFile, client: Client, name: str, text: str) -> bool:
-    """Whether the file was made for us: nothing is left in it, and no older copy was without us.
+def _json_text(data: _JsonObject, like: str) -> str:
+    """Return JSON with the indent, the lists on one line and the line ends of another text."""
+    indent = _JSON_INDENT.search(like)
+    text = json.dumps(data, ensure_ascii=False, indent=indent[1] if indent else 2)
 
-    A file that existed before us was copied when we came, and that copy does not name us.
-    """
-    left = client.syntax.load(text)
-    if any(value for value in left.values()) or set(left) - {client.servers_key} or _has_remarks(text):
-        return False
-    for backup in backups_of(file.path):
-        try:
-            if name not in _servers(file, client, client.syntax.load(read_file(backup).text)):
-                return False
-        except (ClientFileError, SyntaxProblem):
-            return False
-    return True
+    def as_before(found: re.Match[str]) -> str:
+        line = json.dumps(json.loads(found[0]), ensure_ascii=False)
+        return line if line in like else found[0]
+
+    text = _JSON_LIST.sub(as_before, text) + ("\n" if like.endswith("\n") or not like else "")
+    return text.replace("\n", _newline(like))
 
 
-def _has_remarks(text: str) -> bool:
-    return "//" in text or "/*" in text or "#" in text
+def _toml_parts(text: str, client: Client, name: str) -> tuple[str, str, str]:
+    """Return the text before the tables of an entry, these tables, and the text after them."""
+    text = text if not text or text.endswith("\n") else text + _newline(text)
+    table = _TOML_TABLE.format(key=client.servers_key, name=name)
+    found = re.search(rf"^{table}(?:{_TOML_BLANK}{table})*", text, re.MULTILINE)
+    return (text[: found.start()], found[0], text[found.end() :]) if found else (text, "", "")
+
+
+def _toml_with(text: str, client: Client, name: str, new: _JsonObject, *, exists: bool) -> str:
+    if not exists:
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        return text + (gap + snippet(client, name, new)).replace("\n", _newline(text))
+    before, table, after = _toml_parts(text, client, name)
+    try:
+        document: Any = tomlkit.parse(table.replace("\r\n", "\n"))
+        entry = document[client.servers_key][name]
+    except TOMLKitError:
+        return text  # which does not pass the comparison
+    for key in [key for key in entry if key not in new]:
+        del entry[key]
+    for key, value in new.items():
+        if key in entry and isinstance(value, dict):
+            entry[key].update(value)
+        elif entry.get(key) != value:
+            entry[key] = value
+    changed: str = document.as_string()
+    return before + changed.replace("\n", _newline(text)) + after
+
+
+def _toml_without(text: str, client: Client, name: str) -> str:
+    before, table, after = _toml_parts(text, client, name)
+    if not table:
+        return text
+    before, after, newline = before.rstrip("\r\n"), after.lstrip("\r\n"), _newline(text)
+    return before + (newline if before else "") + (newline if before and after else "") + after
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.clients.catalogue import (
-    CLIENTS,
-    ENTRY_KEYS,
-    ClientName,
-    Launch,
-    Surroundings,
-    entry_of,
-    file_of,
-)
+from mdvec.interfaces.clients.catalogue import CLIENTS
+from mdvec.interfaces.clients.edits import LAUNCH_KEYS
 
 HOME = Path("/home/me")
-MAC = Surroundings("darwin", HOME, {})
-LINUX = Surroundings("linux", HOME, {})
-WINDOWS = Surroundings("win32", HOME, {"APPDATA": "/roaming", "LOCALAPPDATA": "/local"})
+WINDOWS = {"APPDATA": "/roaming", "LOCALAPPDATA": "/local"}
+
+
+def user_file(client: str, platform: str, env: Mapping[str, str]) -> Path:
+    return CLIENTS[client].file(None, platform=platform, home=HOME, env=env)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +42,8 @@ WINDOWS = Surroundings("win32", HOME, {"APPDATA": "/roaming", "LOCALAPPDATA": "/
 )
 def test_each_client_has_its_file(client: str, linux: str, mac: str, windows: str) -> None:
     """For all projects of a user, on each system."""
-    found = [file_of(ClientName(client), here, None).as_posix() for here in (LINUX, MAC, WINDOWS)]
+    machines: list[tuple[str, Mapping[str, str]]] = [("linux", {}), ("darwin", {}), ("win32", WINDOWS)]
+    found = [user_file(client, platform, env).as_posix() for platform, env in machines]
     assert found == [linux, mac, windows]
 
 
@@ -62,22 +59,23 @@ def test_each_client_has_its_file(client: str, linux: str, mac: str, windows: st
 )
 def test_variables_move_the_file(client: str, variable: str, expected: str) -> None:
     """A client that takes its place from a variable is found there."""
-    here = Surroundings("linux", HOME, {variable: "/elsewhere"})
-    assert file_of(ClientName(client), here, None).as_posix() == expected
+    assert user_file(client, "linux", {variable: "/elsewhere"}).as_posix() == expected
 
 
 def test_the_packaged_claude_desktop_has_a_folder_of_its_own(tmp_path: Path) -> None:
     """On Windows the packaged application reads below its package, and no longer from the roaming folder."""
     packaged = tmp_path / "Packages" / "Claude_abc" / "LocalCache" / "Roaming" / "Claude"
     packaged.mkdir(parents=True)
-    here = Surroundings("win32", HOME, {"LOCALAPPDATA": str(tmp_path), "APPDATA": "/roaming"})
-    assert file_of(ClientName.CLAUDE_DESKTOP, here, None) == packaged / "claude_desktop_config.json"
+    env = {"LOCALAPPDATA": str(tmp_path), "APPDATA": "/roaming"}
+    assert user_file("claude-desktop", "win32", env) == packaged / "claude_desktop_config.json"
 
 
 def test_projects_have_files_of_their_own() -> None:
     """All but one client have a file in the project; the one says that it has none."""
     found = {
-        name: file_of(name, LINUX, Path("/p")).as_posix() for name in ClientName if CLIENTS[name].project_file
+        name: client.file(Path("/p"), platform="linux", home=HOME, env={}).as_posix()
+        for name, client in CLIENTS.items()
+        if client.project_file
     }
     assert found == {
         "claude-code": "/p/.mcp.json",
@@ -87,7 +85,7 @@ def test_projects_have_files_of_their_own() -> None:
         "gemini-cli": "/p/.gemini/settings.json",
     }
     with pytest.raises(UsageError, match="Claude Desktop"):
-        file_of(ClientName.CLAUDE_DESKTOP, LINUX, Path("/p"))
+        CLIENTS["claude-desktop"].file(Path("/p"), platform="linux", home=HOME, env={})
 
 
 STDIO = {"command": "/py", "args": ["-m", "mdvec"]}
@@ -117,16 +115,17 @@ def test_each_client_reads_its_own_entry(
     client: str, stdio: dict[str, object], http: dict[str, object] | None
 ) -> None:
     """An entry starts mdvec or names a URL; a token is named by its variable, and left out without one."""
-    name = ClientName(client)
-    assert entry_of(name, Launch(command=("/py", "-m", "mdvec"))) == stdio
+    known = CLIENTS[client]
+    assert known.stdio_entry(("/py", "-m", "mdvec"), {}) == stdio
+    assert known.stdio_entry(("/py", "-m", "mdvec"), {"KEY": "k"}) == {**stdio, "env": {"KEY": "k"}}
     if http is None:
         with pytest.raises(UsageError, match="running servers"):
-            entry_of(name, Launch(url=URL))
+            known.http_entry(URL, "")
         return
-    assert entry_of(name, Launch(url=URL, token_variable="T")) == http
+    assert known.http_entry(URL, "T") == http
     without = {key: value for key, value in http.items() if key not in ("headers", "bearer_token_env_var")}
-    assert entry_of(name, Launch(url=URL)) == without
-    assert set(stdio) | set(http) <= ENTRY_KEYS
+    assert known.http_entry(URL, "") == without
+    assert set(stdio) | set(http) <= LAUNCH_KEYS
 
 
 @pytest.mark.parametrize(
@@ -142,16 +141,18 @@ def test_each_client_reads_its_own_entry(
 )
 def test_a_path_that_a_client_would_change_is_refused(client: str, path: str, refused: bool) -> None:
     """A folder with the look of a variable is refused where the client would replace it."""
-    launch = Launch(command=("/py", "--docs-dir", path))
+    command = ("/py", "--docs-dir", path)
     if refused:
         with pytest.raises(UsageError, match="variable"):
-            entry_of(ClientName(client), launch)
+            CLIENTS[client].stdio_entry(command, {})
+        with pytest.raises(UsageError, match="a part of 'the value of KEY' for a variable"):
+            CLIENTS[client].stdio_entry(("/py",), {"KEY": path})
     else:
-        assert entry_of(ClientName(client), launch)["args"] == ["--docs-dir", path]
+        assert CLIENTS[client].stdio_entry(command, {})["args"] == ["--docs-dir", path]
 
 
-@pytest.mark.parametrize("client", list(ClientName))
-def test_a_path_that_is_not_utf_8_is_refused(client: ClientName) -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_path_that_is_not_utf_8_is_refused(client: str) -> None:
     """No client's file can hold it; the error spells it."""
     with pytest.raises(UsageError, match=r"caf\\xe9 is not UTF-8"):
-        entry_of(client, Launch(command=("/py", "--docs-dir", "/n/caf\udce9")))
+        CLIENTS[client].stdio_entry(("/py", "--docs-dir", "/n/caf\udce9"), {})

@@ -10,30 +10,27 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import ClientFileBusyError, ClientFileError
-from mdvec.interfaces.clients.files import backups_of, read_file, replace_file
+from mdvec.interfaces.clients.files import backup_path, read_file, replace_file
 
 needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither modes nor easy links")
 
 
-@pytest.mark.parametrize(
-    ("mark", "encoding"),
-    [(b"", "utf-8"), (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le")],
-)
-def test_encoding_and_line_ends_stay(tmp_path: Path, mark: bytes, encoding: str) -> None:
-    """A file is written in the encoding, with the mark and the line ends it was read with."""
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_byte_order_mark_and_line_ends_stay(tmp_path: Path, mark: bytes) -> None:
+    """A file is written with the mark and the line ends it was read with."""
     path = tmp_path / "設定.json"
-    path.write_bytes(mark + '{"名": 1}\r\n'.encode(encoding))
+    path.write_bytes(mark + '{"名": 1}\r\n'.encode())
     file = read_file(path)
     assert file.text == '{"名": 1}\r\n'
     replace_file(file, file.text.replace("1", "2"))
-    assert path.read_bytes() == mark + '{"名": 2}\r\n'.encode(encoding)
+    assert path.read_bytes() == mark + '{"名": 2}\r\n'.encode()
 
 
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     """Bytes that are no text are an error with their line: they could not be written back."""
     path = tmp_path / "x.json"
     path.write_bytes(b"{}\n\xff\xfa")
-    with pytest.raises(ClientFileError, match=r"x\.json:2: .*UTF-8"):
+    with pytest.raises(ClientFileError, match=r"x\.json: line 2 .*UTF-8"):
         read_file(path)
 
 
@@ -45,7 +42,8 @@ def test_every_content_is_kept_once(tmp_path: Path) -> None:
     assert replace_file(read_file(path), "first") == tmp_path / "x.json.mdvec-backup.2"
     assert replace_file(read_file(path), None) == tmp_path / "x.json.mdvec-backup"
     assert not path.exists()
-    assert [each.read_text() for each in backups_of(path)] == ["first", "second"]
+    assert [backup_path(path, number).read_text() for number in (1, 2)] == ["first", "second"]
+    assert not backup_path(path, 3).exists()
 
 
 @needs_modes
@@ -74,7 +72,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(ClientFileBusyError):
             replace_file(file, text)
     assert path.read_text() == '{"theirs": 1}'
-    assert {each.name for each in tmp_path.iterdir()} == {"x.json", "x.json.mdvec-backup"}
+    assert {each.name for each in tmp_path.iterdir()} == {"x.json"}
 
 
 @needs_modes
@@ -87,6 +85,14 @@ def test_a_protected_file_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(ClientFileError, match="write-protected"):
             replace_file(read_file(path), text)
     assert [each.read_text() for each in tmp_path.iterdir()] == ["{}"]
+
+
+@needs_modes
+def test_a_new_file_is_private(tmp_path: Path) -> None:
+    """Only the owner may read it: it may get keys."""
+    path = tmp_path / "x.json"
+    replace_file(read_file(path), "{}")
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_new_file_gets_its_folder(tmp_path: Path) -> None:

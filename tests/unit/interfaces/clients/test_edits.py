@@ -1,0 +1,113 @@
+"""Adding an entry to the text of a client's file, and removing it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec.errors import ClientFileError
+from mdvec.interfaces.clients.catalogue import CLIENTS
+from mdvec.interfaces.clients.edits import installed, snippet, uninstalled
+from mdvec.interfaces.clients.files import ClientFile
+
+CODEX, CURSOR = CLIENTS["codex"], CLIENTS["cursor"]
+ENTRY = {"command": "/usr/bin/python", "args": ["-m", "mdvec"]}
+
+# Statements that make it hard to see where one ends, and where ours begin.
+PIECES = [
+    "# a remark\n",
+    "\n",
+    'a{n} = "[mcp_servers.mdvec]"\n',
+    'b{n} = """\n[mcp_servers.other]\n# no remark ""\n""""\n',
+    "c{n} = '''\n[x]\n'''\n",
+    'd{n} = [\n  "]", # ]\n  "#",\n]\n',
+    "e{n} = {{ x = [1], y = '}}' }}\n",
+    "[t{n}]\n",
+    "  [mcp_servers.s{n}] # ours?\ncommand = 'x'\n",
+    "[[list{n}]]\nx = 1\n",
+    '[mcp_servers."with.dot{n}"]\nurl = "x"\n',
+]
+DOCUMENTS = st.lists(st.sampled_from(PIECES), max_size=8).map(
+    lambda pieces: "".join(piece.format(n=number) for number, piece in enumerate(pieces))
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def file(text: str) -> ClientFile:
+    return ClientFile(Path("/nowhere/file"), text.encode(), text)
+
+
+@given(DOCUMENTS, st.booleans())
+def test_removing_undoes_adding_to_toml(text: str, windows: bool) -> None:
+    """An entry goes to the end; without it a document is what it was, but for empty lines at its end."""
+    if windows:
+        text = text.replace("\n", "\r\n")
+    changed = installed(file(text), CODEX, "mdvec", ENTRY)
+    assert changed.startswith(text)
+    assert ("\r\n" in changed) is ("\r\n" in text)
+    assert tomllib.loads(changed)["mcp_servers"].pop("mdvec") == ENTRY
+    removed = uninstalled(file(changed), CODEX, "mdvec") or ""
+    assert removed.rstrip() == text.rstrip()
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_what_stands_around_an_entry_in_toml_stays(before: str, after: str) -> None:
+    """An entry between others is changed and removed, and takes nothing of its neighbours along."""
+    after = after.translate({ord(digit): f"9{digit}" for digit in "0123456789"})
+    ours = '[mcp_servers.mdvec]\ncommand = "old" # mine\n\n# ours, too\n[mcp_servers.mdvec.env]\nA = "1"\n'
+    rest = "\n# about the next\n[next]\n" + after
+    changed = installed(file(before + ours + rest), CODEX, "mdvec", {"command": "new", "env": {"B": "2"}})
+    expected = ours.replace('"old"', '"new"') + 'B = "2"\n'
+    assert changed == before + expected + rest
+    removed = uninstalled(file(before + ours + rest), CODEX, "mdvec") or ""
+    assert removed.strip() == (before.rstrip() + "\n" + rest).strip()
+
+
+@given(st.dictionaries(st.text(), VALUES, max_size=4), st.sampled_from([2, 4, "\t"]), st.booleans())
+def test_removing_undoes_adding_to_json(data: dict[str, Any], indent: int | str, windows: bool) -> None:
+    """Indent, order and line ends stay, whatever a file holds."""
+    data = {**data, "mcpServers": {"other": {"command": "npx"}}}
+    text = json.dumps(data, ensure_ascii=False, indent=indent) + "\n"
+    if windows:
+        text = text.replace("\n", "\r\n")
+    changed = installed(file(text), CURSOR, "mdvec", ENTRY)
+    assert json.loads(changed)["mcpServers"] == {"other": {"command": "npx"}, "mdvec": ENTRY}
+    assert uninstalled(file(changed), CURSOR, "mdvec") == text
+
+
+def test_lists_on_one_line_stay_there() -> None:
+    """Lists that were on one line are not spread over many."""
+    text = '{\n  "mcpServers": {\n    "a": {\n      "args": ["-y", "a]b"]\n    }\n  }\n}\n'
+    assert '"args": ["-y", "a]b"]' in installed(file(text), CURSOR, "mdvec", ENTRY)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "{}", '{"mcpServers": {}}'])
+def test_an_empty_file_gets_the_entry_alone(text: str) -> None:
+    """The same text as is printed for adding it by hand."""
+    assert installed(file(text), CURSOR, "mdvec", ENTRY).strip() == snippet(CURSOR, "mdvec", ENTRY).strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mcp_servers = { mdvec = { command = 'x' } }\n",
+        "[mcp_servers]\nmdvec.command = 'x'\n",
+        "[mcp_servers]\nmdvec = { command = 'x' }\n",
+        "a = '''\n[mcp_servers.mdvec]\n'''\n[mcp_servers.mdvec]\ncommand = 'x'\n",
+        "[mcp_servers.mdvec]\ncommand = 'x'\n[z]\n[mcp_servers.mdvec.env]\nA = '1'\n",
+    ],
+)
+def test_toml_in_another_form_is_refused(text: str) -> None:
+    """An entry that is not written as tables of its own is not removed, whatever the text looks like."""
+    with pytest.raises(ClientFileError, match="cannot be edited safely"):
+        uninstalled(file(text), CODEX, "mdvec")
