@@ -116,5 +116,5 @@ def _serve_http(
     for warning in options.warnings:
         warn(warning)
     with session.open() as (workspace, config):
-        code: int = _door("mcp-http")(workspace, config, options, tell=note, verbose=session.verbose)
+        code: int = _door("mcp-http")(workspace, config, options, show=note, verbose=session.verbose)
     return code

@@ -9,13 +9,16 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp_types import ErrorData
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import asked
 
 from mdvec.config import Config
-from mdvec.interfaces.mcp import wire
+from mdvec.interfaces.mcp import stdio
 from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.mcp.wire import messages
+from mdvec.interfaces.mcp.stdio import messages, parse
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import TagCount
 
@@ -126,7 +129,7 @@ def test_a_line_without_end_takes_no_memory(
     workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is cut and refused, and the next line is read."""
-    monkeypatch.setattr(wire, "_MAX_LINE_BYTES", 1024**2)
+    monkeypatch.setattr(stdio, "_MAX_LINE_BYTES", 1024**2)
     found = by_id(answers(workspace, HELLO, b'{"id":"' + b"x" * 3_000_000 + b'"}', PING))
     assert found[None]["error"] == {"code": -32700, "message": "the line is longer than 1 MiB"}
     assert found[9]["result"] == {}
@@ -149,22 +152,107 @@ def test_a_large_answer_arrives_whole(workspace: FakeWorkspace) -> None:
     assert len(found[1]["result"]["structuredContent"]["tags"]) == 50_000
 
 
-def test_a_cancelled_question_is_not_waited_for(workspace: FakeWorkspace) -> None:
-    """It has no answer."""
-    questions = wire._OpenQuestions()
-    for line in (
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"reindex"}}',
-        b'{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{}}',
-        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}',
+def test_only_requests_without_a_response_are_waited_for() -> None:
+    """A cancelled request has no response, and a subscription has one when the client ends it."""
+    unanswered: set[int | str | None] = set()
+    for line, expected in (
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"reindex"}}', {1}),
+        (b'{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{}}', {1}),
+        (b'{"jsonrpc":"2.0","id":"3","method":"ping"}', {1, "3"}),
+        (b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"a":1}}}', {1, "3"}),
+        (b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}', {"3"}),
+        (b'{"jsonrpc":"2.0","id":"3","result":{}}', set()),
     ):
-        questions.hear(wire._parsed(line))
+        message = parse(line)
+        assert not isinstance(message, ErrorData)
+        stdio._track(message, unanswered)
+        assert unanswered == expected
 
-    async def wait() -> bool:
-        with anyio.move_on_after(5) as scope:
-            await questions.wait(60)
-        return scope.cancelled_caught
 
-    assert not anyio.run(wait)
+@pytest.mark.parametrize(
+    "params",
+    [
+        b'{"requestId":{"a":1}}',
+        b'{"requestId":[1]}',
+        b'{"requestId":null}',
+        b'{"requestId":1.5}',
+        b'{"requestId":404}',
+        b"{}",
+    ],
+)
+def test_a_malformed_cancellation_is_ignored(workspace: FakeWorkspace, params: bytes) -> None:
+    """The protocol says so; the next request is answered."""
+    line = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":' + params + b"}"
+    assert set(by_id(answers(workspace, HELLO, line, PING))) == {0, 9}
+
+
+@pytest.mark.parametrize("number", [b"1.5", b"null", b"true", b"[]", b'{"a":1}'])
+def test_a_request_with_a_wrong_id_is_refused(workspace: FakeWorkspace, number: bytes) -> None:
+    """It is not taken for a notification: its client would wait for ever."""
+    line = b'{"jsonrpc":"2.0","id":' + number + b',"method":"ping"}'
+    found = by_id(answers(workspace, HELLO, line, PING))
+    assert found[None]["error"] == {
+        "code": -32600,
+        "message": "the id of a request is a string or an integer",
+    }
+    assert found[9]["result"] == {}
+
+
+VALUES: list[object] = [None, True, 0, -1, 1.5, 2**70, float("nan"), "", "9", "\ud83d", [], [1], {}, {"a": 1}]
+JSON = st.sampled_from(VALUES)
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | JSON,
+        "id": JSON,
+        "method": st.sampled_from(["ping", "notifications/cancelled", "notifications/progress"]) | JSON,
+        "params": st.fixed_dictionaries({}, optional={"requestId": JSON, "progressToken": JSON}) | JSON,
+        "result": JSON,
+        "error": JSON,
+    },
+)
+
+
+@given(MESSAGES.map(lambda value: json.dumps(value).encode()) | st.binary())
+def test_no_line_ends_the_reader(line: bytes) -> None:
+    """Whatever a line holds, it is a message or an error, and is counted without an exception."""
+    message = parse(line)
+    if not isinstance(message, ErrorData):
+        stdio._track(message, set())
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.lists(MESSAGES, min_size=40, max_size=40))
+def test_the_server_survives_all_messages(found: list[dict[str, Any]]) -> None:
+    """After any messages it still answers."""
+    lines = [json.dumps(value | {"id": "x"} if "id" in value else value).encode() for value in found]
+    received = answers(FakeWorkspace(), HELLO, *lines, PING)
+    assert [each["result"] for each in received if each["id"] == 9] == [{}]
+
+
+def test_the_errors_of_a_client_are_not_sent_back(workspace: FakeWorkspace) -> None:
+    """An error without an id is a message like any other; an answer to it could go on for ever."""
+    line = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
+    assert set(by_id(answers(workspace, HELLO, line, PING))) == {0, 9}
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("x" * 100_000, {}),
+        ("resources/read", {"uri": "x" * 100_000}),
+        ("prompts/get", {"name": "x" * 100_000}),
+        ("tools/call", {"name": "x" * 100_000}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x" * 100_000}, "argument": {}}),
+    ],
+)
+def test_an_error_does_not_repeat_long_texts(
+    workspace: FakeWorkspace, method: str, params: dict[str, Any]
+) -> None:
+    """Whatever a client sent, the error that names it is short."""
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    error = by_id(answers(workspace, HELLO, line))[1]["error"]
+    assert len(json.dumps(error)) < 2000
 
 
 def test_a_client_that_went_away_ends_the_server(workspace: FakeWorkspace) -> None:
