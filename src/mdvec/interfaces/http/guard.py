@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
@@ -30,9 +29,6 @@ HEALTH_PATH = "/health"
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Largest body of a request."""
 
-MAX_JSON_DEPTH = 64
-"""Deepest JSON in a body: deeper values could exhaust the stack of what reads them."""
-
 MAX_REQUESTS = 64
 """Most requests that are served at once."""
 
@@ -40,9 +36,6 @@ MAX_STREAMS = 256
 """Most open streams: clients that wait for events, and cost next to nothing."""
 
 _BODY_TIMEOUT_S = 30.0
-# The closing quote may be missing: looking for it from every quote would take the square of the length.
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
-_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 # An MCP client waits for events by a GET up to 2025-11-25, by this method since 2026-07-28.
 _LISTEN_METHOD = "subscriptions/listen"
 _CORS_EXPOSED = ("mcp-session-id", "mcp-protocol-version", "www-authenticate")
@@ -65,7 +58,7 @@ def guarded(
 ) -> ASGIApp:
     """Return an application of routes and ``/health``, all of them behind one guard.
 
-    Each request passes, in this order: Host, Origin, token, number of requests, size and depth of the body.
+    Each request passes, in this order: Host, Origin, token, number of requests, size of the body.
     Host and Origin stop DNS rebinding: a page on the internet makes its own name point to this machine, and
     the browser then sends that name.
 
@@ -213,7 +206,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes | Response:
             if len(body) > MAX_BODY_BYTES:
                 return large
             more = message.get("more_body", False)
-        return problem(400, "The JSON nests too deeply.") if nests_too_deeply(body) else bytes(body)
+        return bytes(body)
     return problem(408, "The body took too long.", close)
 
 
@@ -225,13 +218,3 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return replay
-
-
-def nests_too_deeply(body: bytes | bytearray) -> bool:
-    """Return True if a text, read as JSON, would nest deeper than :data:`MAX_JSON_DEPTH`."""
-    depth = 0
-    for bracket in _STRING.sub(b"", body).translate(None, _NO_BRACKETS):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > MAX_JSON_DEPTH:
-            return True
-    return False
