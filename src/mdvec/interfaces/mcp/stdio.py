@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 Incoming = ObjectReceiveStream[SessionMessage | Exception]
 Outgoing = ObjectSendStream[SessionMessage]
 
-_READ_BYTES = 65_536
 # Real messages are far smaller; a longer line is dropped as it comes.
 _MAX_LINE_BYTES = 16 * 1024 * 1024
 # A client that closes its end after its last request still gets the responses that come soon.
