@@ -291,7 +291,7 @@ def test_clients_that_listen_block_nobody(server: Server) -> None:
 def test_headers_that_do_not_come_are_given_up(home: Path) -> None:
     """A connection that never finishes its headers is closed, on its first request and on a later one."""
     code = (
-        "import sys; from mdvec.interfaces.http import server; server._LOOK_EVERY_S = 0.3;"
+        "import sys; from mdvec.interfaces.http import server; server._LOOK_EVERY_S = 1;"
         "sys.argv[1:] = ['serve', '--http', '127.0.0.1:0'];"
         "from mdvec.interfaces.cli.main import main; main()"
     )

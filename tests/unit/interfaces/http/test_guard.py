@@ -37,13 +37,13 @@ def app(inner: ASGIApp = echo, *, token: str | None = None, origins: tuple[str, 
 
 @pytest.mark.parametrize("path", ["/mcp", "/health", "/", "/no/such/path"])
 def test_every_route_is_guarded(path: str) -> None:
-    """A rebound name and a foreign page are refused wherever they ask; the reply repeats neither."""
+    """A rebound name and a other page are refused whatever the path; the reply repeats neither."""
     rebound = request(app(), path, host="evil.example:8765")
     assert rebound.status == 421
     assert "evil" not in rebound.problem()
-    foreign = request(app(), path, headers=[("origin", "http://evil.example")])
-    assert foreign.status == 403
-    assert "evil" not in foreign.problem()
+    other = request(app(), path, headers=[("origin", "http://evil.example")])
+    assert other.status == 403
+    assert "evil" not in other.problem()
     assert request(app(), path).status == 200
 
 
@@ -103,20 +103,24 @@ def test_health_alone_needs_no_token() -> None:
     assert {request(guards, path).status for path in ("/health/", "/healthy", "/mcp", "//health")} == {401}
 
 
-def test_an_allowed_page_may_ask_first() -> None:
-    """A browser's question whether a page may use the server is replyed for allowed pages alone."""
+def test_an_allowed_page_may_send_a_preflight_request() -> None:
+    """A preflight request of a browser succeeds for allowed pages only."""
     guards = app(token=TOKEN, origins=("https://App.example.com:443",))
-    asked = [("access-control-request-method", "POST"), ("access-control-request-headers", "authorization")]
-    asked.append(("access-control-request-private-network", "true"))
-    reply = request(guards, method="OPTIONS", headers=[("origin", "https://app.example.com"), *asked])
+    preflight = [
+        ("access-control-request-method", "POST"),
+        ("access-control-request-headers", "authorization"),
+    ]
+    preflight.append(("access-control-request-private-network", "true"))
+    reply = request(guards, method="OPTIONS", headers=[("origin", "https://app.example.com"), *preflight])
     assert reply.status == 200
     assert reply.headers["access-control-allow-private-network"] == "true"
     assert reply.headers["access-control-allow-origin"] == "https://app.example.com"
     assert (
-        request(guards, method="OPTIONS", headers=[("origin", "https://evil.example"), *asked]).status == 403
+        request(guards, method="OPTIONS", headers=[("origin", "https://evil.example"), *preflight]).status
+        == 403
     )
-    foreign = request(app(), method="OPTIONS", headers=[("origin", "http://localhost:8765"), *asked])
-    assert "access-control-allow-origin" not in foreign.headers
+    other = request(app(), method="OPTIONS", headers=[("origin", "http://localhost:8765"), *preflight])
+    assert "access-control-allow-origin" not in other.headers
 
 
 def test_every_reply_forbids_guessing_and_keeping() -> None:
@@ -278,7 +282,7 @@ def test_a_place_is_free_again_after_a_failure() -> None:
 
 
 def test_refusals_take_no_place() -> None:
-    """Whoever has no token cannot keep others out, however slow the body."""
+    """A client without the token cannot keep others out, however slow the body."""
     guards = app(token=TOKEN)
     for _ in range(MAX_REQUESTS + 1):
         assert request(guards, pieces=None).status == 401

@@ -22,7 +22,7 @@ def test_loopback_needs_no_token() -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0:1", "[::]:1", "192.168.1.5:1", "my-machine:1"])
 def test_other_addresses_need_a_token_or_a_clear_word(address: str) -> None:
-    """Without a token the server is refused, unless its owner asks for it in so many words."""
+    """Without a token the server is refused, unless its owner says so explicitly."""
     with pytest.raises(UsageError, match="other machines") as caught:
         server_options(address, env={})
     assert all(word in caught.value.hint for word in ("--token-file", "MDVEC_TOKEN", "--insecure"))
@@ -43,7 +43,7 @@ def test_a_file_counts_before_the_variable(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such mode")
 def test_a_file_for_everybody_is_warned_of(tmp_path: Path) -> None:
-    """A token that other users can read is told, with what to do."""
+    """A token that other users can read gets a warning with the next step."""
     path = tmp_path / "token"
     path.write_text(TOKEN)
     path.chmod(0o644)
@@ -63,7 +63,7 @@ def test_bad_tokens_are_refused_and_not_repeated(token: str) -> None:
 
 
 def test_the_token_is_not_shown() -> None:
-    """Options that are printed by mistake do not tell it."""
+    """Options that are printed by mistake do not show it."""
     assert TOKEN not in repr(server_options("127.0.0.1:1", env={"MDVEC_TOKEN": TOKEN}))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -23,7 +25,7 @@ def test_port_0_takes_a_free_port(host: str) -> None:
     ("host", "message"),
     [("192.0.2.1", "not an address of this machine"), ("no-such-host.invalid", "there is no host")],
 )
-def test_a_wrong_address_is_told(host: str, message: str) -> None:
+def test_a_wrong_address_is_reported(host: str, message: str) -> None:
     """The error names the host and the next step."""
     with pytest.raises(ListenError, match=message) as caught:
         bind(Authority(host, 0))
@@ -31,7 +33,7 @@ def test_a_wrong_address_is_told(host: str, message: str) -> None:
     assert caught.value.hint
 
 
-def test_a_port_in_use_is_told() -> None:
+def test_a_port_in_use_is_reported() -> None:
     """The error names the port and another way."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -50,3 +52,12 @@ def test_parts_of_a_response_are_sent_at_once() -> None:
         connection, _ = listener.accept()
         with connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_thread_that_does_not_end_is_not_waited_for() -> None:
+    """A process that is to end ends with its exit code, whatever its threads do."""
+    code = (
+        "import threading; from mdvec.interfaces.exit import exit_soon;"
+        "exit_soon(7); threading.Thread(target=threading.Event().wait).start()"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 7

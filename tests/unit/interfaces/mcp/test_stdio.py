@@ -43,7 +43,7 @@ def call(number: int, tool: str, **arguments: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
 
 
-def answers(
+def responses(
     workspace: FakeWorkspace, *lines: bytes, end: bytes = b"\n", ended: list[None] | None = None
 ) -> list[dict[str, Any]]:
     """Send lines, close the pipe at once, and return what comes back."""
@@ -80,16 +80,16 @@ def answers(
 
 
 def by_id(found: list[dict[str, Any]]) -> dict[object, dict[str, Any]]:
-    """Return answers by the question they answer."""
+    """Return responses by the request they belong to."""
     assert len({str(each["id"]) for each in found}) == len(found)
     return {each["id"]: each for each in found}
 
 
-def test_questions_asked_before_the_end_are_answered(workspace: FakeWorkspace) -> None:
-    """A client may write all it has to say and close its end: every answer comes, then the server ends."""
+def test_requests_before_the_end_are_answered(workspace: FakeWorkspace) -> None:
+    """A client may write all it has to say and close its end: every response comes, then the server ends."""
     ended: list[None] = []
     calls = [call(number, "search", query="宿") for number in range(1, 9)]
-    found = by_id(answers(workspace, HELLO, *calls, ended=ended))
+    found = by_id(responses(workspace, HELLO, *calls, ended=ended))
     assert set(found) == set(range(9))
     assert all("result" in each for each in found.values())
     assert ended == [None]
@@ -113,15 +113,15 @@ def test_questions_asked_before_the_end_are_answered(workspace: FakeWorkspace) -
     ],
 )
 def test_a_line_that_is_no_message_is_refused(workspace: FakeWorkspace, line: bytes, code: int) -> None:
-    """With JSON-RPC's own code, and the next question is answered as if nothing had been."""
-    found = by_id(answers(workspace, HELLO, line, PING))
+    """With JSON-RPC's own code, and the next request is answered as usual."""
+    found = by_id(responses(workspace, HELLO, line, PING))
     assert found[None]["error"]["code"] == code
     assert found[9]["result"] == {}
 
 
 def test_blank_lines_and_a_missing_end_of_the_last_one_do_not_matter(workspace: FakeWorkspace) -> None:
     """Nor do the line ends of Windows."""
-    found = by_id(answers(workspace, b"", HELLO + b"\r", b"  ", PING, end=b""))
+    found = by_id(responses(workspace, b"", HELLO + b"\r", b"  ", PING, end=b""))
     assert set(found) == {0, 9}
 
 
@@ -130,25 +130,25 @@ def test_a_line_without_end_takes_no_memory(
 ) -> None:
     """It is cut and refused, and the next line is read."""
     monkeypatch.setattr(stdio, "_MAX_LINE_BYTES", 1024**2)
-    found = by_id(answers(workspace, HELLO, b'{"id":"' + b"x" * 3_000_000 + b'"}', PING))
+    found = by_id(responses(workspace, HELLO, b'{"id":"' + b"x" * 3_000_000 + b'"}', PING))
     assert found[None]["error"] == {"code": -32700, "message": "the line is longer than 1 MiB"}
     assert found[9]["result"] == {}
 
 
-def test_half_a_character_does_not_lose_a_question(workspace: FakeWorkspace) -> None:
+def test_half_a_character_does_not_lose_a_request(workspace: FakeWorkspace) -> None:
     """Clients cut texts inside an emoji; the rest is searched, and a whole emoji stays as it is."""
     line = call(1, "search", query="宿\ud83d 🗻")
     assert b"\\ud83d " in line
-    assert "result" in by_id(answers(workspace, HELLO, line))[1]
+    assert "result" in by_id(responses(workspace, HELLO, line))[1]
     [query] = [details["query"] for details in asked(workspace, "search")]
     assert isinstance(query, SearchQuery)
     assert query.text == "宿? 🗻"
 
 
-def test_a_large_answer_arrives_whole(workspace: FakeWorkspace) -> None:
+def test_a_large_response_arrives_whole(workspace: FakeWorkspace) -> None:
     """Pipes take a part at a time."""
     workspace.found_tags = [TagCount(f"札{number}", 1) for number in range(50_000)]
-    found = by_id(answers(workspace, HELLO, call(1, "list_tags")))
+    found = by_id(responses(workspace, HELLO, call(1, "list_tags")))
     assert len(found[1]["result"]["structuredContent"]["tags"]) == 50_000
 
 
@@ -183,14 +183,14 @@ def test_only_requests_without_a_response_are_waited_for() -> None:
 def test_a_malformed_cancellation_is_ignored(workspace: FakeWorkspace, params: bytes) -> None:
     """The protocol says so; the next request is answered."""
     line = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":' + params + b"}"
-    assert set(by_id(answers(workspace, HELLO, line, PING))) == {0, 9}
+    assert set(by_id(responses(workspace, HELLO, line, PING))) == {0, 9}
 
 
 @pytest.mark.parametrize("number", [b"1.5", b"null", b"true", b"[]", b'{"a":1}'])
 def test_a_request_with_a_wrong_id_is_refused(workspace: FakeWorkspace, number: bytes) -> None:
     """It is not taken for a notification: its client would wait for ever."""
     line = b'{"jsonrpc":"2.0","id":' + number + b',"method":"ping"}'
-    found = by_id(answers(workspace, HELLO, line, PING))
+    found = by_id(responses(workspace, HELLO, line, PING))
     assert found[None]["error"] == {
         "code": -32600,
         "message": "the id of a request is a string or an integer",
@@ -224,16 +224,16 @@ def test_no_line_ends_the_reader(line: bytes) -> None:
 @settings(max_examples=5, deadline=None)
 @given(st.lists(MESSAGES, min_size=40, max_size=40))
 def test_the_server_survives_all_messages(found: list[dict[str, Any]]) -> None:
-    """After any messages it still answers."""
+    """After any messages it still responds."""
     lines = [json.dumps(value | {"id": "x"} if "id" in value else value).encode() for value in found]
-    received = answers(FakeWorkspace(), HELLO, *lines, PING)
+    received = responses(FakeWorkspace(), HELLO, *lines, PING)
     assert [each["result"] for each in received if each["id"] == 9] == [{}]
 
 
 def test_the_errors_of_a_client_are_not_sent_back(workspace: FakeWorkspace) -> None:
-    """An error without an id is a message like any other; an answer to it could go on for ever."""
+    """An error without an id is a message like any other; replies to it could go on for ever."""
     line = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
-    assert set(by_id(answers(workspace, HELLO, line, PING))) == {0, 9}
+    assert set(by_id(responses(workspace, HELLO, line, PING))) == {0, 9}
 
 
 @pytest.mark.parametrize(
@@ -251,12 +251,12 @@ def test_an_error_does_not_repeat_long_texts(
 ) -> None:
     """Whatever a client sent, the error that names it is short."""
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    error = by_id(answers(workspace, HELLO, line))[1]["error"]
+    error = by_id(responses(workspace, HELLO, line))[1]["error"]
     assert len(json.dumps(error)) < 2000
 
 
 def test_a_client_that_went_away_ends_the_server(workspace: FakeWorkspace) -> None:
-    """Even if its other end of the wire stays open: nobody reads the answers."""
+    """Even if its other end of the wire stays open: nothing reads the responses."""
     their_end, wire_out = os.pipe()
     wire_in, our_end = os.pipe()
     ended: list[None] = []
