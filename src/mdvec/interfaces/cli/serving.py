@@ -45,7 +45,7 @@ from mdvec.interfaces.cli.terminal import note, warn
 )
 @common_options
 @click.pass_context
-def serve(ctx: click.Context, address: str | None, **http_options: Any) -> None:
+def serve(ctx: click.Context, /, address: str | None, **http_options: Any) -> None:
     """Let AI agents search, over the Model Context Protocol.
 
     An agent's client starts this itself and talks to it on standard input and output; 'mdvec install'
