@@ -34,10 +34,10 @@ def main() -> int:
     )
     http.build_server = build_with_fixtures  # type: ignore[attr-defined]  # it imports it
     with open_workspace(config) as workspace:
-        return http.serve_http(workspace, config, options, tell=_tell, verbose=True)
+        return http.serve_http(workspace, config, options, show=_show, verbose=True)
 
 
-def _tell(words: str) -> None:
+def _show(words: str) -> None:
     sys.stderr.write(f"{words}\n")
     sys.stderr.flush()
 

@@ -18,7 +18,7 @@ Opened = list[tuple[Workspace, Config, bool]]
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """What the door was given, each time it was opened."""
+    """The arguments of each call of the door."""
     seen: Opened = []
 
     def door(workspace: Workspace, config: Config, *, verbose: bool) -> int:
@@ -45,7 +45,7 @@ def test_serve_opens_the_door_on_the_workspace(
     assert workspace.closed
 
 
-def test_a_database_that_cannot_be_used_is_told_at_once(
+def test_a_database_that_cannot_be_used_is_reported_at_once(
     mdvec: Mdvec, workspace: FakeWorkspace, opened: Opened
 ) -> None:
     """A client shows what a server says when it does not start."""
@@ -56,7 +56,7 @@ def test_a_database_that_cannot_be_used_is_told_at_once(
 
 
 @pytest.mark.parametrize("stream", ["stdin", "stdout"])
-def test_a_closed_stream_is_told(
+def test_a_closed_stream_is_reported(
     mdvec: Mdvec, opened: Opened, monkeypatch: pytest.MonkeyPatch, stream: str
 ) -> None:
     """The database could get its number, and be written to as if it were the client."""
@@ -70,7 +70,7 @@ def test_a_closed_stream_is_told(
     "option", [("--insecure",), ("--allowed-host", "x"), ("--allowed-origin", "http://x")]
 )
 def test_options_of_http_need_http(mdvec: Mdvec, opened: Opened, option: tuple[str, ...]) -> None:
-    """Nobody believes to have set what does nothing."""
+    """An option that would do nothing is an error."""
     outcome = mdvec("serve", *option)
     assert (outcome.code, opened) == (2, [])
     assert "for a server over HTTP" in outcome.err

@@ -26,9 +26,9 @@ from mdvec.interfaces.cli.terminal import note, warn
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="With --http: let in only who brings this token.  [default: MDVEC_TOKEN]",
+    help="With --http: require the token in this file.  [default: MDVEC_TOKEN]",
 )
-@click.option("--insecure", is_flag=True, help="With --http: let other machines in without a token.")
+@click.option("--insecure", is_flag=True, help="With --http: let other machines connect without a token.")
 @click.option(
     "--allowed-host",
     "allowed_hosts",
@@ -41,80 +41,51 @@ from mdvec.interfaces.cli.terminal import note, warn
     "allowed_origins",
     multiple=True,
     metavar="ORIGIN",
-    help="With --http: web pages that may use it; may be repeated.",
+    help="With --http: a web site that may use it; may be repeated.",
 )
 @common_options
 @click.pass_context
-def serve(
-    ctx: click.Context,
-    address: str | None,
-    token_file: Path | None,
-    insecure: bool,
-    allowed_hosts: tuple[str, ...],
-    allowed_origins: tuple[str, ...],
-) -> None:
+def serve(ctx: click.Context, /, address: str | None, **http_options: Any) -> None:
     """Let AI agents search, over the Model Context Protocol.
 
-    An agent's client starts this itself and speaks on standard input and output; 'mdvec install'
-    tells it how. With --http it is a server of its own.
+    An agent's client starts this itself and talks to it on standard input and output; 'mdvec install'
+    sets that up. With --http it runs as a server of its own.
     """
     session: Session = ctx.obj
     if address is not None:
-        ctx.exit(
-            _serve_http(
-                session,
-                address,
-                token_file=token_file,
-                insecure=insecure,
-                allowed_hosts=allowed_hosts,
-                allowed_origins=allowed_origins,
-            )
-        )
-    if token_file or insecure or allowed_hosts or allowed_origins:
+        ctx.exit(_serve_http(session, address, **http_options))
+    if any(http_options.values()):
         msg = "--token-file, --insecure, --allowed-host and --allowed-origin are for a server over HTTP"
         raise UsageError(msg, hint="Give --http 127.0.0.1:8765 too.")
-    if sys.stdin is None or sys.stdout is None:  # a file opened next would get its number
-        msg = "an MCP client speaks on standard input and output, and one of them is closed"
+    if sys.stdin is None or sys.stdout is None:  # the next file to be opened would get its number
+        msg = "an MCP client needs standard input and output, and one of them is closed"
         raise UsageError(msg, hint="Have the client start it, or give --http 127.0.0.1:8765.")
     if sys.stdin.isatty():
         note("waiting for an MCP client on standard input; press Ctrl-C to end")
     with session.open() as (workspace, config):
-        workspace.generation()  # a database that cannot be used is told at once, and not to the client
-        code = _door("mcp-stdio")(workspace, config, verbose=session.verbose)
+        workspace.generation()  # an unusable database is an error here, and not one for the client
+        code = _load_door("mcp-stdio")(workspace, config, verbose=session.verbose)
     ctx.exit(code)
 
 
-def _door(name: str) -> Any:
-    # The SDK makes a million objects that all stay: looking through them again and again for
-    # garbage would be a tenth of the time to start.
+def _serve_http(session: Session, address: str, *, token_file: Path | None, **http_options: Any) -> int:
+    from mdvec.interfaces.http.options import server_options
+
+    token_file = None if token_file is None else session.cwd / token_file
+    options = server_options(address, env=session.env, token_file=token_file, **http_options)
+    for warning in options.warnings:
+        warn(warning)
+    with session.open() as (workspace, config):
+        door = _load_door("mcp-http")
+        code: int = door(workspace, config, options, show=note, verbose=session.verbose)
+    return code
+
+
+def _load_door(name: str) -> Any:
+    # The SDK makes a million objects that all stay: searching them for garbage again and again would
+    # take a tenth of the time to start.
     gc.disable()
     door = registry.load("doors", name)
     gc.freeze()
     gc.enable()
     return door
-
-
-def _serve_http(
-    session: Session,
-    address: str,
-    *,
-    token_file: Path | None,
-    insecure: bool,
-    allowed_hosts: tuple[str, ...],
-    allowed_origins: tuple[str, ...],
-) -> int:
-    from mdvec.interfaces.http.options import server_options
-
-    options = server_options(
-        address,
-        env=session.env,
-        token_file=None if token_file is None else session.cwd / token_file,
-        insecure=insecure,
-        allowed_hosts=allowed_hosts,
-        allowed_origins=allowed_origins,
-    )
-    for warning in options.warnings:
-        warn(warning)
-    with session.open() as (workspace, config):
-        code: int = _door("mcp-http")(workspace, config, options, tell=note, verbose=session.verbose)
-    return code

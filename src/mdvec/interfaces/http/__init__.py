@@ -1,1 +1,1 @@
-"""What all doors over HTTP share: where they listen, whom they let in, and how much."""
+"""The HTTP server that every web door shares: its options, its guard and its life."""

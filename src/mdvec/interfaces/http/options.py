@@ -1,4 +1,4 @@
-"""What somebody asks of a server, checked before it starts."""
+"""The options of an HTTP server: where it listens, which names and pages it accepts, and its token."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.http.address import Authority, canonical_origin, parse_address, parse_authority
+from mdvec.interfaces.http.address import (
+    DEFAULT_PORTS,
+    Authority,
+    canonical_origin,
+    parse_address,
+    parse_authority,
+)
 
 TOKEN_VARIABLE = "MDVEC_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable with the token."""
@@ -21,16 +26,17 @@ MIN_TOKEN_CHARS = 16
 # What can stand in a header behind "Bearer ": RFC 6750, section 2.1.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _MAKE_ONE = 'Make one with: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Where a server listens and whom it lets in.
+    """Where a server listens and which requests it accepts.
 
     Attributes:
         address: Where it listens; port 0 for any free one.
-        token: What a request must bring; None when none is needed. Never shown.
-        allowed_hosts: Further names it is reached under.
+        token: What a request must carry; None when none is needed. Never printed.
+        allowed_hosts: Further names of the server.
         allowed_origins: Web pages of other hosts that may use it, as browsers write them (see
             :func:`mdvec.interfaces.http.address.canonical_origin`).
         warnings: What its owner should know.
@@ -42,6 +48,40 @@ class ServerOptions:
     allowed_origins: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def accepts_host(self, value: str, port: int, default_port: int = DEFAULT_PORTS["http"]) -> bool:
+        """Return True if a Host header names this server.
+
+        Args:
+            value: The header.
+            port: The port the server really listens at.
+            default_port: The port that is meant where the header has none.
+        """
+        authority = parse_authority(value)
+        if authority is None:
+            return False
+        host, requested = authority.host, default_port if authority.port is None else authority.port
+        if any(each.host == host and each.port in (None, requested) for each in self.allowed_hosts):
+            return True
+        if requested != port or authority.is_wildcard:
+            return False
+        if host in _LOOPBACK_NAMES and (self.address.is_loopback or self.address.is_wildcard):
+            return True
+        # A server at every address has many. DNS rebinding needs a name, so addresses are safe.
+        return host == self.address.host or (self.address.is_wildcard and authority.ip is not None)
+
+    def accepts_origin(self, value: str, port: int) -> bool:
+        """Return True if an Origin header names this server, or a place whose pages may use it.
+
+        Args:
+            value: The header.
+            port: The port the server really listens at.
+        """
+        origin = canonical_origin(value)
+        if origin is None or origin in self.allowed_origins:
+            return origin is not None
+        scheme, _, host = origin.partition("://")
+        return scheme in DEFAULT_PORTS and self.accepts_host(host, port, DEFAULT_PORTS[scheme])
+
 
 def server_options(
     address: str,
@@ -52,18 +92,18 @@ def server_options(
     allowed_hosts: Sequence[str] = (),
     allowed_origins: Sequence[str] = (),
 ) -> ServerOptions:
-    """Check what is asked of a server.
+    """Return the options, checked.
 
     Args:
         address: Where to listen, as written.
         env: Environment variables; one of them may hold the token.
-        token_file: File with the token; it counts before the variable.
-        insecure: Whether other machines may come without a token.
+        token_file: File with the token; it wins over the variable.
+        insecure: Whether other machines may connect without a token.
         allowed_hosts: Further names, each with or without a port.
         allowed_origins: Web pages of other hosts.
 
     Raises:
-        UsageError: If it contradicts itself, or would let anybody in.
+        UsageError: If the options contradict each other, or would let everybody in.
         OSError: If the token cannot be read.
     """
     place = parse_address(address)
@@ -76,22 +116,22 @@ def server_options(
             warnings.append(f"{token_file} can be read by other users; run 'chmod 600 {token_file}'")
     elif TOKEN_VARIABLE in env:
         token = _checked_token(env[TOKEN_VARIABLE], TOKEN_VARIABLE)
-    if not place.is_loopback and token is None:
-        if not insecure:
-            msg = f"{place.host} can be reached from other machines, and there is no token"
-            raise UsageError(
-                msg,
-                hint=f"Give --token-file FILE or set {TOKEN_VARIABLE}, or listen at 127.0.0.1; "
-                "--insecure lets everybody in.",
-            )
-        warnings.append(f"everybody who can reach {place.host} can read what is indexed (--insecure)")
     if not place.is_loopback and token is not None:
         warnings.append("HTTP is not encrypted: outside a network you trust, put TLS in front of it")
+    elif not place.is_loopback and insecure:
+        warnings.append(f"everybody who can reach {place.host} can read what is indexed (--insecure)")
+    elif not place.is_loopback:
+        msg = f"{place.host} can be reached from other machines, and there is no token"
+        raise UsageError(
+            msg,
+            hint=f"Give --token-file FILE or set {TOKEN_VARIABLE}, or listen at 127.0.0.1; "
+            "--insecure lets everybody in.",
+        )
     return ServerOptions(
         place,
         token,
-        tuple(_checked_host(each) for each in allowed_hosts),
-        tuple(_checked_origin(each) for each in allowed_origins),
+        tuple(map(_checked_host, allowed_hosts)),
+        tuple(map(_checked_origin, allowed_origins)),
         tuple(warnings),
     )
 
@@ -118,12 +158,8 @@ def _checked_host(text: str) -> Authority:
 
 
 def _checked_origin(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        parts = urlsplit("")
-    origin = canonical_origin(f"{parts.scheme}://{parts.netloc}") if parts.scheme else None
-    if origin is None or parts.path.strip("/") or parts.query or parts.fragment:
+    origin = canonical_origin(text.removesuffix("/"))
+    if origin is None:
         msg = f"not an origin: {text!r}"
         raise UsageError(msg, hint="Write --allowed-origin https://notes.example.com, without a path.")
     return origin

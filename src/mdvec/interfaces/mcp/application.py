@@ -30,14 +30,18 @@ if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
 
+# Errors repeat what the client sent, of any length. A longer text than this is cut to its start.
+_MAX_ERROR_CHARS = 1000
+_START_CHARS = 200
+
 
 def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> AnnouncingServer:
-    """Put the server together; a transport runs it.
+    """Return the server; a transport runs it.
 
     Args:
-        workspace: What it answers from; stays open while it runs.
+        workspace: What to serve; stays open while the server runs.
         config: The workspace's settings.
-        on_bug: Is told of exceptions that nobody expected. The client hears no more than their name.
+        on_bug: Receives unexpected exceptions. The client sees no more than their names.
 
     Returns:
         The server. Its lifespan, which a transport enters once, watches the workspace for changes.
@@ -74,29 +78,38 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
 
 
 def _translating(on_bug: OnBug) -> ServerMiddleware[None]:
-    """Make every error that a handler lets through one of JSON-RPC, with our words."""
+    """Turn every exception of a handler into a short JSON-RPC error."""
 
-    async def translated(ctx: ServerRequestContext[None, Any], call_next: CallNext) -> HandlerResult:
+    async def translate(ctx: ServerRequestContext[None, Any], call_next: CallNext) -> HandlerResult:
         try:
             return await call_next(ctx)
-        except (MCPError, ValidationError):  # the SDK's own words for a wrong request
+        except ValidationError:  # the SDK has words for invalid parameters
             raise
+        except MCPError as error:
+            raise MCPError(error.code, _shortened(error.message), _shortened(error.data)) from error
         except Exception as error:
             failure = failure_for_client(error, on_bug)
             data = {"code": failure.code, "hint": failure.hint}
-            raise MCPError(INTERNAL_ERROR, failure.message, data) from error
+            raise MCPError(INTERNAL_ERROR, _shortened(failure.message), data) from error
 
-    return translated
+    return translate
 
 
-def watch_over(*, verbose: bool) -> OnBug:
-    """Decide what of the server's inner life is printed on standard error.
+def _shortened(value: Any) -> Any:
+    match value:
+        case str() if len(value) > _MAX_ERROR_CHARS:
+            return f"{value[:_START_CHARS]}…"
+        case dict():
+            return {key: _shortened(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+def bug_listener(*, verbose: bool) -> OnBug:
+    """Return what receives bugs, and keep the SDK's log off standard error unless it is wanted.
 
     Args:
-        verbose: Whether the user asked for it.
-
-    Returns:
-        What :func:`build_server` is to tell of bugs.
+        verbose: Whether to print the tracebacks of bugs, and the SDK's warnings.
     """
     logger = logging.getLogger("mcp")
     logger.propagate = False

@@ -1,40 +1,69 @@
-"""``mdvec serve`` on the standard streams, and how it ends."""
+"""``mdvec serve`` on standard input and output: one JSON-RPC message a line, and nothing else.
+
+The SDK has such a transport, too. Its reader cannot be interrupted, so that a signal or a dead parent could
+not end the server, and it ignores lines that are not messages, where a client waits for an error.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.from_thread
+import anyio.lowlevel
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, jsonrpc_message_adapter
+from mcp_types.jsonrpc import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from pydantic import ValidationError
+from pydantic_core import from_json
 
-from mdvec.interfaces.mcp.application import build_server, watch_over
-from mdvec.interfaces.mcp.wire import messages, private_streams
+from mdvec.interfaces.exit import EXIT_CODES, exit_soon
+from mdvec.interfaces.mcp.application import bug_listener, build_server
 
 if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
 
-# A thread that indexes cannot be interrupted inside a batch. What it has not committed by then goes
-# with the process, which is safe at any instant: the next import does it again.
-_MOST_S_TO_END = 1.5
-_LOOK_FOR_PARENT_EVERY_S = 0.5
-_CODE_OF_SIGNAL = {signal.SIGTERM: 0, signal.SIGINT: 130}
+Incoming = ObjectReceiveStream[SessionMessage | Exception]
+Outgoing = ObjectSendStream[SessionMessage]
+
+# Real messages are far smaller; a longer line is dropped as it comes.
+_MAX_LINE_BYTES = 16 * 1024 * 1024
+# A client that closes its end after its last request still gets the responses that come soon.
+_LAST_RESPONSES_S = 1.0
+_LOOK_EVERY_S = 0.02
+# Its response comes when the client ends it, so the end does not wait for it.
+_ENDLESS_METHOD = "subscriptions/listen"
+_ENDED = (anyio.BrokenResourceError, anyio.ClosedResourceError)
+_CHECK_PARENT_EVERY_S = 0.5
 
 
 def serve_stdio(workspace: Workspace, config: Config, *, verbose: bool = False) -> int:
-    """Serve one client on the standard streams until it goes.
+    """Serve one client on the standard streams.
 
-    That is when it closes its end, when the parent process dies, or at SIGTERM or Ctrl-C. From then
-    on the process has a second and a half to end by itself: this is for a process that does nothing
-    else.
+    It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
+    on the process ends in a moment, whatever its threads do: this is for a process that does nothing else.
 
     Args:
         workspace: What to serve.
         config: Its settings.
-        verbose: Whether to print where a bug was met.
+        verbose: Whether to print the tracebacks of bugs.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -42,51 +71,199 @@ def serve_stdio(workspace: Workspace, config: Config, *, verbose: bool = False) 
     return anyio.run(_serve, workspace, config, verbose)
 
 
-class _End:
-    """The end of the process, which has one reason and cannot be stopped."""
-
-    def __init__(self) -> None:
-        self.code = 0
-        self.scope = anyio.CancelScope()
-        self._begun = False
-
-    def begin(self, code: int = 0) -> None:
-        """Give the process a moment to end by itself."""
-        if self._begun:
-            return
-        self._begun, self.code = True, code
-        timer = threading.Timer(_MOST_S_TO_END, os._exit, (code,))
-        timer.daemon = True
-        timer.start()
-
-    def stop_serving(self, code: int = 0) -> None:
-        """Begin, without waiting for the client."""
-        self.begin(code)
-        self.scope.cancel()
-
-
 async def _serve(workspace: Workspace, config: Config, verbose: bool) -> int:
-    end = _End()
-    server = build_server(workspace, config, on_bug=watch_over(verbose=verbose))
-    with private_streams() as (wire_in, wire_out), end.scope:
+    server = build_server(workspace, config, on_bug=bug_listener(verbose=verbose))
+    codes: list[int] = []  # the first one counts
+
+    def end(code: int = 0) -> None:
+        codes.append(code)
+        exit_soon(codes[0])
+
+    async def end_at_signal() -> None:
+        with anyio.open_signal_receiver(*EXIT_CODES) as signals:
+            async for number in signals:
+                end(EXIT_CODES[number])
+                group.cancel_scope.cancel()
+
+    async def end_with_parent() -> None:
+        # Standard input may stay open: another child of the parent can have inherited it.
+        parent = os.getppid()
+        while os.getppid() == parent:
+            await anyio.sleep(_CHECK_PARENT_EVERY_S)
+        end()
+        group.cancel_scope.cancel()
+
+    with private_streams() as (wire_in, wire_out):
         async with anyio.create_task_group() as group:
             if sys.platform != "win32":  # there a process ends at once
-                group.start_soon(_end_at_signal, end)
-                group.start_soon(_end_with_parent, end, os.getppid())
-            async with messages(wire_in, wire_out, on_end=end.begin) as (heard, said):
-                await server.run(heard, said, server.create_initialization_options())
-            end.stop_serving()
-    return end.code
+                group.start_soon(end_at_signal)
+                group.start_soon(end_with_parent)
+            async with messages(wire_in, wire_out, on_end=end) as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+            group.cancel_scope.cancel()
+    return codes[0] if codes else 0
 
 
-async def _end_at_signal(end: _End) -> None:
-    with anyio.open_signal_receiver(*_CODE_OF_SIGNAL) as signals:
-        async for number in signals:
-            end.stop_serving(_CODE_OF_SIGNAL[number])
+@contextmanager
+def private_streams() -> Iterator[tuple[int, int]]:
+    """Take standard input and output away from everything else in this process.
+
+    What Python or a library in C prints from now on goes to standard error, and standard input is empty.
+
+    Yields:
+        File descriptors to read from the client and to write to it.
+    """
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    stdout, sys.stdout = sys.stdout, sys.stderr
+    try:
+        yield wire_in, wire_out
+    finally:
+        # The descriptors stay as they are: the buffer of a library is flushed when the process ends, and
+        # must not reach the client even then. The SDK's transport restores them.
+        sys.stdout = stdout
 
 
-async def _end_with_parent(end: _End, parent: int) -> None:
-    """A parent that dies may leave standard input open: another child of it can have inherited it."""
-    while os.getppid() == parent:
-        await anyio.sleep(_LOOK_FOR_PARENT_EVERY_S)
-    end.stop_serving()
+@asynccontextmanager
+async def messages(
+    wire_in: int, wire_out: int, *, on_end: Callable[[], None]
+) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    """Turn two file descriptors into streams of messages.
+
+    A line that is not a message is answered with an error. The incoming stream ends with the wire, but not
+    before the requests that came by then are answered, or a second has passed.
+
+    Args:
+        wire_in: Read by a thread that cannot be interrupted, and dies with the process.
+        wire_out: Written to, message by message.
+        on_end: Called when the wire ends.
+
+    Yields:
+        Both streams.
+    """
+    to_parse, lines = anyio.create_memory_object_stream[bytes](0)
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, to_write = anyio.create_memory_object_stream[SessionMessage](0)
+    refusals = outgoing.clone()
+    unanswered: set[RequestId | None] = set()
+    receiving = anyio.CancelScope()
+    loop = anyio.lowlevel.current_token()
+
+    def read() -> None:
+        with suppress(RuntimeError, CancelledError, *_ENDED):
+            for line in _lines(wire_in):
+                anyio.from_thread.run(to_parse.send, line, token=loop)
+            anyio.from_thread.run_sync(to_parse.close, token=loop)
+
+    async def receive() -> None:
+        with receiving, suppress(*_ENDED):
+            async for line in lines:
+                message = parse(line)
+                if isinstance(message, ErrorData):
+                    refusal = JSONRPCError(jsonrpc="2.0", id=None, error=message)
+                    await refusals.send(SessionMessage(refusal))
+                    continue
+                _track(message, unanswered)
+                await to_server.send(SessionMessage(message))
+            on_end()
+            await _wait_for_responses(unanswered)
+        refusals.close()
+        to_server.close()
+
+    async def write() -> None:
+        async with to_write:
+            async for item in to_write:
+                line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+                try:
+                    await anyio.to_thread.run_sync(_write_all, wire_out, line, abandon_on_cancel=True)
+                except OSError:  # the client has gone
+                    on_end()
+                    to_server.close()
+                    return
+                _track(item.message, unanswered)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(receive)
+        group.start_soon(write)
+        threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
+        try:
+            yield incoming, outgoing
+        finally:
+            receiving.cancel()
+            for stream in (to_parse, lines, to_server, incoming, refusals, outgoing):
+                stream.close()
+
+
+def _track(message: JSONRPCMessage, unanswered: set[RequestId | None]) -> None:
+    """Keep the ids of the requests without a response. This server sends no requests of its own."""
+    match message:
+        case JSONRPCRequest(method=method) if method != _ENDLESS_METHOD:
+            unanswered.add(message.id)
+        case JSONRPCNotification(method="notifications/cancelled"):
+            unanswered.discard(cancelled_request_id_from_params(message.params))
+        case JSONRPCResponse() | JSONRPCError():
+            unanswered.discard(message.id)
+        case _:
+            pass
+
+
+async def _wait_for_responses(unanswered: set[RequestId | None]) -> None:
+    with anyio.move_on_after(_LAST_RESPONSES_S):
+        while unanswered:
+            await anyio.sleep(_LOOK_EVERY_S)
+
+
+def parse(line: bytes) -> JSONRPCMessage | ErrorData:
+    """Return the message of a line, or what is wrong with the line.
+
+    A request whose id is neither a string nor an integer is an invalid request, not a notification.
+    """
+    if len(line) > _MAX_LINE_BYTES:
+        return ErrorData(
+            code=PARSE_ERROR, message=f"the line is longer than {_MAX_LINE_BYTES // 1024**2} MiB"
+        )
+    try:
+        value = _decode(line)
+    except (ValueError, RecursionError) as error:
+        return ErrorData(code=PARSE_ERROR, message=f"not JSON: {error}")
+    try:
+        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        problem = "not a JSON-RPC 2.0 request, notification or response"
+        return ErrorData(code=INVALID_REQUEST, message=problem)
+    if isinstance(message, JSONRPCNotification) and "id" in value:
+        return ErrorData(code=INVALID_REQUEST, message="the id of a request is a string or an integer")
+    return message
+
+
+def _decode(line: bytes) -> Any:
+    r"""Return the value of a line of JSON, with halves of characters such as ``\ud83d`` replaced.
+
+    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
+    request, so the client would wait for ever.
+    """
+    try:
+        return from_json(line)
+    except ValueError:
+        if rb"\ud" not in line.lower():
+            raise
+        return from_json(json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace"))
+
+
+def _lines(source: int) -> Iterator[bytes]:
+    """Yield the lines that are not blank; of a line that is too long, only the first part."""
+    with os.fdopen(source, "rb", closefd=False) as wire, suppress(OSError):
+        while line := wire.readline(_MAX_LINE_BYTES + 1):
+            if line.strip():
+                yield line
+            while len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
+                line = wire.readline(_MAX_LINE_BYTES + 1)
+
+
+def _write_all(target: int, line: bytes) -> None:
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(target, rest) :]

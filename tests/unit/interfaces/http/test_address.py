@@ -1,15 +1,13 @@
-"""Where a server listens."""
+"""Hosts and ports as people and browsers write them."""
 
 from __future__ import annotations
-
-import socket
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.errors import ListenError, UsageError
-from mdvec.interfaces.http.address import Authority, bind, parse_address, parse_authority
+from mdvec.errors import UsageError
+from mdvec.interfaces.http.address import Authority, parse_address, parse_authority
 
 
 @pytest.mark.parametrize(
@@ -80,32 +78,3 @@ def test_writing_and_reading_agree(host: str, port: int | None) -> None:
 def test_only_what_surely_stays_on_this_machine_is_loopback(host: str, loopback: bool) -> None:
     """A name could lead anywhere, but for localhost."""
     assert Authority(host, 1).is_loopback is loopback
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_port_0_takes_a_free_port(host: str) -> None:
-    """The socket knows the real port."""
-    with bind(Authority(host, 0)) as listener:
-        assert listener.getsockname()[0] == "127.0.0.1"
-        assert listener.getsockname()[1] > 0
-
-
-@pytest.mark.parametrize(
-    ("host", "message"),
-    [("192.0.2.1", "not an address of this machine"), ("no-such-host.invalid", "there is no host")],
-)
-def test_a_wrong_address_is_told(host: str, message: str) -> None:
-    """The error names the host and the next step."""
-    with pytest.raises(ListenError, match=message) as caught:
-        bind(Authority(host, 0))
-    assert host in str(caught.value)
-    assert caught.value.hint
-
-
-def test_a_port_in_use_is_told() -> None:
-    """The error names the port and another way."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        with pytest.raises(ListenError, match=f"port {port} of 127.0.0.1 is in use") as caught:
-            bind(Authority("127.0.0.1", port))
-    assert "--http 127.0.0.1:0" in caught.value.hint

@@ -1,4 +1,4 @@
-"""What is asked of a server."""
+"""The options of a server, and which hosts and origins they accept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.http.address import Authority
-from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.http.options import ServerOptions, server_options
 
 TOKEN = "0123456789abcdefghij"
 
@@ -22,7 +22,7 @@ def test_loopback_needs_no_token() -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0:1", "[::]:1", "192.168.1.5:1", "my-machine:1"])
 def test_other_addresses_need_a_token_or_a_clear_word(address: str) -> None:
-    """Without a token the server is refused, unless its owner asks for it in so many words."""
+    """Without a token the server is refused, unless its owner says so explicitly."""
     with pytest.raises(UsageError, match="other machines") as caught:
         server_options(address, env={})
     assert all(word in caught.value.hint for word in ("--token-file", "MDVEC_TOKEN", "--insecure"))
@@ -43,7 +43,7 @@ def test_a_file_counts_before_the_variable(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such mode")
 def test_a_file_for_everybody_is_warned_of(tmp_path: Path) -> None:
-    """A token that other users can read is told, with what to do."""
+    """A token that other users can read gets a warning with the next step."""
     path = tmp_path / "token"
     path.write_text(TOKEN)
     path.chmod(0o644)
@@ -63,7 +63,7 @@ def test_bad_tokens_are_refused_and_not_repeated(token: str) -> None:
 
 
 def test_the_token_is_not_shown() -> None:
-    """Options that are printed by mistake do not tell it."""
+    """Options that are printed by mistake do not show it."""
     assert TOKEN not in repr(server_options("127.0.0.1:1", env={"MDVEC_TOKEN": TOKEN}))
 
 
@@ -93,3 +93,92 @@ def test_wrong_origins_are_refused(origin: str) -> None:
     """An origin is a scheme and a host; there is no wildcard."""
     with pytest.raises(UsageError, match="not an origin"):
         server_options("127.0.0.1:1", env={}, allowed_origins=(origin,))
+
+
+PORT = 8765
+
+
+def at(address: str, *hosts: str, origins: tuple[str, ...] = ()) -> ServerOptions:
+    return server_options(
+        f"{address}:{PORT}", env={}, insecure=True, allowed_hosts=hosts, allowed_origins=origins
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "accepted"),
+    [
+        (at("127.0.0.1"), "127.0.0.1:8765", True),
+        (at("127.0.0.1"), "localhost:8765", True),
+        (at("127.0.0.1"), "LOCALHOST:8765", True),
+        (at("127.0.0.1"), "[::1]:8765", True),
+        (at("[::1]"), "[::1]:8765", True),
+        (at("127.0.0.1"), "127.0.0.1", False),
+        (at("127.0.0.1"), "127.0.0.1:80", False),
+        (at("127.0.0.1"), "127.0.0.1:8766", False),
+        (at("127.0.0.1"), "evil.example:8765", False),
+        (at("127.0.0.1"), "localhost.evil.example:8765", False),
+        (at("127.0.0.1"), "127.0.0.1.nip.io:8765", False),
+        (at("127.0.0.1"), "localhost:8765@evil.example", False),
+        (at("127.0.0.1"), "0.0.0.0:8765", False),
+        (at("127.0.0.1"), "192.168.1.5:8765", False),
+        (at("127.0.0.1"), "", False),
+        (at("127.0.0.1"), "localhost:", False),
+        (at("127.0.0.1"), "localhost:8765, evil.example", False),
+        (at("127.0.0.1", "notes.example.com"), "notes.example.com", True),
+        (at("127.0.0.1", "notes.example.com"), "notes.example.com:443", True),
+        (at("127.0.0.1", "notes.example.com:443"), "notes.example.com", False),
+        (at("127.0.0.1", "notes.example.com:443"), "notes.example.com:443", True),
+        (at("127.0.0.1", "notes.example.com"), "x.notes.example.com", False),
+        (at("192.168.1.5"), "192.168.1.5:8765", True),
+        (at("192.168.1.5"), "localhost:8765", False),
+        (at("my-machine"), "my-machine:8765", True),
+        (at("my-machine"), "my-machine.evil.example:8765", False),
+        (at("0.0.0.0"), "192.168.1.5:8765", True),
+        (at("0.0.0.0"), "localhost:8765", True),
+        (at("[::]"), "[fe80::1]:8765", True),
+        (at("0.0.0.0"), "192.168.1.5:80", False),
+        (at("0.0.0.0"), "0.0.0.0:8765", False),
+        (at("0.0.0.0"), "my-machine:8765", False),
+        (at("0.0.0.0", "my-machine"), "my-machine:8765", True),
+    ],
+)
+def test_hosts(options: ServerOptions, host: str, accepted: bool) -> None:
+    """What was bound, with its port, and what was allowed; no other name, whatever it starts or ends with."""
+    assert options.accepts_host(host, PORT) is accepted
+
+
+@pytest.mark.parametrize(
+    ("options", "origin", "accepted"),
+    [
+        (at("127.0.0.1"), "http://127.0.0.1:8765", True),
+        (at("127.0.0.1"), "http://localhost:8765", True),
+        (at("127.0.0.1"), "http://localhost:3000", False),
+        (at("127.0.0.1"), "http://localhost", False),
+        (at("127.0.0.1"), "null", False),
+        (at("127.0.0.1"), "", False),
+        (at("127.0.0.1"), "file://", False),
+        (at("127.0.0.1"), "http://evil.example", False),
+        (at("127.0.0.1"), "http://evil.example:8765", False),
+        (at("127.0.0.1"), "chrome-extension://localhost:8765", False),
+        (at("127.0.0.1", "notes.example.com"), "https://notes.example.com", True),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com", True),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "http://app.example.com", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:444", False),
+        (at("127.0.0.1", origins=("vscode-webview://abc",)), "vscode-webview://abc", True),
+        (at("127.0.0.1", origins=("https://app.example.com:443",)), "https://app.example.com", True),
+        (at("127.0.0.1", origins=("https://App.Example.com",)), "HTTPS://app.example.COM:443", True),
+        (at("127.0.0.1", origins=("http://app.example.com:80/",)), "http://app.example.com", True),
+        (at("127.0.0.1", origins=("http://[FE80::1]:80",)), "http://[fe80::1]", True),
+        (at("127.0.0.1", origins=("https://app.example.com:80",)), "https://app.example.com", False),
+        (at("127.0.0.1", origins=("http://app.example.com:443",)), "https://app.example.com", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:443:443", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:443/", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://x@app.example.com", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com:", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "https://app.example.com\n", False),
+        (at("127.0.0.1", origins=("https://app.example.com",)), "app.example.com:443", False),
+    ],
+)
+def test_origins(options: ServerOptions, origin: str, accepted: bool) -> None:
+    """Pages of this very server and of allowed places; neither other ports of this machine nor files."""
+    assert options.accepts_origin(origin, PORT) is accepted

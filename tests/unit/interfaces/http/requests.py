@@ -1,4 +1,4 @@
-"""Asks an ASGI application directly, without a socket."""
+"""Requests to an ASGI application, without a socket."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back.
+class Reply:
+    """A response.
 
     Attributes:
         status: HTTP status.
@@ -35,27 +35,40 @@ class Answer:
         return detail
 
 
-async def ask_async(
+async def request_async(
     app: ASGIApp,
     path: str = "/mcp",
     *,
     method: str = "POST",
     host: str | None = "127.0.0.1:8765",
     headers: Sequence[tuple[str, str]] = (),
-    pieces: Sequence[bytes] = (b"{}",),
-) -> Answer:
-    """Send one request, its body in pieces."""
-    given = [*((("host", host),) if host is not None else ()), *headers]
+    pieces: Sequence[bytes] | None = (b"{}",),
+    sent: list[Message] | None = None,
+) -> Reply:
+    """Send one request, its body in pieces.
+
+    Args:
+        app: The application.
+        path: The path.
+        method: The HTTP method.
+        host: The Host header; None for none.
+        headers: Further headers.
+        pieces: The body; None for one that never comes.
+        sent: Receives what the application sends, also when it fails then.
+    """
+    sent_headers = [*((("host", host),) if host is not None else ()), *headers]
     scope: Scope = {
         "type": "http",
         "method": method,
         "path": path,
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in given],
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in sent_headers],
     }
-    waiting = list(pieces)
-    sent: list[Message] = []
+    waiting = list(pieces or ())
+    sent = [] if sent is None else sent
 
     async def receive() -> Message:
+        if pieces is None:
+            await anyio.sleep_forever()
         if not waiting:
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": waiting.pop(0), "more_body": bool(waiting)}
@@ -64,24 +77,24 @@ async def ask_async(
         sent.append(message)
 
     await app(scope, receive, send)
-    return Answer(
+    return Reply(
         sent[0]["status"],
         {name.decode(): value.decode() for name, value in sent[0]["headers"]},
         b"".join(message.get("body", b"") for message in sent[1:]),
     )
 
 
-def ask(app: ASGIApp, path: str = "/mcp", **settings: Any) -> Answer:
-    """Send one request from a test that is no coroutine."""
+def request(app: ASGIApp, path: str = "/mcp", **settings: Any) -> Reply:
+    """Send one request from a test that is not a coroutine."""
 
-    async def asked() -> Answer:
-        return await ask_async(app, path, **settings)
+    async def send() -> Reply:
+        return await request_async(app, path, **settings)
 
-    return anyio.run(asked)
+    return anyio.run(send)
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the body that came, an application behind the guards."""
+    """Respond with the body that came: an application behind the guard."""
     body = b""
     while (message := await receive())["type"] == "http.request":
         body += message["body"]

@@ -1,0 +1,220 @@
+"""The guard of an HTTP server: who may connect, from which pages, and how much a request may bring.
+
+A refusal repeats nothing of the request, so that neither a token nor a text gets into a response.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+
+import anyio
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
+
+from mdvec import __version__
+from mdvec.interfaces.http.options import ServerOptions
+
+HEALTH_PATH = "/health"
+"""The path that needs no token, and is served while all places for requests are taken."""
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""Largest body of a request."""
+
+MAX_REQUESTS = 64
+"""Most requests that are served at once."""
+
+MAX_STREAMS = 256
+"""Most open streams: clients that wait for events, and cost next to nothing."""
+
+_BODY_TIMEOUT_S = 30.0
+# An MCP client waits for events by a GET up to 2025-11-25, by this method since 2026-07-28.
+_LISTEN_METHOD = "subscriptions/listen"
+_CORS_EXPOSED = ("mcp-session-id", "mcp-protocol-version", "www-authenticate")
+# Browsers may not guess the type of a response, store it, or show it inside another page.
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+}
+
+
+def guarded(
+    routes: Sequence[Route | Mount],
+    options: ServerOptions,
+    port: int,
+    *,
+    on_bug: Callable[[Exception], None],
+    lifespan: Lifespan[Starlette] | None = None,
+) -> ASGIApp:
+    """Return an application of routes and ``/health``, all of them behind one guard.
+
+    Each request passes, in this order: Host, Origin, token, number of requests, size of the body.
+    Host and Origin stop DNS rebinding: a page on the internet makes its own name point to this machine, and
+    the browser then sends that name.
+
+    Args:
+        routes: The routes of the doors.
+        options: Which requests to accept.
+        port: The port the server really listens at.
+        on_bug: Receives exceptions of the routes.
+        lifespan: Entered before the first request and left after the last.
+    """
+
+    async def fail(_: Request, error: Exception) -> Response:
+        on_bug(error)
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "This is a bug in mdvec.")
+
+    served = [Route(HEALTH_PATH, _health, methods=["GET"]), *routes]
+    app = Starlette(
+        routes=served, lifespan=lifespan, exception_handlers={HTTPException: _refuse, Exception: fail}
+    )
+    app.router.redirect_slashes = False
+    inner = CORSMiddleware(
+        _admitting(app, options.token),
+        allow_origins=options.allowed_origins,
+        allow_methods=("GET", "POST", "DELETE"),
+        allow_headers=("*",),
+        expose_headers=_CORS_EXPOSED,
+        # The page may be on the internet and this server on the user's machine: that is what was allowed.
+        allow_private_network=True,
+    )
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        if scope["type"] == "lifespan":
+            await app(scope, receive, send)
+        elif scope["type"] == "http":
+            await (_misdirected(scope, options, port) or inner)(scope, receive, send_with_headers)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    return guard
+
+
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an error as problem details (RFC 9457).
+
+    Args:
+        status: The HTTP status.
+        detail: One sentence; it repeats nothing of the request.
+        headers: Further headers.
+    """
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return Response(json.dumps(body), status, headers, media_type="application/problem+json")
+
+
+async def _health(_: Request) -> Response:
+    return JSONResponse({"status": "ok", "version": __version__})
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler of this type
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        paths = ", ".join(route.path for route in request.app.routes)
+        return problem(error.status_code, f"There is nothing here. This server has: {paths}.")
+    return problem(error.status_code, f"{HTTPStatus(error.status_code).description}.", error.headers)
+
+
+def _misdirected(scope: Scope, options: ServerOptions, port: int) -> Response | None:
+    headers = Headers(scope=scope)
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not options.accepts_host(hosts[0], port):
+        detail = "This server is not known under the name in the Host header; --allowed-host adds one."
+        return problem(HTTPStatus.MISDIRECTED_REQUEST, detail)
+    if not all(options.accepts_origin(value, port) for value in headers.getlist("origin")):
+        detail = "Pages of this origin may not use this server; --allowed-origin adds one."
+        return problem(HTTPStatus.FORBIDDEN, detail)
+    return None
+
+
+def _unauthorized(headers: Headers, token: str | None) -> Response | None:
+    """Return the response to a request without the token (RFC 6750)."""
+    if token is None:
+        return None
+    values = headers.getlist("authorization")
+    scheme, _, value = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+    is_bearer = scheme.lower() == "bearer"
+    # Headers are Latin-1; the comparison takes the same time wherever the first difference is.
+    if is_bearer and hmac.compare_digest(value.strip().encode("latin-1", "replace"), token.encode("ascii")):
+        return None
+    challenge = 'Bearer realm="mdvec"'
+    if is_bearer:
+        challenge += ', error="invalid_token", error_description="This is not the token of this server"'
+    detail = "The token is wrong." if is_bearer else "A token is needed: Authorization: Bearer TOKEN."
+    return problem(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})
+
+
+def _admitting(app: ASGIApp, token: str | None) -> ASGIApp:
+    """Pass on requests with the token, as many as there are places for, each with its whole body."""
+    free = {"requests": MAX_REQUESTS, "streams": MAX_STREAMS}
+
+    async def admit(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == HEALTH_PATH and scope["method"] in ("GET", "HEAD"):
+            await app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        waits = scope["method"] == "GET" and "text/event-stream" in headers.get("accept", "")
+        kind = "streams" if waits or headers.get("mcp-method") == _LISTEN_METHOD else "requests"
+        refusal = _unauthorized(headers, token)
+        if refusal is None and free[kind] == 0:
+            detail = f"Too many {kind} at once; try again."
+            refusal = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, {"Retry-After": "1"})
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        free[kind] -= 1
+        try:
+            body = await _body(headers, receive)
+            if isinstance(body, Response):
+                await body(scope, receive, send)
+            else:
+                await app(scope, _replaying(body, receive), send)
+        finally:
+            free[kind] += 1
+
+    return admit
+
+
+async def _body(headers: Headers, receive: Receive) -> bytes | Response:
+    """Return the body, whole, or the response that refuses it without waiting for the rest."""
+    close = {"Connection": "close"}
+    large = problem(413, f"The body is larger than {MAX_BODY_BYTES // 1024**2} MiB.", close)
+    if int(headers.get("content-length", "0")) > MAX_BODY_BYTES:
+        return large
+    with anyio.move_on_after(_BODY_TIMEOUT_S):
+        body = bytearray()
+        more = True
+        while more:  # until the end, or until the client disconnects
+            message = await receive()
+            body += message.get("body", b"")
+            if len(body) > MAX_BODY_BYTES:
+                return large
+            more = message.get("more_body", False)
+        return bytes(body)
+    return problem(408, "The body took too long.", close)
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Return what receives a body that was read once more, and then what comes after it."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
