@@ -19,7 +19,7 @@ from mdvec.search.fusion import (
     rank_by_words,
 )
 from mdvec.search.lexical import find_by_words
-from mdvec.search.proximity import QuerySpace, candidates_in, evidence_in, neighbourhood
+from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.writing import holds_unspaced
@@ -86,8 +86,8 @@ def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySp
         words = find_by_words(query.text, view, where=where, limit=depth)
         by_words = list(dict.fromkeys([*(chunk for chunk, _ in words.ranking), *words.named]))
     searched = () if query.mode is SearchMode.LEXICAL else spaces
-    found = [candidates_in(space, view, where=where, depth=depth) for space in searched]
-    everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each)]))
+    found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
+    everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))
     places = neighbourhood(everything, view)
     dense = [
         evidence_in(space, each, by_words, places, view, depth=depth, alone=len(searched) == 1)

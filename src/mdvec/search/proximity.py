@@ -1,9 +1,9 @@
 """Candidates by meaning: texts and names near the query, with what stands before and after them.
 
-A chunk is as near as its text, and nearer when its document is called what the query asks for: with ``s`` the
+A chunk is as near as its text, and nearer when its document is called what the query asks for. With ``s`` the
 cosine similarity of query and text, and ``t`` the largest one of query and any name of the document, it is
-``u = max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)`` (docs/decisions/0009-names-as-vectors.md). Its neighbours
-count a little: with ``v`` the mean ``u`` of the chunks right before and after it, it is
+``u = max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)`` (docs/decisions/0009-names-as-vectors.md).
+Its neighbours count a little: with ``v`` the mean ``u`` of the chunks right before and after it, it is
 ``(u + NEIGHBOUR_SHARE * v) / (1 + NEIGHBOUR_SHARE)`` (docs/decisions/0017-neighbours.md).
 
 Stores find by plain similarity of texts and of names; the candidates that gives are scored here exactly.
@@ -33,13 +33,10 @@ NAME_SHARE = 0.5
 NEIGHBOUR_SHARE = 0.2
 """How much the chunks before and after say of a chunk, next to what it says itself."""
 
-# Candidates for each chunk that is ranked: its text may be near, or one of its document's names. A quarter of
-# this gives the same ten best (docs/decisions/0024-one-seam.md).
-import os
-
-_TEXTS_PER_RANK = float(os.environ.get("TPR", "2"))
-_RANKS_PER_NAME = float(os.environ.get("RPN", "2"))
-_PL = float(os.environ.get("PL", "2"))
+# Candidates for each chunk that is ranked: those with the nearest texts, and those of documents with the nearest
+# names. With these the ten best are the same as those of all chunks (docs/decisions/0024-one-seam.md).
+_TEXTS_PER_RANK = 2
+_RANKS_PER_NAME = 4
 
 # The mean and spread of similarities in a space are those of so many chunks.
 _SAMPLE_CHUNKS = 512
@@ -69,22 +66,37 @@ class QuerySpace:
     chunks: int
 
 
-def candidates_in(space: QuerySpace, view: View, *, where: Where, depth: int) -> list[ChunkId]:
-    """Return the chunks that may be among the ``depth`` nearest of a space, in no order."""
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """What a store finds near a query by plain similarity.
+
+    Attributes:
+        candidates: Chunks that may be among the nearest.
+        texts: Similarities of chunks' texts that are known already.
+        names: Similarities of documents' names that are known already.
+    """
+
+    candidates: Sequence[ChunkId]
+    texts: Mapping[ChunkId, float]
+    names: Mapping[DocumentId, float]
+
+
+def nearest_in(space: QuerySpace, view: View, *, where: Where, depth: int) -> Nearest:
+    """Return the chunks that may be among the ``depth`` nearest of a space."""
     inside = replace(where, collections=space.collections)
     if set(space.collections) == set(where.collections):
         inside = where
     with run.current().step("dense") as details:
-        texts = view.nearest_chunks(space.id, space.vector, inside, int(_TEXTS_PER_RANK * depth))
-        names = view.nearest_documents(space.id, space.vector, inside, int(depth / _RANKS_PER_NAME))
-        named = view.places_in([document for document, _ in names], inside, int(_PL * depth))
+        texts = dict(view.nearest_chunks(space.id, space.vector, inside, _TEXTS_PER_RANK * depth))
+        names = dict(view.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME))
+        named = view.places_in(list(names), inside, _TEXTS_PER_RANK * depth)
         details.update(texts=len(texts), named=len(named))
-    return list(dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)]))
+    return Nearest(list(dict.fromkeys([*texts, *(place.id for place in named)])), texts, names)
 
 
 def evidence_in(
     space: QuerySpace,
-    candidates: Iterable[ChunkId],
+    found: Nearest,
     others: Iterable[ChunkId],
     places: Mapping[ChunkId, ChunkPlace],
     view: View,
@@ -96,7 +108,7 @@ def evidence_in(
 
     Args:
         space: The space.
-        candidates: From :func:`candidates_in`; the best ``depth`` of them are ranked.
+        found: From :func:`nearest_in`; the best ``depth`` of its candidates are ranked.
         others: Chunks that were found in another way; those of other spaces are left out.
         places: The places of all of them and of their neighbours.
         view: The snapshot.
@@ -105,11 +117,12 @@ def evidence_in(
     """
     own = {key: place for key, place in places.items() if place.collection_id in space.collections}
     with run.current().step("rescore", chunks=len(own)):
-        near = _nearness(space, own, view)
-        ranked = sorted(
-            (chunk for chunk in candidates if chunk in near), key=lambda chunk: (-near[chunk], chunk)
-        )[:depth]
-        similarities = {chunk: near[chunk] for chunk in (*ranked, *others) if chunk in near}
+        lifted = _lifted(space, found, own, view)
+        wanted = dict.fromkeys([*found.candidates, *others])
+        near = {key: _smoothed(own[key], lifted) for key in wanted if key in own and _at(own[key]) in lifted}
+        ranked = sorted((key for key in found.candidates if key in near), key=lambda key: (-near[key], key))
+        ranked = ranked[:depth]
+        similarities = {key: near[key] for key in (*ranked, *others) if key in near}
         mean, spread = _background(space, view)
     if not alone and space.unrelated is not None:
         known = space.chunks / (space.chunks + _PRIOR_CHUNKS)
@@ -118,31 +131,41 @@ def evidence_in(
     return DenseEvidence(ranked, similarities, mean, spread)
 
 
-def _nearness(space: QuerySpace, places: Mapping[ChunkId, ChunkPlace], view: View) -> dict[ChunkId, float]:
-    """Return how near chunks are, for those that have a vector and whose neighbours are among them."""
-    documents = list({place.document_id for place in places.values()})
-    texts = view.chunk_similarities(space.id, space.vector, list(places))
-    names = view.name_similarities(space.id, space.vector, documents)
-    lifted: dict[tuple[DocumentId, int], float] = {}
-    for key, similarity in texts.items():
-        place = places[key]
-        by_name = (1 - NAME_SHARE) * similarity + NAME_SHARE * names.get(place.document_id, -1.0)
-        lifted[place.document_id, place.ordinal] = max(similarity, by_name)
-    return {key: _smoothed(places[key], lifted) for key in texts}
+_Place = tuple[DocumentId, int]
 
 
-def _smoothed(place: ChunkPlace, lifted: Mapping[tuple[DocumentId, int], float]) -> float:
-    document_id, ordinal = place.document_id, place.ordinal
-    own = lifted[document_id, ordinal]
-    before, after = lifted.get((document_id, ordinal - 1)), lifted.get((document_id, ordinal + 1))
-    if before is None and after is None:
+def _at(place: ChunkPlace) -> _Place:
+    return place.document_id, place.ordinal
+
+
+def _lifted(
+    space: QuerySpace, found: Nearest, places: Mapping[ChunkId, ChunkPlace], view: View
+) -> dict[_Place, float]:
+    """Return how near each chunk with a vector is, by its text and its document's names."""
+    documents = {place.document_id for place in places.values()}
+    new_texts = [key for key in places if key not in found.texts]
+    new_names = [each for each in documents if each not in found.names]
+    texts = {**found.texts, **view.chunk_similarities(space.id, space.vector, new_texts)}
+    names = {**found.names, **view.name_similarities(space.id, space.vector, new_names)}
+    lifted: dict[_Place, float] = {}
+    for key, place in places.items():
+        similarity = texts.get(key)
+        if similarity is not None:
+            by_name = (1 - NAME_SHARE) * similarity + NAME_SHARE * names.get(place.document_id, -1.0)
+            lifted[_at(place)] = max(similarity, by_name)
+    return lifted
+
+
+def _smoothed(place: ChunkPlace, lifted: Mapping[_Place, float]) -> float:
+    own = lifted[_at(place)]
+    beside = [
+        lifted[place.document_id, ordinal]
+        for ordinal in (place.ordinal - 1, place.ordinal + 1)
+        if (place.document_id, ordinal) in lifted
+    ]
+    if not beside:
         return own
-    if before is None or after is None:
-        beside = before if after is None else after
-        assert beside is not None  # noqa: S101 - one of the two is there
-    else:
-        beside = (before + after) / 2
-    return (own + NEIGHBOUR_SHARE * beside) / (1 + NEIGHBOUR_SHARE)
+    return (own + NEIGHBOUR_SHARE * sum(beside) / len(beside)) / (1 + NEIGHBOUR_SHARE)
 
 
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:

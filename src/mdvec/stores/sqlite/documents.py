@@ -294,10 +294,7 @@ class DocumentWriter(DocumentReader):
 
 
 def _place(row: Any) -> ChunkPlace:
-    chunk_id, document_id, collection_id, ordinal, unspaced = row
-    return ChunkPlace(
-        ChunkId(chunk_id), DocumentId(document_id), CollectionId(collection_id), ordinal, bool(unspaced)
-    )
+    return ChunkPlace(*row[:4], bool(row[4]))
 
 
 def _locator(stored: bytes) -> str:
