@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from mdvec.embedding.interface import Embedder
 from mdvec.errors import UnreadableFileError
 from mdvec.indexing.kept import DocumentSource, Texts, kept_texts, known_binaries
 from mdvec.indexing.measuring import texts_to_measure
@@ -24,23 +24,6 @@ from mdvec.text.hashing import text_hash
 _NOWHERE = SpaceId(0)
 
 _EVERYTHING = 2**62
-
-
-class CountingEmbedder(Protocol):
-    """The part of an embedder that an estimate needs."""
-
-    @property
-    def texts_at_once(self) -> int:
-        """How many chunks an import gives it at once."""
-        ...
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        """Tokenise."""
-        ...
-
-    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
-        """Return how many requests these passages take."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +53,7 @@ def look_ahead(
     store: Store,
     source: DocumentSource,
     recipe: Recipe,
-    embedder: CountingEmbedder,
+    embedder: Embedder,
     space_id: SpaceId | None,
     rebuild: bool,
     allow_empty: bool,
@@ -134,8 +117,8 @@ def look_ahead(
     )
 
 
-def _tokens(calls: Iterable[Sequence[str]], embedder: CountingEmbedder) -> int:
-    return sum(len(embedder.token_ends(text)) for texts in calls for text in texts)
+def _tokens(calls: Iterable[Sequence[str]], embedder: Embedder) -> int:
+    return sum(len(embedder.tokens.ends(text)) for texts in calls for text in texts)
 
 
 class _Counted:
@@ -165,18 +148,19 @@ class _Tally:
         requests: The requests they take.
     """
 
-    def __init__(self, batch_size: int, counted: _Counted, embedder: CountingEmbedder) -> None:
+    def __init__(self, batch_size: int, counted: _Counted, embedder: Embedder) -> None:
         self.texts = self.tokens = self.requests = 0
         self._batch_size = batch_size
         self._counted = counted
         self._embedder = embedder
+        self._ends = embedder.tokens.ends
         self._waiting: list[PendingText] = []
 
     def add(self, items: Sequence[PendingText]) -> None:
         """Count those of the texts that would go through the model."""
         new = self._counted.new(items)
         self.texts += len(new)
-        self.tokens += sum(len(self._embedder.token_ends(item.text)) for item in new)
+        self.tokens += sum(len(self._ends(item.text)) for item in new)
         self._waiting += new
         while len(self._waiting) >= self._batch_size:
             self._ask(self._waiting[: self._batch_size])

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mdvec import trace
-from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, ProbedEmbedder, measure_unrelated
+from mdvec.embedding.interface import Embedder
+from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbeddingError
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.stores.interface import Store
 
 
 def measure_if_unknown(
-    collection_id: CollectionId, *, store: Store, embedder: ProbedEmbedder, space_id: SpaceId
+    collection_id: CollectionId, *, store: Store, embedder: Embedder, space_id: SpaceId
 ) -> None:
     """Measure how similar unrelated texts are in a space, unless it is known or nothing is to be found there.
 

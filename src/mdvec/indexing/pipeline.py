@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Protocol
 
+from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError
 from mdvec.indexing.kept import DocumentSource
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import TextOutcome, bring_texts_up_to_date
-from mdvec.indexing.vectors import Embedded, PassageEmbedder, embed_pending
+from mdvec.indexing.vectors import Embedded, embed_pending
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportReport, Progress
-from mdvec.types.space import EmbeddingSpace
 from mdvec.stores.interface import Store
 
 # Vectors that no chunk uses are kept, so that a checkout of another branch and back costs nothing;
 # beyond this many the oldest go.
 _UNUSED_VECTORS_KEPT = 50_000
-
-
-class IndexingEmbedder(PassageEmbedder, Protocol):
-    """The part of an embedder that an import needs."""
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """The space of its vectors."""
-        ...
 
 
 def run_import(
@@ -37,7 +27,7 @@ def run_import(
     store: Store,
     source: DocumentSource,
     recipe: Recipe,
-    embedder: IndexingEmbedder | None,
+    embedder: Embedder | None,
     mode: ImportMode,
     embed: bool,
     allow_empty: bool,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mdvec import trace
-from mdvec.embedding.unrelated import ProbedEmbedder
+from mdvec.embedding.interface import Embedder
 from mdvec.errors import EmbeddingError
 from mdvec.indexing.measuring import measure_if_unknown
 from mdvec.types.ids import CollectionId, SpaceId
@@ -20,19 +20,6 @@ if TYPE_CHECKING:
 
 # Names are some ten tokens each, chunks some hundreds.
 _NAMES_FOR_A_TEXT = 10
-
-
-class PassageEmbedder(ProbedEmbedder, Protocol):
-    """The part of an embedder that indexing needs; see :class:`mdvec.embedding.interface.Embedder`."""
-
-    @property
-    def texts_at_once(self) -> int:
-        """How many chunks are worth giving it at once."""
-        ...
-
-    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
-        """Hand out vectors as they are made."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +41,7 @@ def embed_pending(
     collection_id: CollectionId,
     *,
     store: Store,
-    embedder: PassageEmbedder,
+    embedder: Embedder,
     space_id: SpaceId,
     progress: Progress,
 ) -> Embedded:
@@ -87,7 +74,7 @@ def embed_pending(
         measure_if_unknown(collection_id, store=store, embedder=embedder, space_id=space_id)
         for batch in _batches(store.catalog, collection_id, space_id, embedder.texts_at_once):
             texts, titles = [item.text for item in batch], [item.title for item in batch]
-            with closing(embedder.embed_in_parts(texts, titles)) as parts:
+            with closing(embedder.embed(texts, titles=titles)) as parts:
                 for positions, vectors in _timed(parts, len(batch)):
                     with trace.step("write_vectors", texts=len(positions)), store.transaction():
                         store.vectors.add(

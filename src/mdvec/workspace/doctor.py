@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mdvec import __version__
-from mdvec.embedding.cores import available_cores
+from mdvec.embedding.machine import available_cores
 from mdvec.errors import MdvecError
 from mdvec.types.collection import Collection, EmbeddingSpec
 from mdvec.types.names import RESERVED_NAMES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from mdvec import registry
@@ -48,22 +47,11 @@ class Embedders:
     Args:
         settings: What is used where nothing is named, and how.
         override: Used instead of whatever is named.
-        on_progress: Told the per cent done of a model that is built or loaded.
-        on_wait: Told the seconds left until a service is asked again.
     """
 
-    def __init__(
-        self,
-        settings: EmbeddingSettings,
-        override: Embedder | None,
-        *,
-        on_progress: Callable[[int], None],
-        on_wait: Callable[[float], None],
-    ) -> None:
+    def __init__(self, settings: EmbeddingSettings, override: Embedder | None) -> None:
         self._settings = settings
         self._override = override
-        self._on_progress = on_progress
-        self._on_wait = on_wait
         self._guard = threading.Lock()
         self._made: dict[EmbeddingSpec, Embedder] = {}
         self._models: dict[EmbeddingSpec, Model] = {}
@@ -95,8 +83,6 @@ class Embedders:
                         cache_dir=self._settings.cache_dir or default_cache_dir(),
                         threads=self._settings.threads,
                         batch_tokens=self._settings.batch_tokens,
-                        on_progress=self._on_progress,
-                        on_wait=self._on_wait,
                     ),
                     **_settings_of(spec.provider, self._settings),
                 )

@@ -55,7 +55,7 @@ def estimate(
         chunks=outlook.chunks,
         names=outlook.names,
         tokens=outlook.tokens,
-        exact=embedder.counts_exactly,
+        exact=embedder.tokens.is_exact,
         requests=outlook.requests,
         usd=None if price is None else outlook.tokens * price.usd_per_million_tokens / 1_000_000,
         price=price,

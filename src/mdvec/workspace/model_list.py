@@ -11,6 +11,9 @@ from mdvec.types.model_report import ListedModel
 from mdvec.workspace.wiring import Parts
 
 
+_PROBE = "dimension"  # embedded to see whether a model works
+
+
 def list_models(collections: Sequence[Collection], parts: Parts, prices: PriceSettings) -> list[ListedModel]:
     """Return the models that are known, and those that collections use besides.
 
@@ -108,5 +111,5 @@ def checked(wanted: EmbeddingSpec, parts: Parts) -> EmbeddingSpec:
         raise
     if embedder.problem is not None:
         raise embedder.problem
-    embedder.check()
+    embedder.embed_query(_PROBE)
     return parts.embedders.pinned(wanted)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mdvec import registry
+from mdvec import registry, run
 from mdvec.chunking.interface import Chunker, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config
@@ -35,9 +33,6 @@ _ESTIMATE = "estimate"
 
 _SIZES = tuple(each.name for each in fields(ChunkingSpec) if each.name != "strategy")
 
-# Of the thread that asks: who needs a model or a source first waits for it, and is told how far it is.
-_listener: ContextVar[Progress | None] = ContextVar("mdvec_listener", default=None)
-
 
 class Parts:
     """Implementations for one workspace, each made when it is first needed.
@@ -52,23 +47,17 @@ class Parts:
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
-        self.embedders = Embedders(
-            config.embedding,
-            embedder,
-            on_progress=lambda percent: _tell(ImportStage.MODEL, percent, 100),
-            on_wait=lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
-        )
+        self.embedders = Embedders(config.embedding, embedder)
 
     @contextmanager
     def telling(self, listener: Progress) -> Iterator[None]:
-        """Tell a listener what this thread waits for: a model that is built, a service, files to arrive."""
-        outer = _listener.get()
-        _listener.set(listener)
-        try:
+        """Pass the progress of what is called meanwhile to a listener."""
+
+        def report(stage: run.Stage, done: int, total: int, _detail: str = "") -> None:
+            listener(ImportStage(stage.value), done, total)
+
+        with run.bound(run.Run(report)):
             yield
-        finally:
-            # Not by its token: a generator that listens may end in another context than it began in.
-            _listener.set(outer)
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
@@ -94,8 +83,7 @@ class Parts:
             "exclude": spec.exclude,
             "max_file_bytes": int(scanner.max_file_mb * _BYTES_PER_MB),
             "cache_dir": self._config.embedding.cache_dir or default_cache_dir(),
-            "on_fetch": lambda done, total: _tell(ImportStage.FETCH, done, total),
-            "on_wait": lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
+            "on_fetch": lambda done, total: run.current().report(run.Stage.FETCH, done, total),
         }
         made: Source = factory(**_taken(factory, offered))
         return made
@@ -120,7 +108,7 @@ class Parts:
         counts_tokens = _taken(registry.load("chunking", spec.strategy), {"max_tokens": asked})
         if model.embedder is None or asked is None or not counts_tokens:
             return ()
-        most = model.embedder.max_tokens - _CONTEXT_TOKENS
+        most = model.embedder.tokens.max_tokens - _CONTEXT_TOKENS
         if asked <= most:
             return ()
         return (
@@ -150,15 +138,16 @@ class Parts:
             raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
         embedder = None if model is None else model.embedder
         token_ends: TokenEnds = estimate_token_ends
-        tokenizer = _ESTIMATE
+        tokenizer, limit = _ESTIMATE, None
         if embedder is not None:
-            token_ends = embedder.token_ends
-            tokenizer = embedder.space.model if embedder.counts_exactly else _ESTIMATE
+            tokens = embedder.tokens
+            token_ends, limit = tokens.ends, tokens.max_tokens
+            tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
         configured = given(**{name: getattr(self._config.chunking, name) for name in _SIZES})
         counting = {
             "token_ends": token_ends,
             "tokenizer_name": tokenizer,
-            "token_limit": None if embedder is None else embedder.max_tokens,
+            "token_limit": limit,
         }
         made: Chunker = factory(**_taken(factory, {**configured, **own, **counting}))
         return made
@@ -167,12 +156,6 @@ class Parts:
         """Return what is set in a source's own section, if it has one."""
         section = getattr(self._config, kind, None)
         return {} if section is None else given(**{name: getattr(section, name) for name in _keys(section)})
-
-
-def _tell(stage: ImportStage, done: int, total: int) -> None:
-    listener = _listener.get()
-    if listener is not None:
-        listener(stage, done, total)
 
 
 def _keys(section: Any) -> tuple[str, ...]:

@@ -1,21 +1,58 @@
-"""Makes embedders of whatever sentence-transformers can load, Ruri v3 first of all."""
+"""Embedders over models that sentence-transformers loads, Ruri v3 first of all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from mdvec.embedding.interface import Runtime
-from mdvec.embedding.local.embedder import LocalEmbedder, check_dimension
-from mdvec.embedding.local.engine import Engine, Prompts
+from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
 from mdvec.embedding.local.files import locate
-from mdvec.embedding.local.known import KnownModel, known_model
 from mdvec.embedding.local.layout import Layout
-from mdvec.embedding.local.requirements import missing_extra
 
 PROVIDER = "sentence-transformers"
 DEFAULT_MODEL = "ruri-v3-30m"
 DEFAULT_BATCH_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownModel:
+    """A model whose prefixes are not in its files; they are from its card.
+
+    Attributes:
+        hub_id: ``owner/name`` on the Hugging Face hub.
+        dimension: Length of its vectors.
+        query_prefix: Stands before a query.
+        document_prefix: Stands before a passage.
+    """
+
+    hub_id: str
+    dimension: int
+    query_prefix: str
+    document_prefix: str
+
+
+def _ruri(size: str, dimension: int) -> _KnownModel:
+    return _KnownModel(f"cl-nagoya/ruri-v3-{size}", dimension, "検索クエリ: ", "検索文書: ")
+
+
+def _e5(size: str, dimension: int) -> _KnownModel:
+    return _KnownModel(f"intfloat/multilingual-e5-{size}", dimension, "query: ", "passage: ")
+
+
+_MODELS = (
+    _ruri("30m", 256),
+    _ruri("70m", 384),
+    _ruri("130m", 512),
+    _ruri("310m", 768),
+    _e5("small", 384),
+    _e5("base", 768),
+    _e5("large", 1024),
+)
+_BY_NAME = {
+    name: model for model in _MODELS for name in (model.hub_id.casefold(), model.hub_id.partition("/")[2])
+}
 
 
 def make_sentence_transformers(
@@ -40,24 +77,24 @@ def make_sentence_transformers(
         dimension: Length of the vectors; shorter than the model's own cuts them (Matryoshka).
         runtime: The machine.
         device: ``cpu``, ``cuda``, ``mps``, or ``auto``.
-        query_prefix: Stands before a question; None for what the model wants.
-        document_prefix: Stands before a passage; None for what the model wants.
+        query_prefix: Stands before a query; None for the model's own.
+        document_prefix: Stands before a passage; None for the model's own.
         batch_size: Most texts in one batch.
         trust_remote_code: Whether Python code that comes with the model may run.
         revision: A branch, a tag or a commit of the model; None for its main branch.
-        hub_dir: Where downloads are kept; None for the cache that all programs of this user share.
+        hub_dir: Folder of downloads; None for the cache that all programs of this user share.
         offline: Whether nothing is downloaded.
 
     Raises:
         ConfigError: If the vectors of a known model are not that long.
     """
     name = model or DEFAULT_MODEL
-    known = known_model(name)
+    known = _known_model(name)
     if known is not None and dimension is not None:
         check_dimension(known.hub_id, dimension, known.dimension)
 
     def open_engine(folder: Path, prompts: Prompts) -> Engine:
-        from mdvec.embedding.local.sentence_transformers_engine import SentenceTransformersEngine
+        from mdvec.embedding.local.engines import SentenceTransformersEngine
 
         return SentenceTransformersEngine(
             folder,
@@ -79,21 +116,24 @@ def make_sentence_transformers(
         provider=PROVIDER,
         files=files,
         dimension=dimension,
-        prompts=partial(_prompts, known or known_model(files.name), query_prefix, document_prefix),
-        requirement=missing_extra,
+        prompts=partial(_prompts, known or _known_model(files.name), query_prefix, document_prefix),
         open_engine=open_engine,
-        runtime=runtime,
         batch_size=batch_size,
     )
 
 
 def _prompts(
-    known: KnownModel | None, query_prefix: str | None, document_prefix: str | None, layout: Layout
+    known: _KnownModel | None, query_prefix: str | None, document_prefix: str | None, layout: Layout
 ) -> Prompts:
-    """Take what is set, else what is known of the model, else what its files say, else nothing."""
+    """Return the configured prefixes, else the known ones of the model, else those in its files."""
     query = known.query_prefix if known is not None else layout.query_prompt or ""
     passage = known.document_prefix if known is not None else layout.document_prompt or ""
     return Prompts(
         query if query_prefix is None else query_prefix,
         passage if document_prefix is None else document_prefix,
     )
+
+
+def _known_model(name: str) -> _KnownModel | None:
+    """Return a model by its id on the hub, or by the last part of it alone, in any case."""
+    return _BY_NAME.get(name.casefold())
