@@ -136,7 +136,7 @@ def test_vectors_are_never_made_longer(models: Models) -> None:
     embedder = ruri(models.plamo, dimension=65)
     with pytest.raises(ConfigError, match="have 64 numbers and cannot have 65") as caught:
         _ = embedder.space
-    assert "Ask for at most 64" in caught.value.hint
+    assert "Choose at most 64" in caught.value.hint
 
 
 def test_plamo_uses_its_own_code(models: Models) -> None:
@@ -310,8 +310,11 @@ _DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: tiny_models.change_json(folder / "config.json", num_attention_heads="x"),
         "cannot be loaded: .*num_attention_heads",
     ),
-    "pickled weights": (lambda folder: _replace_weights(folder, pickle.dumps({"x": 1})), "cannot be loaded"),
-    "pickled code": (lambda folder: _replace_weights(folder, pickle.dumps(os.getpid)), "cannot be loaded"),
+    "pickled weights": (
+        lambda folder: _replace_weights(folder, pickle.dumps({"x": 1}, 2)),
+        "cannot be loaded",
+    ),
+    "pickled code": (lambda folder: _replace_weights(folder, pickle.dumps(os.getpid, 2)), "cannot be loaded"),
     "empty weights": (lambda folder: _replace_weights(folder, b""), "cannot be loaded"),
     "short weights": (lambda folder: _replace_weights(folder, b"junk"), "cannot be loaded"),
     "unknown kind": (

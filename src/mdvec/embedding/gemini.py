@@ -124,16 +124,9 @@ def make_gemini(
 ) -> RemoteEmbedder:
     """Make an embedder that uses Gemini.
 
-    Args:
-        model: ``gemini-embedding-001`` when empty. One that is not known here is taken for a successor of
-            ``gemini-embedding-2``.
-        dimension: 128 to 3072; 768 when None.
-        runtime: The machine; not used.
-        api_key_env: The variable that holds the key; None for ``GEMINI_API_KEY``, or else ``GOOGLE_API_KEY``.
-        base_url: Address of the service.
-        requests_at_once: Most requests under way at the same time.
-        timeout_s: Most seconds from a request to the last byte of its response.
-        attempts: Most times a request is sent.
+    The model is ``gemini-embedding-001`` when empty; an unknown one is taken for a successor of
+    ``gemini-embedding-2``. The dimension is 768 when None. The other arguments are the settings of
+    ``[embedding.gemini]``; the key is in ``GEMINI_API_KEY``, or else in ``GOOGLE_API_KEY``.
 
     Raises:
         ConfigError: If the model does not offer the dimension.

@@ -97,10 +97,10 @@ class Embedder(Protocol):
     def space(self) -> EmbeddingSpace:
         """The space of its vectors; known without loading the model.
 
-        A service is asked once for the length of its vectors when it is not configured.
+        One request shows the length of a service's vectors when it is not configured.
 
         Raises:
-            EmbeddingError: If it had to be asked and did not answer.
+            EmbeddingError: If that request fails.
         """
         ...
 

@@ -154,23 +154,9 @@ def make_openai(
 ) -> RemoteEmbedder:
     """Make an embedder that uses a server which speaks OpenAI's protocol.
 
-    Args:
-        model: As the server calls it; may only be empty for OpenAI itself: ``text-embedding-3-small`` then.
-        dimension: Length of the vectors; None for the model's own, which the first response shows.
-        runtime: The machine; not used.
-        api_key_env: The variable that holds the key; None for ``OPENAI_API_KEY``, which only OpenAI needs.
-        base_url: Address of the server, up to and with ``/v1``.
-        query_prefix: Put before queries.
-        document_prefix: Put before passages.
-        query_input_type: Sent as ``input_type`` with queries, for servers that know that field.
-        document_input_type: Likewise, with passages.
-        max_tokens: Most tokens of a text that the model reads; None for the known number, or 512.
-        batch_size: Most texts of a request; halved for as long as the server finds it too large.
-        batch_tokens: Most tokens of a request.
-        send_dimensions: Whether requests name the dimension; None for only if it is not the model's own.
-        requests_at_once: Most requests under way at the same time.
-        timeout_s: Most seconds from a request to the last byte of its response.
-        attempts: Most times a request is sent.
+    The model may only be empty for OpenAI itself: ``text-embedding-3-small`` then. When the dimension is None
+    and not known, the first response shows it. The other arguments are the settings of
+    ``[embedding.openai]``; only OpenAI needs a key.
 
     Raises:
         ConfigError: If no model is named, or it does not offer the dimension.

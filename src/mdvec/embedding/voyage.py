@@ -125,16 +125,9 @@ def make_voyage(
 ) -> RemoteEmbedder:
     """Make an embedder that uses Voyage.
 
-    Args:
-        model: ``voyage-4-lite`` when empty.
-        dimension: Length of the vectors; None for 1024, which all but ``voyage-3-lite`` (512) offer.
-        runtime: The machine; not used.
-        query_model: The model of queries, when it is another one; both are of the fourth generation then.
-        api_key_env: The variable that holds the key; None for ``VOYAGE_API_KEY``.
-        base_url: Address of the service; empty for Voyage, or MongoDB Atlas when the key is one of theirs.
-        requests_at_once: Most requests under way at the same time.
-        timeout_s: Most seconds from a request to the last byte of its response.
-        attempts: Most times a request is sent.
+    The model is ``voyage-4-lite`` when empty. The dimension is 1024 when None, or 512 for ``voyage-3-lite``.
+    The other arguments are the settings of ``[embedding.voyage]``; without an address, the key decides
+    between Voyage and MongoDB Atlas.
 
     Raises:
         ConfigError: If the model does not offer the dimension, or the two models do not go together.

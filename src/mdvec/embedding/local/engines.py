@@ -199,7 +199,7 @@ def _free(device: torch.device) -> None:
 
 @contextmanager
 def _cannot_load(folder: Path, provider: str, *, runs_code: bool) -> Iterator[None]:
-    """Turn what kept a model from being loaded into an error that says what to do."""
+    """Explain errors of loading, with what to do."""
     errors = _ERRORS_OF_OTHER_CODE if runs_code else _LOAD_ERRORS
     try:
         yield
@@ -210,7 +210,7 @@ def _cannot_load(folder: Path, provider: str, *, runs_code: bool) -> Iterator[No
 
 @contextmanager
 def _cannot_run(folder: Path, provider: str, *, runs_code: bool) -> Iterator[None]:
-    """Turn what kept a model from being run into an error that says what to do."""
+    """Explain errors of running, with what to do."""
     errors = _ERRORS_OF_OTHER_CODE if runs_code else _RUN_ERRORS
     try:
         yield

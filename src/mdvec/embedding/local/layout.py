@@ -1,4 +1,4 @@
-"""What the files beside a model's weights say about it, read without loading it."""
+"""The facts about a model in the files beside its weights, read without loading it."""
 
 from __future__ import annotations
 

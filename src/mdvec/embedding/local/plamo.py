@@ -31,17 +31,9 @@ def make_plamo(
 ) -> LocalEmbedder:
     """Make an embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
 
-    Args:
-        model: A folder or an id on the Hugging Face hub, of a model whose code has ``encode_query`` and
-            ``encode_document``.
-        dimension: Length of the vectors; shorter than the model's own cuts them.
-        runtime: The machine.
-        device: ``cpu``, ``cuda``, ``mps``, or ``auto``.
-        batch_size: Most texts in one batch.
-        trust_remote_code: Whether that code may run; without it the model cannot be used.
-        revision: A branch, a tag or a commit of the model; None for its main branch.
-        hub_dir: Folder of downloads; None for the cache that all programs of this user share.
-        offline: Whether nothing is downloaded.
+    The model is a folder or an id on the Hugging Face hub, of a model whose code has ``encode_query`` and
+    ``encode_document``. A dimension shorter than the model's own cuts the vectors. The other arguments are
+    the settings of ``[embedding.plamo]``; without ``trust_remote_code`` the model cannot be used.
 
     Raises:
         ConfigError: If the vectors of the default model are not that long.

@@ -71,19 +71,9 @@ def make_sentence_transformers(
 ) -> LocalEmbedder:
     """Make an embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
 
-    Args:
-        model: A folder, an id on the Hugging Face hub, or the last part of the id of a model that is known
-            here, such as ``ruri-v3-310m``.
-        dimension: Length of the vectors; shorter than the model's own cuts them (Matryoshka).
-        runtime: The machine.
-        device: ``cpu``, ``cuda``, ``mps``, or ``auto``.
-        query_prefix: Stands before a query; None for the model's own.
-        document_prefix: Stands before a passage; None for the model's own.
-        batch_size: Most texts in one batch.
-        trust_remote_code: Whether Python code that comes with the model may run.
-        revision: A branch, a tag or a commit of the model; None for its main branch.
-        hub_dir: Folder of downloads; None for the cache that all programs of this user share.
-        offline: Whether nothing is downloaded.
+    The model is a folder, an id on the Hugging Face hub, or the last part of the id of a known model, such as
+    ``ruri-v3-310m``. A dimension shorter than the model's own cuts the vectors (Matryoshka). The other
+    arguments are the settings of ``[embedding.sentence-transformers]``; a prefix of None is the model's own.
 
     Raises:
         ConfigError: If the vectors of a known model are not that long.

@@ -97,7 +97,7 @@ class RemoteEmbedder(Embedder):
         """The space of its vectors; a probe is sent once when their length is not known.
 
         Raises:
-            EmbeddingError: If the service had to be asked and did not answer.
+            EmbeddingError: If that fails.
         """
         return self._service.space(self._known_dimension())
 

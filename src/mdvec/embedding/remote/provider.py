@@ -99,7 +99,7 @@ class Service:
         limits: Its limits.
         known_models: Models that are known to exist there.
         dimension_parameter: Whether requests name the dimension.
-        revision: Tells vectors of this model apart that were made in different ways.
+        revision: Differs for vectors of this model that cannot be compared.
         warnings: Likely mistakes in the settings.
     """
 
