@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from mdvec.net.client import Clock
-from mdvec.run import Run, Stage
+from mdvec.run import Run, Stage, bound
+
+START = 1_800_000_000.0
 
 
 class FakeTime(Run):
-    """Time that passes by sleeping; bind it with :func:`mdvec.run.bound`.
+    """Time that passes by sleeping.
 
     Attributes:
         now: Seconds since 1970.
@@ -15,7 +20,7 @@ class FakeTime(Run):
         cancels: Whether the first report of a wait cancels the run.
     """
 
-    def __init__(self, start: float = 1_800_000_000.0) -> None:
+    def __init__(self, start: float = START) -> None:
         super().__init__(self._listen)
         self.now = self._start = start
         self.waits: list[int] = []
@@ -45,3 +50,11 @@ class FakeTime(Run):
             self.waits.append(done)
             if self.cancels:
                 self.cancel()
+
+
+@contextmanager
+def fake_time(start: float = START) -> Iterator[FakeTime]:
+    """Bind a run with a time of its own."""
+    time = FakeTime(start)
+    with bound(time):
+        yield time

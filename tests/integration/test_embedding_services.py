@@ -20,7 +20,7 @@ from tests.fakes.embedding_services import (
     openai_error,
     vector,
 )
-from tests.fakes.fake_time import FakeTime
+from tests.fakes.fake_time import fake_time
 from tests.fakes.http_server import DROPPED, Answer, Asked, HttpServer
 
 from mdvec import registry
@@ -33,7 +33,6 @@ from mdvec.errors import (
     EmbeddingError,
     ImportStoppedError,
 )
-from mdvec.run import bound
 
 TEXTS = [f"note number {number} about {'harbours' if number % 2 else '港'}" for number in range(7)]
 AT_ONCE = {"Retry-After": "0.01"}
@@ -511,8 +510,7 @@ def test_waits_are_reported_and_can_be_cancelled(tei: Service) -> None:
     """Waits in any thread reach the run of the caller; cancelling it ends the call."""
     embedder = tei.embedder(dimension=384, send_dimensions=False, batch_size=2)
     tei.server.failures.extend([Answer(429, {}, {"Retry-After": "60"})] * 4)
-    with bound(FakeTime()) as time, pytest.raises(ImportStoppedError):
-        assert isinstance(time, FakeTime)
+    with fake_time() as time, pytest.raises(ImportStoppedError):
         time.cancels = True
         embed_all(embedder, TEXTS)
     assert time.waits

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.fake_time import FakeTime
+from tests.fakes.fake_time import FakeTime, fake_time
 from tests.fakes.github_server import (
     REPOSITORY,
     RESET,
@@ -31,7 +31,6 @@ from mdvec.errors import (
     UnreadableFileError,
 )
 from mdvec.types.change import Exclusion, Listing, SourceEntry
-from mdvec.run import bound
 from mdvec.sources.github.source import GithubSource
 
 _FILES: Files = {
@@ -53,8 +52,7 @@ def server() -> Iterator[GithubServer]:
 
 @pytest.fixture
 def time() -> Iterator[FakeTime]:
-    with bound(FakeTime(float(RESET - 42))) as running:
-        assert isinstance(running, FakeTime)
+    with fake_time(RESET - 42) as running:
         yield running
 
 

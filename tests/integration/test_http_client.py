@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 
 import pytest
-from tests.fakes.fake_time import FakeTime
+from tests.fakes.fake_time import START, FakeTime, fake_time
 from tests.fakes.http_server import DROPPED, Answer, Asked, EndlessServer, HttpServer
 
 from mdvec.errors import (
@@ -21,9 +21,6 @@ from mdvec.errors import (
 )
 from mdvec.net.client import HttpClient, RetryPolicy
 from mdvec.net.response import Response
-from mdvec.run import bound
-
-START = 1_800_000_000.0
 
 
 @pytest.fixture
@@ -34,8 +31,7 @@ def server() -> Iterator[HttpServer]:
 
 @pytest.fixture
 def time() -> Iterator[FakeTime]:
-    with bound(FakeTime(START)) as running:
-        assert isinstance(running, FakeTime)
+    with fake_time() as running:
         yield running
 
 
@@ -172,7 +168,7 @@ def test_a_wait_is_shared(server: HttpServer, time: FakeTime) -> None:
     time.cancels = True
     with pytest.raises(ImportStoppedError):
         client.request("GET", "x")
-    with bound(FakeTime()):
+    with fake_time():
         with pytest.raises(ServiceUnavailableError, match="it asks to wait 30 s"):
             client.request("GET", "x", retry=RetryPolicy(max_wait_s=5))
         assert len(server.asked) == 1
@@ -303,9 +299,14 @@ def test_a_slow_drip_is_given_up() -> None:
 
 def test_a_cancelled_run_waits_for_no_response() -> None:
     """Cancelling ends a call whose service says nothing for a long time."""
-    with EndlessServer(b"", pause_s=0.02) as server, bound(FakeTime()) as running:
+    with EndlessServer(b"", pause_s=0.02) as server, fake_time() as running:
         client = HttpClient(server.url, service="Test", timeout_s=600)
-        threading.Thread(target=lambda: server.asked.wait(10) and running.cancel()).start()
+
+        def cancel() -> None:
+            server.asked.wait(10)
+            running.cancel()
+
+        threading.Thread(target=cancel).start()
         with pytest.raises(ImportStoppedError):
             client.request("GET", "x")
         client.close()

@@ -148,9 +148,14 @@ def test_calls_report_to_the_callers_run(at_once: int) -> None:
     """Progress and steps of every call arrive, in whatever thread it runs."""
     reports: list[int] = []
     steps: list[object] = []
+
+    def note_step(name: str, elapsed_ms: float, **details: object) -> None:
+        assert (name, elapsed_ms >= 0) == ("call", True)
+        steps.append(details["item"])
+
     listener = run.Run(
         lambda _stage, done, _total, _detail="": reports.append(done),
-        lambda _name, _elapsed_ms, **details: steps.append(details["item"]),
+        note_step,
     )
 
     def call(item: int) -> list[int]:
