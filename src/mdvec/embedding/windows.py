@@ -36,14 +36,7 @@ class Window:
 def windows_at(
     owner: int, text: str, ends: Sequence[int], max_tokens: int, *, title: str = ""
 ) -> list[Window]:
-    """Cut a text at the ends of tokens.
-
-    Args:
-        owner: Its position.
-        text: The text.
-        ends: Where its tokens end, ascending.
-        max_tokens: Most tokens in a window.
-        title: The document's title.
+    """Cut a text at the ends of its tokens, which ascend.
 
     Returns:
         Windows that together are the text; at least one, all but the last are full.
@@ -59,12 +52,6 @@ def windows_at(
 
 def windows_by_halves(owner: int, text: str, count: Callable[[str], int], max_tokens: int) -> list[Window]:
     """Cut a text whose tokens can be counted but not located, until every part is short enough.
-
-    Args:
-        owner: Its position.
-        text: The text.
-        count: Counts tokens.
-        max_tokens: Most tokens in a window.
 
     Returns:
         Windows that together are the text; at least one.

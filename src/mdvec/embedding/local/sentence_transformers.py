@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from mdvec.embedding.interface import Runtime
 from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
@@ -16,16 +16,8 @@ DEFAULT_MODEL = "ruri-v3-30m"
 DEFAULT_BATCH_SIZE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownModel:
-    """A model whose prefixes are not in its files; they are from its card.
-
-    Attributes:
-        hub_id: ``owner/name`` on the Hugging Face hub.
-        dimension: Length of its vectors.
-        query_prefix: Stands before a query.
-        document_prefix: Stands before a passage.
-    """
+class _KnownModel(NamedTuple):
+    """A model whose prefixes are not in its files."""
 
     hub_id: str
     dimension: int
@@ -33,26 +25,17 @@ class _KnownModel:
     document_prefix: str
 
 
-def _ruri(size: str, dimension: int) -> _KnownModel:
-    return _KnownModel(f"cl-nagoya/ruri-v3-{size}", dimension, "検索クエリ: ", "検索文書: ")
-
-
-def _e5(size: str, dimension: int) -> _KnownModel:
-    return _KnownModel(f"intfloat/multilingual-e5-{size}", dimension, "query: ", "passage: ")
-
-
-_MODELS = (
-    _ruri("30m", 256),
-    _ruri("70m", 384),
-    _ruri("130m", 512),
-    _ruri("310m", 768),
-    _e5("small", 384),
-    _e5("base", 768),
-    _e5("large", 1024),
+_RURI = ("検索クエリ: ", "検索文書: ")
+_E5 = ("query: ", "passage: ")
+_MODELS = (  # from their cards
+    _KnownModel("cl-nagoya/ruri-v3-30m", 256, *_RURI),
+    _KnownModel("cl-nagoya/ruri-v3-70m", 384, *_RURI),
+    _KnownModel("cl-nagoya/ruri-v3-130m", 512, *_RURI),
+    _KnownModel("cl-nagoya/ruri-v3-310m", 768, *_RURI),
+    _KnownModel("intfloat/multilingual-e5-small", 384, *_E5),
+    _KnownModel("intfloat/multilingual-e5-base", 768, *_E5),
+    _KnownModel("intfloat/multilingual-e5-large", 1024, *_E5),
 )
-_BY_NAME = {
-    name: model for model in _MODELS for name in (model.hub_id.casefold(), model.hub_id.partition("/")[2])
-}
 
 
 def make_sentence_transformers(
@@ -126,4 +109,5 @@ def _prompts(
 
 def _known_model(name: str) -> _KnownModel | None:
     """Return a model by its id on the hub, or by the last part of it alone, in any case."""
-    return _BY_NAME.get(name.casefold())
+    folded = name.casefold()
+    return next((each for each in _MODELS if folded in {each.hub_id, each.hub_id.partition("/")[2]}), None)

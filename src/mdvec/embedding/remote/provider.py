@@ -188,10 +188,5 @@ class Provider(Protocol):
 
 
 def usable(tokens: int, *, taken: int = 0) -> int:
-    """Return how many estimated tokens fit into a limit.
-
-    Args:
-        tokens: The limit, in tokens of the model.
-        taken: Tokens that are needed for something else, such as a prefix.
-    """
+    """Return how many estimated tokens fit into a limit; ``taken`` are needed for something else."""
     return max(1, int(tokens * _USED_SHARE) - taken)

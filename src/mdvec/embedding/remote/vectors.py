@@ -44,12 +44,7 @@ class IndexedVectors(msgspec.Struct, frozen=True):
 
 
 def parse_as(body: object, kind: type[T], service: str) -> T:
-    """Return a response as a type.
-
-    Args:
-        body: JSON.
-        kind: The type.
-        service: Its name, for people.
+    """Return the JSON of a response as a type.
 
     Raises:
         EmbeddingError: If it has another shape; the message says where.
@@ -62,12 +57,7 @@ def parse_as(body: object, kind: type[T], service: str) -> T:
 
 
 def parse_indexed(body: object, count: int, service: str) -> list[RawVector]:
-    """Return the vectors of a response in the order of their texts.
-
-    Args:
-        body: JSON of OpenAI or Voyage.
-        count: Number of texts.
-        service: Its name, for people.
+    """Return the vectors in the JSON of OpenAI or Voyage, in the order of their texts.
 
     Raises:
         EmbeddingError: If it has another shape, or a vector is missing or there twice.
@@ -86,13 +76,8 @@ def parse_indexed(body: object, count: int, service: str) -> list[RawVector]:
 def unit_vectors(raw: Sequence[RawVector], count: int, service: str) -> Matrix:
     """Return vectors at unit length.
 
-    Args:
-        raw: As they came, in the order of their texts.
-        count: Number of texts, at least 1.
-        service: Its name, for people.
-
     Returns:
-        float32, shape (count, dim), rows of unit length, finite.
+        float32, shape (count, dim), rows of unit length in the order of ``raw``, finite.
 
     Raises:
         EmbeddingError: If there are too few or too many, their lengths differ, one has a number that is not
