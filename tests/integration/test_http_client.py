@@ -127,6 +127,22 @@ def test_a_long_wait_ends_at_once(client: HttpClient, server: HttpServer, time: 
     assert (caught.value.hint, time.slept, len(server.asked)) == ("Run again in 40 min.", 0.0, 1)
 
 
+def test_a_slow_failure_is_not_repeated(time: FakeTime) -> None:
+    """A service that took longer to fail than a caller wants to wait is given up."""
+
+    class SlowServer(HttpServer):
+        def answer(self, asked: Asked) -> Answer:
+            time.now += 7
+            return Answer(503)
+
+    with SlowServer() as server:
+        client = HttpClient(server.url, service="Test", clock=time.clock)
+        for wait_s, requests in ((5.0, 1), (10.0, 1 + 3)):
+            with pytest.raises(ServiceUnavailableError, match="HTTP 503"):
+                client.request("GET", "x", retry=RetryPolicy(3, wait_s))
+            assert len(server.asked) == requests
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 def test_a_refusal_is_final(client: HttpClient, server: HttpServer, status: int) -> None:
     """What waiting cannot mend is asked once; the error has the status and the service's own words."""

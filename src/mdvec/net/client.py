@@ -60,7 +60,8 @@ class RetryPolicy:
 
     Attributes:
         attempts: Most times it is sent.
-        max_wait_s: A service that wants to be left alone for longer is given up at once.
+        max_wait_s: A service that wants to be left alone for longer, or that has taken longer to fail, is
+            given up at once.
     """
 
     attempts: int = 6
@@ -237,6 +238,7 @@ class HttpClient:
             self._wait_until_open(retry)
             run.current().check()
             requested_s = None
+            sent_at = self._clock.now()
             try:
                 response = send()
                 requested_s = self._requested_wait(response, expected)
@@ -252,7 +254,7 @@ class HttpClient:
                 raise failure
             if requested_s is not None and requested_s > retry.max_wait_s:
                 self._give_up(failure, requested_s)
-            if attempt >= retry.attempts:
+            if attempt >= retry.attempts or self._clock.now() - sent_at > retry.max_wait_s:
                 raise failure
             if requested_s is None:
                 _wait(backoff(attempt - 1, self._clock.chance))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -29,14 +29,12 @@ class ApiKey:
         variables: Names of the variables that may hold it; the first one that is set counts.
         needed: Whether the service works with a key only.
         obtain: Where to get one, for people.
-        environment: The variables.
     """
 
     service: str
     variables: tuple[str, ...]
     needed: bool = True
     obtain: str = ""
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
 
     @property
     def hint(self) -> str:
@@ -47,7 +45,7 @@ class ApiKey:
     @property
     def value(self) -> str:
         """The key; empty when there is none."""
-        values = (self.environment.get(variable, "").strip() for variable in self.variables)
+        values = (os.environ.get(variable, "").strip() for variable in self.variables)
         return next((value for value in values if value), "")
 
     @property
