@@ -121,7 +121,7 @@ class Embedder(Protocol):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know about how the model runs here; complete once it is loaded."""
+        """Facts about how the model runs here that the user should know; complete once it is loaded."""
         return ()
 
     @property

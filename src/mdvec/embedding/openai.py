@@ -68,7 +68,7 @@ _PREFIXED = (
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a model needs besides the text of each role; part of the space of its vectors.
+    """The additions of a model to a text of each role; part of the space of its vectors.
 
     Attributes:
         prefixes: Put before the text.
@@ -93,7 +93,7 @@ class OpenAiProvider:
 
     Attributes:
         service: The server and its model.
-        preparation: What the model needs besides the text.
+        preparation: The additions to each text.
         base_url: Address of the server.
     """
 

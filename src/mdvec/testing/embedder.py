@@ -30,9 +30,9 @@ class HashingEmbedder(Embedder):
     Each model hashes in its own way: vectors of two of them have nothing to do with each other.
 
     Attributes:
-        embedded: Every passage it was ever given, in order, but for those it was measured with.
-        queries: Every query it was ever given by itself, in order.
-        measured: How often it was given those of :mod:`mdvec.embedding.unrelated`.
+        embedded: Every passage it has embedded, in order, but for those it was measured with.
+        queries: Every query it has embedded by itself, in order.
+        measured: How often it has embedded those of :mod:`mdvec.embedding.unrelated`.
     """
 
     def __init__(

@@ -161,7 +161,7 @@ class LocalEmbedder(Embedder):
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """What is missing: an extra, a permission or the model; None when nothing is.
+        """The extra, the permission or the model that is missing; None when nothing is.
 
         Once nothing was, that is not looked for again.
         """

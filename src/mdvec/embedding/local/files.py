@@ -36,7 +36,7 @@ class FolderFiles:
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """What the folder lacks; None when it has a model."""
+        """The reason why the folder has no model; None when it has one."""
         if not self.folder.is_dir():
             msg = f"there is no folder {self.folder} with a model"
         else:
