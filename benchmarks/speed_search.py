@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
-from mdvec.embedding.interface import Embedder, Runtime
+from mdvec.embedding.interface import Embedder, Runtime, embed_all
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.stores.interface import PendingText, Store
@@ -79,7 +79,7 @@ def fill_vectors(
     sample: NDArray[np.float32] | None = None
     while pending := _pending(store, collection_id, space, SAMPLE if sample is None else 5000):
         if sample is None:
-            vectors = sample = embedder.embed_passages([item.text for item in pending])
+            vectors = sample = embed_all(embedder, [item.text for item in pending])
             near = np.argsort(-(sample @ sample.T), axis=1)[:, 1:9]
         else:
             first = chance.integers(len(sample), size=len(pending))

@@ -17,7 +17,7 @@ from tests.fakes.http_server import HttpServer
 
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
 from mdvec.embedding.gemini import make_gemini
-from mdvec.embedding.interface import Embedder, Runtime
+from mdvec.embedding.interface import Embedder, Role, Runtime, embed_all
 from mdvec.embedding.local.embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
@@ -159,7 +159,7 @@ _ODD_TEXTS = {
 def test_space_and_vectors_agree(embedder: Embedder) -> None:
     """Vectors have the length the space says."""
     assert embedder.embed_query("question").shape == (embedder.space.dimension,)
-    assert embedder.embed_passages(["one", "two"]).shape == (2, embedder.space.dimension)
+    assert embed_all(embedder, ["one", "two"]).shape == (2, embedder.space.dimension)
 
 
 def test_no_problem(embedder: Embedder) -> None:
@@ -169,13 +169,13 @@ def test_no_problem(embedder: Embedder) -> None:
 
 def test_no_texts(embedder: Embedder) -> None:
     """No texts give a matrix without rows."""
-    assert embedder.embed_passages([]).shape == (0, embedder.space.dimension)
+    assert embed_all(embedder, []).shape == (0, embedder.space.dimension)
 
 
 @pytest.mark.parametrize("text", _ODD_TEXTS.values(), ids=_ODD_TEXTS)
 def test_odd_texts(embedder: Embedder, text: str) -> None:
     """Any string has a finite vector of unit length in float32, as query and as passage."""
-    for vector in (embedder.embed_query(text), embedder.embed_passages([text])[0]):
+    for vector in (embedder.embed_query(text), embed_all(embedder, [text])[0]):
         assert vector.dtype == np.float32
         assert np.isfinite(vector).all()
         assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-4)
@@ -184,11 +184,11 @@ def test_odd_texts(embedder: Embedder, text: str) -> None:
 def test_questions_are_the_same_alone_and_together(embedder: Embedder) -> None:
     """Many at once have the vectors that each has by itself, and none give a matrix without rows."""
     questions = ["港はどこ？", "", "How do I prune an apple tree, and when?", "ships " * 40]
-    together = embedder.embed_queries(questions)
+    together = embed_all(embedder, questions, Role.QUERY)
     assert together.dtype == np.float32
     alone = np.stack([embedder.embed_query(question) for question in questions])
     assert (together * alone).sum(axis=1) == pytest.approx(1, abs=2e-3)
-    assert embedder.embed_queries([]).shape == (0, embedder.space.dimension)
+    assert embed_all(embedder, [], Role.QUERY).shape == (0, embedder.space.dimension)
 
 
 def test_order_and_company_do_not_matter(embedder: Embedder) -> None:
@@ -200,10 +200,10 @@ def test_order_and_company_do_not_matter(embedder: Embedder) -> None:
         "",
         "港と船の話。" * 5,
     ]
-    together = embedder.embed_passages(texts)
-    alone = np.stack([embedder.embed_passages([text])[0] for text in texts])
+    together = embed_all(embedder, texts)
+    alone = np.stack([embed_all(embedder, [text])[0] for text in texts])
     assert (together * alone).sum(axis=1) == pytest.approx(1, abs=2e-3)
-    backwards = embedder.embed_passages(texts[::-1])[::-1]
+    backwards = embed_all(embedder, texts[::-1])[::-1]
     assert (together * backwards).sum(axis=1) == pytest.approx(1, abs=2e-3)
 
 
@@ -211,9 +211,9 @@ def test_parts_make_up_the_whole(embedder: Embedder) -> None:
     """In parts each text comes once, with the vector that it has in one matrix."""
     assert embedder.texts_at_once > 0
     texts = [f"{kind} {number}" for number in range(60) for kind in ("A text about harbours", "港の話")]
-    whole, found = embedder.embed_passages(texts), np.zeros((len(texts), embedder.space.dimension))
+    whole, found = embed_all(embedder, texts), np.zeros((len(texts), embedder.space.dimension))
     seen: list[int] = []
-    for positions, vectors in embedder.embed_in_parts(texts):
+    for positions, vectors in embedder.embed(texts):
         assert vectors.dtype == np.float32
         seen += positions
         found[list(positions)] = vectors
@@ -224,10 +224,10 @@ def test_parts_make_up_the_whole(embedder: Embedder) -> None:
 def test_end_of_a_long_text_counts(embedder: Embedder) -> None:
     """Nothing is cut off: texts of several windows that differ in their last words have other vectors."""
     sentence = "The committee met again and talked about the budget. "
-    body = sentence * (embedder.max_tokens // 10)
-    assert len(embedder.token_ends(body)) > embedder.max_tokens
+    body = sentence * (embedder.tokens.max_tokens // 10)
+    assert len(embedder.tokens.ends(body)) > embedder.tokens.max_tokens
     ends = ["Whales are mammals. " * 8, "クジラは哺乳類である。" * 8]
-    first, second = embedder.embed_passages([body + end for end in ends])
+    first, second = embed_all(embedder, [body + end for end in ends])
     assert np.abs(first - second).max() > 1e-5
 
 
@@ -235,7 +235,7 @@ def test_end_of_a_long_text_counts(embedder: Embedder) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_token_ends(embedder: Embedder, text: str) -> None:
     """Ends of tokens ascend, lie inside the text, and the last reaches its last visible character."""
-    ends = list(embedder.token_ends(text))
+    ends = list(embedder.tokens.ends(text))
     assert ends == sorted(ends)
     assert all(0 < end <= len(text) for end in ends)
     if text and text[-1].isalnum():
@@ -245,12 +245,12 @@ def test_token_ends(embedder: Embedder, text: str) -> None:
 def test_token_counts_add_up(embedder: Embedder) -> None:
     """Cut at a space, a text has as many tokens as its parts, give or take one."""
     left, right = "Searching notes in English and 日本語", " でも同じように働く、quickly."
-    whole = len(embedder.token_ends(left + right))
-    assert abs(whole - len(embedder.token_ends(left)) - len(embedder.token_ends(right))) <= 1
+    whole = len(embedder.tokens.ends(left + right))
+    assert abs(whole - len(embedder.tokens.ends(left)) - len(embedder.tokens.ends(right))) <= 1
     assert (
         abs(
-            sum(end <= len(left) for end in embedder.token_ends(left + right))
-            - len(embedder.token_ends(left))
+            sum(end <= len(left) for end in embedder.tokens.ends(left + right))
+            - len(embedder.tokens.ends(left))
         )
         <= 1
     )

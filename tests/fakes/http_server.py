@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -148,3 +149,62 @@ class HttpServer:
                     self.close_connection = True
 
         return Handler
+
+
+class EndlessServer:
+    """Sends a chunked body that never ends, until the client closes the connection.
+
+    Args:
+        block: Sent again and again; empty to send nothing.
+        head: Instead of the whole head; the blocks follow it as they are then.
+        pause_s: Before each block.
+
+    Attributes:
+        requests: How many have come.
+        asked: Set when the first one has come.
+    """
+
+    def __init__(self, block: bytes, *, head: bytes = b"", pause_s: float = 0.0) -> None:
+        self.requests = 0
+        self.asked = threading.Event()
+        self._block = block if head or not block else b"%x\r\n%s\r\n" % (len(block), block)
+        self._head = head or b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        self._pause_s = pause_s
+        self._is_over = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # closed
+                return
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            while b"\r\n\r\n" not in connection.recv(1 << 16):
+                pass
+            self.requests += 1
+            self.asked.set()
+            connection.sendall(self._head)
+            while not self._is_over.wait(self._pause_s):
+                connection.sendall(self._block)

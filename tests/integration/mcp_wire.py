@@ -21,6 +21,7 @@ _PLUGIN = '''
 import os
 import time
 
+from mdvec.embedding.interface import Role
 from mdvec.testing.embedder import HashingEmbedder
 
 
@@ -34,9 +35,10 @@ class Hashing(HashingEmbedder):
 class Slow(Hashing):
     """Takes a twentieth of a second for each passage, as a large model on a small machine does."""
 
-    def embed_passages(self, texts, titles=()):
-        time.sleep(0.05 * len(texts))
-        return super().embed_passages(texts, titles)
+    def embed(self, texts, role=Role.DOCUMENT, titles=()):
+        if role is Role.DOCUMENT:
+            time.sleep(0.05 * len(texts))
+        yield from super().embed(texts, role, titles)
 
 
 class Printing(Hashing):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mdvec import registry
+from mdvec.embedding.interface import Role
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
 from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Runtime, Vector
+    from mdvec.embedding.interface import Parts, Runtime, Vector
 
 PROVIDER = "hashing"
 
@@ -37,27 +38,17 @@ class TryingEmbedder(HashingEmbedder):
         """What is missing."""
         return self.missing
 
-    def check(self) -> None:
-        """Try it."""
-        self.embed_query("mdvec")
-
     def embed_query(self, text: str) -> Vector:
         """Embed, or fail."""
         if self.error is not None:
             raise self.error
         return super().embed_query(text)
 
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
         """Embed, or fail."""
         if self.error is not None:
             raise self.error
-        return super().embed_queries(texts)
-
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
-        """Embed, or fail."""
-        if self.error is not None:
-            raise self.error
-        return super().embed_passages(texts, titles)
+        yield from super().embed(texts, role, titles)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
         """Ten texts in each."""

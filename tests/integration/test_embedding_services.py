@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,19 @@ from tests.fakes.embedding_services import (
     openai_error,
     vector,
 )
+from tests.fakes.fake_time import fake_time
 from tests.fakes.http_server import DROPPED, Answer, Asked, HttpServer
 
 from mdvec import registry
-from mdvec.embedding.interface import Embedder, Runtime
-from mdvec.errors import ConfigError, EmbedderBusyError, EmbedderUnavailableError, EmbeddingError
+from mdvec.embedding.interface import Embedder, Runtime, embed_all
+from mdvec.embedding.voyage import VoyageProvider
+from mdvec.errors import (
+    ConfigError,
+    EmbedderBusyError,
+    EmbedderUnavailableError,
+    EmbeddingError,
+    ImportStoppedError,
+)
 
 TEXTS = [f"note number {number} about {'harbours' if number % 2 else '港'}" for number in range(7)]
 AT_ONCE = {"Retry-After": "0.01"}
@@ -110,7 +117,7 @@ def texts_of(asked: Asked) -> list[str]:
 def test_gemini_001_is_told_the_task_and_the_title(gemini: Service) -> None:
     """The first generation gets task type, title and dimension apart; the key goes into a header."""
     embedder = gemini.embedder()
-    embedder.embed_passages(["text"], ["Title"])
+    embed_all(embedder, ["text"], titles=["Title"])
     embedder.embed_query("question")
     asked = gemini.server.asked[0]
     assert asked.path == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
@@ -144,7 +151,7 @@ def test_gemini_2_reads_the_task_in_the_text(gemini: Service) -> None:
     """The second generation gets it as words in front of the text."""
     embedder = gemini.embedder(model="gemini-embedding-2", dimension=3072)
     assert embedder.space.dimension == 3072
-    embedder.embed_passages(["text", "other"], ["Title", ""])
+    embed_all(embedder, ["text", "other"], titles=["Title", ""])
     embedder.embed_query("question")
     assert [texts_of(asked) for asked in gemini.server.asked] == [
         ["title: Title | text: text", "title: none | text: other"],
@@ -156,7 +163,7 @@ def test_gemini_2_reads_the_task_in_the_text(gemini: Service) -> None:
 def test_voyage_is_told_what_texts_are_for(voyage: Service) -> None:
     """Documents and questions differ by ``input_type``; questions may go to a smaller model of the family."""
     embedder = voyage.embedder(model="voyage-4-large", query_model="voyage-4-lite", dimension=256)
-    embedder.embed_passages(["text"])
+    embed_all(embedder, ["text"])
     embedder.embed_query("question")
     common = {"truncation": True, "encoding_format": "base64", "output_dimension": 256}
     assert bodies(voyage) == [
@@ -180,13 +187,9 @@ def test_voyages_third_generation_works(voyage: Service) -> None:
 )
 def test_keys_of_atlas_are_used_at_mongodb(key: str, address: str) -> None:
     """The beginning of a key says where it is known; an address of one's own counts more."""
-    from mdvec.embedding.remote.access import Access
-    from mdvec.embedding.voyage import VoyageProvider
-
-    facts: Any = None
-    access = Access("Voyage", ("VOYAGE_API_KEY",))
-    assert VoyageProvider(access, "m", "m", 1024, facts, "").address(key) == address
-    assert VoyageProvider(access, "m", "m", 1024, facts, "http://own").address(key) == "http://own"
+    service: Any = None
+    assert VoyageProvider(service, "m", "").address(key) == address
+    assert VoyageProvider(service, "m", "http://own").address(key) == "http://own"
 
 
 def test_openai_gets_what_is_configured(openai: Service) -> None:
@@ -198,7 +201,7 @@ def test_openai_gets_what_is_configured(openai: Service) -> None:
         query_input_type="query",
         document_input_type="passage",
     )
-    embedder.embed_passages(["text"], ["Title is not used"])
+    embed_all(embedder, ["text"], titles=["Title is not used"])
     embedder.embed_query("question")
     common = {"model": "text-embedding-3-small", "encoding_format": "float", "dimensions": 256}
     assert bodies(openai) == [
@@ -225,7 +228,7 @@ def test_an_unknown_length_is_asked_once(tei: Service) -> None:
     embedder = tei.embedder()
     assert tei.server.asked == []
     assert [embedder.space.dimension for _ in range(3)] == [384] * 3
-    embedder.embed_passages(TEXTS)
+    embed_all(embedder, TEXTS)
     assert len(tei.server.asked) == 2
 
 
@@ -247,7 +250,7 @@ def test_vectors_are_those_of_the_texts(service: Service) -> None:
     settings: dict[str, Any] = {"batch_size": 10} if service.name == "openai" else {}
     embedder = service.embedder(requests_at_once=3, **settings)
     texts = [f"{text} {number}" for number in range(43) for text in TEXTS]
-    matrix = embedder.embed_passages(texts)
+    matrix = embed_all(embedder, texts)
     wanted = np.array([vector(text, embedder.space.dimension) for text in texts])
     wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
     np.testing.assert_allclose(matrix, wanted, atol=1e-6)
@@ -257,14 +260,14 @@ def test_vectors_are_those_of_the_texts(service: Service) -> None:
 
 def test_gemini_takes_a_hundred_texts(gemini: Service) -> None:
     """201 short texts are three requests, none of them above Gemini's limit."""
-    gemini.embedder(requests_at_once=1).embed_passages(["short"] * 201)
+    embed_all(gemini.embedder(requests_at_once=1), ["short"] * 201)
     assert [len(texts_of(asked)) for asked in gemini.server.asked] == [100, 100, 1]
 
 
 def test_batches_keep_the_limit_of_tokens(voyage: Service) -> None:
     """Texts that are few but long are sent apart: Voyage refuses more than 120,000 tokens of this model."""
     long = "a b c d e f g h i j " * 2_000
-    matrix = voyage.embedder(model="voyage-4-large").embed_passages([long] * 6)
+    matrix = embed_all(voyage.embedder(model="voyage-4-large"), [long] * 6)
     assert matrix.shape == (6, 1024)
     assert len(voyage.server.asked) == 2
 
@@ -272,17 +275,17 @@ def test_batches_keep_the_limit_of_tokens(voyage: Service) -> None:
 def test_a_batch_that_is_too_large_is_halved(tei: Service) -> None:
     """A server that takes 32 texts gets them in halves, and from then on never more."""
     embedder = tei.embedder(dimension=384, requests_at_once=1)
-    matrix = embedder.embed_passages([f"text {number}" for number in range(64)])
+    matrix = embed_all(embedder, [f"text {number}" for number in range(64)])
     assert [len(texts_of(asked)) for asked in tei.server.asked] == [64, 32, 32]
-    np.testing.assert_allclose(matrix[40], embedder.embed_passages(["text 40"])[0], atol=1e-6)
-    embedder.embed_passages(["more"] * 64)
+    np.testing.assert_allclose(matrix[40], embed_all(embedder, ["text 40"])[0], atol=1e-6)
+    embed_all(embedder, ["more"] * 64)
     assert [len(texts_of(asked)) for asked in tei.server.asked[-2:]] == [32, 32]
 
 
 def test_what_a_server_takes_is_found_out_once(tei: Service) -> None:
     """Of many requests only those under way at first are too large: the others are packed after that."""
     embedder = tei.embedder(dimension=384, requests_at_once=2)
-    assert embedder.embed_passages([f"text {number}" for number in range(640)]).shape == (640, 384)
+    assert embed_all(embedder, [f"text {number}" for number in range(640)]).shape == (640, 384)
     sizes = [len(texts_of(asked)) for asked in tei.server.asked]
     assert [size for size in sizes if size > 32] == [64, 64]
     assert len(sizes) == 2 + 640 // 32
@@ -293,7 +296,7 @@ def test_what_came_back_is_handed_out_before_the_error(tei: Service, at_once: in
     """A text that is refused takes with it neither those of other requests nor those separated from it."""
     embedder = tei.embedder(dimension=384, max_tokens=10_000, batch_size=4, requests_at_once=at_once)
     texts = [f"short {number}" for number in range(14)] + ["word " * 600, "short"]
-    parts = embedder.embed_in_parts(texts)
+    parts = embedder.embed(texts)
     seen: list[int] = []
     with pytest.raises(EmbeddingError, match="less than 512 tokens"):
         seen.extend(position for positions, _ in parts for position in positions)
@@ -304,7 +307,7 @@ def test_nothing_is_sent_after_a_failure(tei: Service) -> None:
     """What is found too large after another request was refused for good is not sent again in halves."""
     tei.server.failures += [Answer(401, {}), Answer(413, {}, delay_s=0.3)]
     with pytest.raises(EmbedderUnavailableError, match="401"):
-        tei.embedder(dimension=384, batch_size=4, requests_at_once=2).embed_passages(["short"] * 40)
+        embed_all(tei.embedder(dimension=384, batch_size=4, requests_at_once=2), ["short"] * 40)
     assert len(tei.server.asked) == 2
 
 
@@ -312,16 +315,16 @@ def test_a_text_that_is_too_long_alone_is_named(tei: Service) -> None:
     """A text that is refused even alone is told with its length, after the others were separated from it."""
     embedder = tei.embedder(dimension=384, max_tokens=10_000)
     with pytest.raises(EmbeddingError, match=r"less than 512 tokens.*3,000 characters") as caught:
-        embedder.embed_passages(["short", "word " * 600, "short"])
+        embed_all(embedder, ["short", "word " * 600, "short"])
     assert "--chunk-size" in caught.value.hint
 
 
 def test_a_long_text_is_the_mean_of_its_windows(tei: Service) -> None:
     """A text longer than the model reads is sent in parts; none is refused, and all of them count."""
     embedder = tei.embedder(dimension=384)
-    first, second = "apple " * embedder.max_tokens, "pear " * embedder.max_tokens
-    mean = embedder.embed_passages([first + second])[0]
-    parts = embedder.embed_passages([first, second])
+    first, second = "apple " * embedder.tokens.max_tokens, "pear " * embedder.tokens.max_tokens
+    mean = embed_all(embedder, [first + second])[0]
+    parts = embed_all(embedder, [first, second])
     assert mean == pytest.approx(parts.sum(axis=0) / np.linalg.norm(parts.sum(axis=0)), abs=2e-2)
 
 
@@ -344,21 +347,21 @@ def test_a_long_text_is_the_mean_of_its_windows(tei: Service) -> None:
 def test_passing_failures_are_survived(service: Service, failure: Answer) -> None:
     """A failure that passes costs a moment and nothing else."""
     service.server.failures.append(failure)
-    assert service.embedder().embed_passages(TEXTS).shape[0] == len(TEXTS)
+    assert embed_all(service.embedder(), TEXTS).shape[0] == len(TEXTS)
     assert len(service.server.asked) == 2
 
 
 def test_a_slow_service_is_asked_again(service: Service) -> None:
     """Silence beyond the time-out counts as a failure that passes."""
     service.server.failures.append(Answer(200, {}, delay_s=0.5))
-    assert service.embedder(timeout_s=0.2).embed_passages(TEXTS).shape[0] == len(TEXTS)
+    assert embed_all(service.embedder(timeout_s=0.2), TEXTS).shape[0] == len(TEXTS)
 
 
 def test_a_service_that_stays_away_is_named(service: Service) -> None:
     """After the last attempt the error says what the service said; a later import may succeed."""
     service.server.failures.extend([Answer(503, {"error": {"message": "overloaded"}}, AT_ONCE)] * 2)
     with pytest.raises(EmbedderBusyError, match=r"cannot answer now \(HTTP 503: overloaded\)") as caught:
-        service.embedder(attempts=2).embed_passages(TEXTS)
+        embed_all(service.embedder(attempts=2), TEXTS)
     assert caught.value.retry
     assert "goes on from there" in caught.value.hint
 
@@ -369,7 +372,7 @@ def test_nobody_at_the_address(service: Service) -> None:
         url = gone.url
     embedder = service.embedder(base_url=url, attempts=1, dimension=256)
     with pytest.raises(EmbedderBusyError, match="cannot be reached") as caught:
-        embedder.check()
+        embedder.embed_query("probe")
     assert "127.0.0.1" in str(caught.value)
     assert f"[embedding.{service.name}] base_url" in caught.value.hint
 
@@ -379,7 +382,7 @@ def test_a_wrong_key_is_told_at_once(service: Service, monkeypatch: pytest.Monke
     variable = f"{service.name.upper()}_API_KEY"
     monkeypatch.setenv(variable, "wrong-key-4567")
     with pytest.raises(EmbedderUnavailableError, match=r"(?i)api key") as caught:
-        service.embedder().check()
+        service.embedder().embed_query("probe")
     assert len(service.server.asked) == 1
     assert f"export {variable}=" in caught.value.hint
     assert "wrong-key-4567" not in f"{caught.value} {caught.value.hint} {caught.value.__cause__}"
@@ -399,14 +402,14 @@ def test_a_missing_key_is_a_problem(
     assert variable in str(embedder.problem)
     assert f"export {variable}=" in embedder.problem.hint
     with pytest.raises(EmbedderUnavailableError, match=variable):
-        embedder.check()
+        embedder.embed_query("probe")
 
 
 def test_gemini_knows_both_names_of_its_key(gemini: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """``GOOGLE_API_KEY`` counts where ``GEMINI_API_KEY`` is not set, and a variable of one's own alone."""
     monkeypatch.delenv("GEMINI_API_KEY")
     monkeypatch.setenv("GOOGLE_API_KEY", f" {KEY}\n")  # as pasted
-    gemini.embedder().check()
+    gemini.embedder().embed_query("probe")
     problem = gemini.embedder(api_key_env="MY_KEY").problem
     assert "MY_KEY is not set" in str(problem)
 
@@ -422,7 +425,7 @@ def test_a_key_that_cannot_be_sent_is_a_problem(service: Service, monkeypatch: p
 def test_an_unknown_model_is_told_with_those_there_are(service: Service) -> None:
     """The service's own words come with the models that are known; a server of one's own is asked."""
     with pytest.raises(EmbedderUnavailableError, match="no-such-model") as caught:
-        service.embedder(model="no-such-model", dimension=256).check()
+        service.embedder(model="no-such-model", dimension=256).embed_query("probe")
     known = {"gemini": "gemini-embedding-001", "voyage": "voyage-4-lite", "openai": "nomic-embed-text"}
     assert known[service.name] in caught.value.hint
 
@@ -451,16 +454,16 @@ def test_settings_that_cannot_be_are_told(
 def test_vectors_of_another_length_are_told(tei: Service) -> None:
     """A server that ignores the dimension it is asked for is found out, with the one it has."""
     with pytest.raises(EmbeddingError, match="vectors of 384 numbers, not 256") as caught:
-        tei.embedder(dimension=256).embed_passages(["text"])
+        embed_all(tei.embedder(dimension=256), ["text"])
     assert "openai:tei@384" in caught.value.hint
 
 
 def test_the_dimension_is_told_where_it_has_to_be(tei: Service, openai: Service) -> None:
     """A model's own length is not asked for, as some servers refuse that; another one is when needed."""
-    tei.embedder(dimension=384).embed_passages(["text"])
+    embed_all(tei.embedder(dimension=384), ["text"])
     assert "dimensions" not in bodies(tei)[0]
     embedder = openai.embedder(model="nomic-embed-text", dimension=256)
-    assert embedder.embed_passages(["text"]).shape == (1, 256)
+    assert embed_all(embedder, ["text"]).shape == (1, 256)
     assert embedder.embed_query("question").shape == (256,)
     assert [body.get("dimensions") for body in bodies(openai)] == [None, 256, 256]
 
@@ -468,7 +471,7 @@ def test_the_dimension_is_told_where_it_has_to_be(tei: Service, openai: Service)
 @pytest.mark.parametrize(("send", "sent"), [(True, 384), (False, None)])
 def test_telling_the_dimension_can_be_set(tei: Service, send: bool, sent: int | None) -> None:
     """``send_dimensions`` decides where it is set."""
-    tei.embedder(dimension=384, send_dimensions=send).embed_passages(["text"])
+    embed_all(tei.embedder(dimension=384, send_dimensions=send), ["text"])
     assert [body.get("dimensions") for body in bodies(tei)] == [sent]
 
 
@@ -492,7 +495,7 @@ def test_what_waiting_does_not_mend_is_not_waited_for(
     service: Service = request.getfixturevalue("gemini" if "RESOURCE" in str(failure.body) else "openai")
     service.server.failures.append(failure)
     with pytest.raises(EmbedderBusyError, match="quota"):
-        service.embedder().embed_passages(TEXTS)
+        embed_all(service.embedder(), TEXTS)
     assert len(service.server.asked) == 1
 
 
@@ -503,34 +506,47 @@ def test_a_question_is_not_kept_waiting(service: Service) -> None:
         service.embedder().embed_query("question")
 
 
-def test_waits_are_told_to_who_listens(tei: Service) -> None:
-    """Waits in any thread reach the listener of the thread that embeds; what it raises ends the import."""
-    listener: ContextVar[list[float]] = ContextVar("listener")
-    heard: list[float] = []
-    listener.set(heard)
-
-    def tell(seconds_left: float) -> None:
-        listener.get().append(seconds_left)
-        raise InterruptedError
-
-    embedder = tei.embedder(
-        dimension=384,
-        send_dimensions=False,
-        batch_size=2,
-        runtime=Runtime(Path("/nonexistent"), on_wait=tell),
-    )
+def test_waits_are_reported_and_can_be_cancelled(tei: Service) -> None:
+    """Waits in any thread reach the run of the caller; cancelling it ends the call."""
+    embedder = tei.embedder(dimension=384, send_dimensions=False, batch_size=2)
     tei.server.failures.extend([Answer(429, {}, {"Retry-After": "60"})] * 4)
-    with pytest.raises(InterruptedError):
-        embedder.embed_passages(TEXTS)
-    assert heard
-    assert all(0 < seconds <= 60 for seconds in heard)
+    with fake_time() as time, pytest.raises(ImportStoppedError):
+        time.cancels = True
+        embed_all(embedder, TEXTS)
+    assert time.waits
+    assert all(0 < seconds <= 60 for seconds in time.waits)
+
+
+def test_a_wait_ends_when_another_request_fails(tei: Service) -> None:
+    """A request that waits for its turn is not needed any more when another one was refused."""
+    tei.server.failures += [Answer(429, {}, {"Retry-After": "600"}), Answer(401, {}, delay_s=0.1)]
+    embedder = tei.embedder(dimension=384, batch_size=4, requests_at_once=2)
+    with pytest.raises(EmbedderUnavailableError, match="401"):
+        embed_all(embedder, ["short"] * 8)
+    assert len(tei.server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[" * 100_000, "not JSON"),
+        (b'{"data": [' + b"[" * 100_000 + b"]" * 100_000 + b"]}", "not JSON"),
+        (b'{"data": 7}', "something else than vectors"),
+        (b"[]", "something else than vectors"),
+    ],
+)
+def test_responses_of_another_shape_are_named(tei: Service, body: bytes, message: str) -> None:
+    """However deep it is nested: an error, not a crash."""
+    tei.server.failures.append(Answer(200, body))
+    with pytest.raises(EmbeddingError, match=message):
+        tei.embedder(dimension=384, attempts=1).embed_query("question")
 
 
 def test_keys_are_not_logged(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     """Not even a log of everything holds the key."""
     with caplog.at_level(logging.DEBUG):
         service.server.failures.append(Answer(429, {}, AT_ONCE))
-        service.embedder().embed_passages(TEXTS)
+        embed_all(service.embedder(), TEXTS)
     assert caplog.records
     assert KEY not in caplog.text
     assert KEY not in repr(service.embedder().problem) + repr(vars(service.embedder()))

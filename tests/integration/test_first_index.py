@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mdvec.embedding.interface import Role
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ImportStoppedError, SourceMissingError
 from mdvec.types.hit import SearchResult
@@ -21,7 +22,7 @@ from mdvec.workspace import first_index
 from mdvec.workspace.wiring import make_store
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix
+    from mdvec.embedding.interface import Parts
 
 TOMATOES = SearchQuery("tomatoes")
 MANY = first_index._FEW_CHUNKS + 50
@@ -36,11 +37,12 @@ class GatedEmbedder(HashingEmbedder):
         self.gate = threading.Event()
         self.waiting = threading.Event()
 
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
         """Wait, then embed."""
-        self.waiting.set()
-        assert self.gate.wait(30)
-        return super().embed_passages(texts)
+        if role is Role.DOCUMENT:
+            self.waiting.set()
+            assert self.gate.wait(30)
+        yield from super().embed(texts, role, titles)
 
 
 @pytest.fixture
@@ -197,10 +199,12 @@ def test_without_a_model_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
 class BrokenEmbedder(HashingEmbedder):
     """Cannot embed passages."""
 
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
         """Fail."""
-        msg = "the model does not answer"
-        raise EmbeddingError(msg)
+        if role is Role.DOCUMENT:
+            msg = "the model does not answer"
+            raise EmbeddingError(msg)
+        yield from super().embed(texts, role, titles)
 
 
 def test_a_failure_behind_is_told_once(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fakes.fake_time import FakeTime, fake_time
 from tests.fakes.github_server import (
     REPOSITORY,
     RESET,
@@ -22,6 +23,7 @@ from tests.fakes.http_server import DROPPED, Answer
 
 from mdvec.errors import (
     ConfigError,
+    ImportStoppedError,
     MdvecError,
     SourceError,
     SourceMissingError,
@@ -29,7 +31,6 @@ from mdvec.errors import (
     UnreadableFileError,
 )
 from mdvec.types.change import Exclusion, Listing, SourceEntry
-from mdvec.net.client import Clock
 from mdvec.sources.github.source import GithubSource
 
 _FILES: Files = {
@@ -41,25 +42,6 @@ _FILES: Files = {
 _MANY: Files = {f"d{number % 7}/n{number}.md": f"# りんご {number}\n".encode() for number in range(320)}
 
 
-class _Time:
-    """Seconds that pass only when somebody waits."""
-
-    def __init__(self) -> None:
-        self.now_s = float(RESET - 42)
-        self.start_s = self.now_s
-
-    def clock(self) -> Clock:
-        return Clock(now=lambda: self.now_s, sleep=self._sleep, chance=lambda: 0.5)
-
-    def waited_s(self) -> float:
-        """Return how long it was since the last time."""
-        waited, self.start_s = self.now_s - self.start_s, self.now_s
-        return waited
-
-    def _sleep(self, seconds: float) -> None:
-        self.now_s += seconds
-
-
 @pytest.fixture
 def server() -> Iterator[GithubServer]:
     """A public repository with a few files."""
@@ -69,8 +51,9 @@ def server() -> Iterator[GithubServer]:
 
 
 @pytest.fixture
-def time() -> _Time:
-    return _Time()
+def time() -> Iterator[FakeTime]:
+    with fake_time(RESET - 42) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -81,11 +64,10 @@ def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
 class _Make:
     """Makes sources that share a cache, as the imports of one user do."""
 
-    def __init__(self, server: GithubServer, cache_dir: Path, time: _Time) -> None:
+    def __init__(self, server: GithubServer, cache_dir: Path, time: FakeTime) -> None:
         self.server = server
         self.cache_dir = cache_dir
         self.time = time
-        self.waits: list[float] = []
         self.fetches: list[tuple[int, int]] = []
 
     def __call__(self, location: str = REPOSITORY, *, exclude_dirs: tuple[str, ...] = ()) -> GithubSource:
@@ -94,14 +76,13 @@ class _Make:
             cache_dir=self.cache_dir,
             base_url=self.server.base_url,
             exclude_dirs=exclude_dirs,
-            on_wait=self.waits.append,
             on_fetch=lambda done, total: self.fetches.append((done, total)),
-            clock=self.time.clock(),
+            clock=self.time.clock,
         )
 
 
 @pytest.fixture
-def make(server: GithubServer, tmp_path: Path, time: _Time) -> _Make:
+def make(server: GithubServer, tmp_path: Path, time: FakeTime) -> _Make:
     return _Make(server, tmp_path / "cache", time)
 
 
@@ -315,7 +296,7 @@ def test_a_content_that_is_gone_is_one_files_failure(make: _Make) -> None:
         source.read(replace(entry, content_hash=b"\1" * 20))
 
 
-def test_limits_are_waited_for(make: _Make, server: GithubServer, time: _Time) -> None:
+def test_limits_are_waited_for(make: _Make, server: GithubServer, time: FakeTime) -> None:
     """As GitHub says: until the reset, for Retry-After, else a minute and twice that; with a countdown."""
     used_up = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(RESET)}
     secondary = problem(403, "You have exceeded a secondary rate limit.")
@@ -326,14 +307,14 @@ def test_limits_are_waited_for(make: _Make, server: GithubServer, time: _Time) -
         ([problem(502, "Server Error"), Answer(DROPPED)], 0.5 + 1.0),
     ):
         server.failures += failures
-        make.waits.clear()
+        time.waits.clear()
         make().list()
         assert time.waited_s() == pytest.approx(waited_s)
-        assert make.waits == sorted(make.waits, reverse=True) or len(failures) > 1
-        assert len(make.waits) >= waited_s
+        assert time.waits == sorted(time.waits, reverse=True) or len(failures) > 1
+        assert len(time.waits) >= waited_s
 
 
-def test_a_limit_that_lasts_ends_at_once(make: _Make, server: GithubServer, time: _Time) -> None:
+def test_a_limit_that_lasts_ends_at_once(make: _Make, server: GithubServer, time: FakeTime) -> None:
     """Nobody waits an hour in front of a terminal; the error says how long, and what a token changes."""
     used_up = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(RESET + 3600)}
     server.failures.append(problem(403, "API rate limit exceeded for 203.0.113.7.", used_up))
@@ -343,21 +324,12 @@ def test_a_limit_that_lasts_ends_at_once(make: _Make, server: GithubServer, time
     assert "GITHUB_TOKEN" in caught.value.hint
 
 
-def test_who_waits_can_give_up(make: _Make, server: GithubServer) -> None:
-    """What the listener raises ends the waiting."""
-
-    class GaveUpError(Exception):
-        pass
-
-    def give_up(_seconds_left: float) -> None:
-        raise GaveUpError
-
+def test_a_wait_can_be_cancelled(make: _Make, server: GithubServer, time: FakeTime) -> None:
+    """Cancelling the run ends the waiting."""
     server.failures.append(problem(429, "Too many requests", {"retry-after": "7"}))
-    source = GithubSource(
-        location=REPOSITORY, cache_dir=make.cache_dir, base_url=server.base_url, on_wait=give_up
-    )
-    with pytest.raises(GaveUpError):
-        source.list()
+    time.cancels = True
+    with pytest.raises(ImportStoppedError):
+        make().list()
 
 
 def test_a_wrong_token_is_named_and_not_shown(
@@ -439,7 +411,7 @@ def test_other_refusals_are_passed_on(make: _Make, server: GithubServer) -> None
         make().list()
 
 
-def test_github_enterprise_has_another_address(tmp_path: Path, time: _Time) -> None:
+def test_github_enterprise_has_another_address(tmp_path: Path, time: FakeTime) -> None:
     """What comes before the paths of its REST interface is kept."""
     with GithubServer(prefix="/api/v3") as server:
         server.commit(_FILES)
@@ -448,10 +420,10 @@ def test_github_enterprise_has_another_address(tmp_path: Path, time: _Time) -> N
         assert all(asked.path.startswith("/api/v3/repos/") for asked in server.asked)
 
 
-def test_a_server_that_is_not_there_is_said_to_be_away(make: _Make, time: _Time) -> None:
+def test_a_server_that_is_not_there_is_said_to_be_away(make: _Make, time: FakeTime) -> None:
     """It is tried a few times; then the next step is to come back later."""
     source = GithubSource(
-        location=REPOSITORY, cache_dir=make.cache_dir, base_url="http://127.0.0.1:9", clock=time.clock()
+        location=REPOSITORY, cache_dir=make.cache_dir, base_url="http://127.0.0.1:9", clock=time.clock
     )
     with pytest.raises(SourceUnavailableError, match="cannot be reached") as caught:
         source.list()

@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import email.utils
+import gzip
 import io
+import threading
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
-from tests.fakes.http_server import DROPPED, Answer, Asked, HttpServer
+from tests.fakes.fake_time import START, FakeTime, fake_time
+from tests.fakes.http_server import DROPPED, Answer, Asked, EndlessServer, HttpServer
 
 from mdvec.errors import (
+    ImportStoppedError,
     ServiceAnswerError,
     ServiceRefusedError,
     ServiceUnavailableError,
 )
-from mdvec.net.client import Clock, HttpClient, Patience
-from mdvec.net.reply import Reply
-
-START = 1_800_000_000.0
-
-
-@dataclass
-class FakeTime:
-    """Time that passes when somebody sleeps.
-
-    Attributes:
-        now: Seconds since 1970.
-        ticks: What a waiting person was told: the seconds left.
-    """
-
-    now: float = START
-    ticks: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-    @property
-    def slept(self) -> float:
-        return self.now - START
-
-    @property
-    def clock(self) -> Clock:
-        return Clock(lambda: self.now, self.sleep, lambda: 0.5)
+from mdvec.net.client import HttpClient, RetryPolicy
+from mdvec.net.response import Response
 
 
 @pytest.fixture
@@ -52,8 +30,9 @@ def server() -> Iterator[HttpServer]:
 
 
 @pytest.fixture
-def time() -> FakeTime:
-    return FakeTime()
+def time() -> Iterator[FakeTime]:
+    with fake_time() as running:
+        yield running
 
 
 @pytest.fixture
@@ -63,7 +42,6 @@ def client(server: HttpServer, time: FakeTime) -> Iterator[HttpClient]:
         service="Test",
         headers={"Authorization": "Bearer secret-0123"},
         timeout_s=10.0,
-        on_wait=time.ticks.append,
         clock=time.clock,
     )
     yield made
@@ -110,25 +88,27 @@ def test_what_passes_is_asked_again(
 
 
 def test_truncated_json_is_asked_for_again(client: HttpClient, server: HttpServer) -> None:
-    """``ask`` takes an answer that is no JSON for an accident; when it stays so, that is said."""
+    """``request_json`` takes an answer that is no JSON for an accident; when it stays so, that is said."""
     server.failures.append(Answer(200, b'{"data": ['))
-    assert client.ask("GET", "x")["path"] == "/v1/x"
+    assert client.request_json("GET", "x")["path"] == "/v1/x"
     server.failures.extend([Answer(200, b"{")] * 2)
     with pytest.raises(ServiceAnswerError, match="not JSON"):
-        client.ask("GET", "x", patience=Patience(attempts=2))
+        client.request_json("GET", "x", retry=RetryPolicy(attempts=2))
 
 
 def test_a_slow_answer_is_not_waited_for(server: HttpServer, time: FakeTime) -> None:
     """A server that stays silent beyond the time-out is asked again, then given up with a word on why."""
-    client = HttpClient(server.url, service="Test", timeout_s=0.1, attempts=2, clock=time.clock)
+    client = HttpClient(
+        server.url, service="Test", timeout_s=0.1, retry=RetryPolicy(attempts=2), clock=time.clock
+    )
     server.failures.append(Answer(200, {}, delay_s=0.4))
     assert client.request("GET", "x").status == 200
     server.failures.extend([Answer(200, {}, delay_s=0.4)] * 2)
-    with pytest.raises(ServiceUnavailableError, match="no answer in time"):
+    with pytest.raises(ServiceUnavailableError, match="no complete response in time"):
         client.request("GET", "x")
 
 
-def test_patience_ends(client: HttpClient, server: HttpServer, time: FakeTime) -> None:
+def test_attempts_end(client: HttpClient, server: HttpServer, time: FakeTime) -> None:
     """After six attempts, each after twice the wait, the last failure is told with what the service says."""
     server.failures.extend([Answer(503, {"detail": "overloaded"})] * 6)
     with pytest.raises(
@@ -145,6 +125,22 @@ def test_a_long_wait_ends_at_once(client: HttpClient, server: HttpServer, time: 
     with pytest.raises(ServiceUnavailableError, match="it asks to wait 40 min") as caught:
         client.request("GET", "x")
     assert (caught.value.hint, time.slept, len(server.asked)) == ("Run again in 40 min.", 0.0, 1)
+
+
+def test_a_slow_failure_is_not_repeated(time: FakeTime) -> None:
+    """A service that took longer to fail than a caller wants to wait is given up."""
+
+    class SlowServer(HttpServer):
+        def answer(self, asked: Asked) -> Answer:
+            time.now += 7
+            return Answer(503)
+
+    with SlowServer() as server:
+        client = HttpClient(server.url, service="Test", clock=time.clock)
+        for wait_s, requests in ((5.0, 1), (10.0, 1 + 3)):
+            with pytest.raises(ServiceUnavailableError, match="HTTP 503"):
+                client.request("GET", "x", retry=RetryPolicy(3, wait_s))
+            assert len(server.asked) == requests
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
@@ -164,51 +160,45 @@ def test_expected_statuses_are_answers(client: HttpClient, server: HttpServer) -
     assert client.request("GET", "x", expected=(200, 304)).status == 304
 
 
-def test_who_waits_is_told(client: HttpClient, server: HttpServer, time: FakeTime) -> None:
-    """While waiting, the seconds left are told once a second."""
+def test_a_wait_is_reported(client: HttpClient, server: HttpServer, time: FakeTime) -> None:
+    """While waiting, the seconds left are reported once a second."""
     server.failures.append(Answer(429, {}, {"Retry-After": "3.5"}))
     client.request("GET", "x")
-    assert time.ticks == [3.5, 2.5, 1.5, 0.5]
+    assert time.waits == [4, 3, 2, 1]
 
 
-def test_who_waits_can_give_up(server: HttpServer, time: FakeTime) -> None:
-    """What the listener raises ends the wait and the call."""
-
-    def give_up(_left: float) -> None:
-        raise InterruptedError
-
-    client = HttpClient(server.url, service="Test", on_wait=give_up, clock=time.clock)
+def test_a_wait_can_be_cancelled(client: HttpClient, server: HttpServer, time: FakeTime) -> None:
+    """Cancelling the run ends the wait and the call."""
+    time.cancels = True
     server.failures.append(Answer(429, {}, {"Retry-After": "100"}))
-    with pytest.raises(InterruptedError):
+    with pytest.raises(ImportStoppedError):
         client.request("GET", "x")
+    assert time.waits == [100]
     assert len(server.asked) == 1
 
 
 def test_a_wait_is_shared(server: HttpServer, time: FakeTime) -> None:
-    """What one call is told to wait, the next one waits too, before it asks at all."""
-
-    def give_up(_left: float) -> None:
-        raise InterruptedError
-
-    client = HttpClient(server.url, service="Test", on_wait=give_up, clock=time.clock)
+    """A wait that one call receives holds for the next one too, before it sends anything."""
+    client = HttpClient(server.url, service="Test", clock=time.clock)
     server.failures.append(Answer(429, {}, {"Retry-After": "30"}))
-    for _ in range(2):
-        with pytest.raises(InterruptedError):
-            client.request("GET", "x")
-    assert len(server.asked) == 1
-    with pytest.raises(ServiceUnavailableError, match="it asks to wait 30 s"):
-        client.request("GET", "x", patience=Patience(most_wait_s=5))
-    time.sleep(30)
-    assert client.request("GET", "x").status == 200
+    time.cancels = True
+    with pytest.raises(ImportStoppedError):
+        client.request("GET", "x")
+    with fake_time():
+        with pytest.raises(ServiceUnavailableError, match="it asks to wait 30 s"):
+            client.request("GET", "x", retry=RetryPolicy(max_wait_s=5))
+        assert len(server.asked) == 1
+        time.now += 30
+        assert client.request("GET", "x").status == 200
 
 
 def test_a_service_may_say_wait_in_its_own_way(server: HttpServer, time: FakeTime) -> None:
-    """``wait_of`` turns any reply into a wait; infinity gives up at once."""
+    """``retry_after`` turns any response into a wait; infinity gives up at once."""
 
-    def wait_of(reply: Reply) -> float | None:
-        return float(reply.headers["x-wait"]) if "x-wait" in reply.headers else None
+    def retry_after(response: Response) -> float | None:
+        return float(response.headers["x-wait"]) if "x-wait" in response.headers else None
 
-    client = HttpClient(server.url, service="Test", wait_of=wait_of, clock=time.clock)
+    client = HttpClient(server.url, service="Test", retry_after=retry_after, clock=time.clock)
     server.failures.append(Answer(403, {"message": "rate limit"}, {"X-Wait": "12"}))
     assert client.request("GET", "x").status == 200
     assert time.slept == pytest.approx(12)
@@ -222,7 +212,7 @@ def test_nobody_is_there(time: FakeTime) -> None:
     """A refused connection names service and place, and is worth another try later."""
     with HttpServer() as gone:
         url = gone.url
-    client = HttpClient(url, service="Test", attempts=2, clock=time.clock)
+    client = HttpClient(url, service="Test", retry=RetryPolicy(attempts=2), clock=time.clock)
     with pytest.raises(
         ServiceUnavailableError, match=r"Test cannot be reached at 127\.0\.0\.1:\d+: "
     ) as caught:
@@ -266,7 +256,7 @@ def test_a_download_is_streamed_and_leaves_the_key_behind(client: HttpClient, se
         server.failures.extend([elsewhere, elsewhere])
         target = io.BytesIO(b"kept")
         target.seek(4)
-        reply = client.download("tarball", target)
+        reply = client.download("tarball", target, max_bytes=1 << 20, timeout_s=10)
     assert (reply.status, reply.content) == (200, b"")
     assert target.getvalue() == b"kept" + b"x" * 200_000
     assert len(files.asked) == 2
@@ -279,5 +269,94 @@ def test_a_download_that_is_refused_writes_nothing(client: HttpClient, server: H
     server.failures.append(Answer(404, {"message": "Not Found"}))
     target = io.BytesIO()
     with pytest.raises(ServiceRefusedError, match="Not Found"):
-        client.download("tarball", target)
+        client.download("tarball", target, max_bytes=1 << 20, timeout_s=10)
     assert target.getvalue() == b""
+
+
+# --- limits ------------------------------------------------------------------------------------
+
+LIMIT_BYTES = 100_000
+
+
+def test_a_body_that_never_ends_is_given_up() -> None:
+    """An endless chunked body is refused at the limit, once; little more than the limit was taken."""
+    with EndlessServer(b"x" * 1000) as server:
+        client = HttpClient(server.url, service="Test", max_bytes=LIMIT_BYTES)
+        with pytest.raises(ServiceRefusedError, match="Test sends more than 100,000 bytes"):
+            client.request("GET", "x")
+        target = io.BytesIO()
+        with pytest.raises(ServiceRefusedError, match="Test sends more than 50,000 bytes"):
+            client.download("x", target, max_bytes=50_000, timeout_s=60)
+        client.close()
+    assert server.requests == 2
+    assert len(target.getvalue()) <= 50_000
+
+
+@pytest.mark.parametrize("level", [9, 0], ids=["bomb", "stored"])
+def test_a_compressed_bomb_is_given_up(server: HttpServer, level: int) -> None:
+    """The limit holds for what is sent as for what it becomes, which is never unpacked at once."""
+    packed = gzip.compress(bytes(200 * LIMIT_BYTES), level)
+    server.failures.append(Answer(200, packed, {"Content-Encoding": "gzip"}))
+    client = HttpClient(server.url, service="Test", max_bytes=LIMIT_BYTES)
+    with pytest.raises(ServiceRefusedError, match="more than 100,000 bytes"):
+        client.request("GET", "x")
+    assert len(server.asked) == 1
+
+
+def test_a_slow_drip_is_given_up() -> None:
+    """A byte now and then is no answer: the time counts for the whole response, head and body."""
+    for head in (b"", b"HTTP/1.1 200 OK\r\nX-Slow: "):
+        with EndlessServer(b"x", head=head, pause_s=0.02) as server:
+            client = HttpClient(server.url, service="Test", timeout_s=0.3, retry=RetryPolicy(attempts=1))
+            with pytest.raises(ServiceUnavailableError, match="no complete response in time"):
+                client.request("GET", "x")
+            client.close()
+
+
+def test_a_cancelled_run_waits_for_no_response() -> None:
+    """Cancelling ends a call whose service says nothing for a long time."""
+    with EndlessServer(b"", pause_s=0.02) as server, fake_time() as running:
+        client = HttpClient(server.url, service="Test", timeout_s=600)
+
+        def cancel() -> None:
+            server.asked.wait(10)
+            running.cancel()
+
+        threading.Thread(target=cancel).start()
+        with pytest.raises(ImportStoppedError):
+            client.request("GET", "x")
+        client.close()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_compressed_responses_are_read(client: HttpClient, server: HttpServer, encoding: str) -> None:
+    """What was requested to be compressed is unpacked, block by block."""
+    raw = bytes(range(256)) * 1000
+    packed = gzip.compress(raw) if encoding == "gzip" else zlib.compress(raw)
+    server.failures.append(Answer(200, packed, {"Content-Encoding": encoding}))
+    assert client.request("GET", "x").content == raw
+    server.failures.append(Answer(304, b"", {"Content-Encoding": encoding}))
+    assert client.request("GET", "x", expected=(304,)).content == b""
+
+
+@pytest.mark.parametrize("packed", [b"no gzip", gzip.compress(b"x" * 1000)[:-9]], ids=["other", "cut off"])
+def test_broken_compression_is_requested_again(client: HttpClient, server: HttpServer, packed: bytes) -> None:
+    """It is an accident, as other broken responses are; when it stays so, the error names it."""
+    server.failures.extend([Answer(200, packed, {"Content-Encoding": "gzip"})] * 3)
+    with pytest.raises(ServiceAnswerError, match="broken compression"):
+        client.request("GET", "x", retry=RetryPolicy(attempts=2))
+    assert client.request("GET", "x").status == 200
+
+
+def test_an_encoding_that_was_not_requested_is_refused(client: HttpClient, server: HttpServer) -> None:
+    """Nothing is unpacked without a limit."""
+    server.failures.append(Answer(200, b"", {"Content-Encoding": "zstd"}))
+    with pytest.raises(ServiceRefusedError, match="compresses its response as 'zstd'"):
+        client.request("GET", "x")
+
+
+def test_redirects_end(client: HttpClient, server: HttpServer) -> None:
+    """A service that redirects in a circle is refused."""
+    server.failures.extend([Answer(302, b"", {"Location": "/v1/x"})] * 30)
+    with pytest.raises(ServiceRefusedError, match="redirects more than 20 times"):
+        client.request("GET", "x")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -19,9 +21,10 @@ import pytest
 from numpy.typing import NDArray
 from tests.fakes import tiny_models
 
+from mdvec.run import Run, Stage, bound
 from mdvec.config.schema import Config
-from mdvec.embedding.interface import Runtime
-from mdvec.embedding.local import requirements
+from mdvec.embedding.interface import Runtime, embed_all
+from mdvec.embedding.local import embedder as local_embedder
 from mdvec.embedding.local.embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
@@ -93,7 +96,7 @@ def test_ruri_is_asked_as_its_card_says(models: Models) -> None:
     question = by_library(models.ruri, TEXTS[:1], "検索クエリ: ")[0]
     passages = by_library(models.ruri, TEXTS, "検索文書: ")
     np.testing.assert_allclose(embedder.embed_query(TEXTS[0]), question, atol=1e-5)
-    np.testing.assert_allclose(embedder.embed_passages(TEXTS), passages, atol=1e-5)
+    np.testing.assert_allclose(embed_all(embedder, TEXTS), passages, atol=1e-5)
 
 
 def test_prefixes_of_other_models(models: Models, tmp_path: Path) -> None:
@@ -106,21 +109,21 @@ def test_prefixes_of_other_models(models: Models, tmp_path: Path) -> None:
         embedder.embed_query("東京"), by_library(models.ruri, ["東京"], "q: ")[0], atol=1e-5
     )
     np.testing.assert_allclose(
-        embedder.embed_passages(["東京"]), by_library(models.ruri, ["東京"], ""), atol=1e-5
+        embed_all(embedder, ["東京"]), by_library(models.ruri, ["東京"], ""), atol=1e-5
     )
     embedder = ruri(models.ruri, query_prefix="", document_prefix="x ")
     np.testing.assert_allclose(
         embedder.embed_query("東京"), by_library(models.ruri, ["東京"], "")[0], atol=1e-5
     )
     np.testing.assert_allclose(
-        embedder.embed_passages(["東京"]), by_library(models.ruri, ["東京"], "x "), atol=1e-5
+        embed_all(embedder, ["東京"]), by_library(models.ruri, ["東京"], "x "), atol=1e-5
     )
 
 
 def test_vectors_are_cut_and_made_unit_length_again(models: Models) -> None:
     """256 of 768 numbers are the first 256, lengthened to 1 (Matryoshka)."""
-    whole = ruri(models.large_ruri).embed_passages(TEXTS)
-    cut = ruri(models.large_ruri, dimension=256).embed_passages(TEXTS)
+    whole = embed_all(ruri(models.large_ruri), TEXTS)
+    cut = embed_all(ruri(models.large_ruri, dimension=256), TEXTS)
     assert (whole.shape, cut.shape) == ((3, 768), (3, 256))
     expected = whole[:, :256] / np.linalg.norm(whole[:, :256], axis=1, keepdims=True)
     np.testing.assert_allclose(cut, expected, atol=1e-6)
@@ -133,7 +136,7 @@ def test_vectors_are_never_made_longer(models: Models) -> None:
     embedder = ruri(models.plamo, dimension=65)
     with pytest.raises(ConfigError, match="have 64 numbers and cannot have 65") as caught:
         _ = embedder.space
-    assert "Ask for at most 64" in caught.value.hint
+    assert "Choose at most 64" in caught.value.hint
 
 
 def test_plamo_uses_its_own_code(models: Models) -> None:
@@ -146,35 +149,35 @@ def test_plamo_uses_its_own_code(models: Models) -> None:
     embedder = plamo(models.plamo)
     for found, tensor in (
         (embedder.embed_query("東京"), model.encode_query(["東京"], tokenizer)[0]),
-        (embedder.embed_passages(["東京"])[0], model.encode_document(["東京"], tokenizer)[0]),
+        (embed_all(embedder, ["東京"])[0], model.encode_document(["東京"], tokenizer)[0]),
     ):
         expected = tensor.detach().numpy()
         np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)
-    assert embedder.embed_query("東京") @ embedder.embed_passages(["東京"])[0] < 0.9999
+    assert embedder.embed_query("東京") @ embed_all(embedder, ["東京"])[0] < 0.9999
 
 
 def test_a_long_text_is_the_mean_of_its_windows(models: Models) -> None:
     """Every window is seen with its prefix, and counts by its tokens."""
     embedder = ruri(models.ruri)
     text = "東京の港と船の話。" * 40
-    ends = embedder.token_ends(text)
-    limits = [0, *ends[embedder.max_tokens - 1 :: embedder.max_tokens]]
+    ends = embedder.tokens.ends(text)
+    limits = [0, *ends[embedder.tokens.max_tokens - 1 :: embedder.tokens.max_tokens]]
     limits = limits if limits[-1] == len(text) else [*limits, len(text)]
     spans = list(pairwise(limits))
     windows = [text[start:end] for start, end in spans]
     tokens = [sum(start < end <= stop for end in ends) for start, stop in spans]
     assert len(windows) > 3
     mean = np.average(by_library(models.ruri, windows, "検索文書: "), axis=0, weights=tokens)
-    np.testing.assert_allclose(embedder.embed_passages([text])[0], mean / np.linalg.norm(mean), atol=1e-5)
+    np.testing.assert_allclose(embed_all(embedder, [text])[0], mean / np.linalg.norm(mean), atol=1e-5)
 
 
 def test_the_longest_window_is_seen_whole(models: Models) -> None:
     """With prefix and markers it still fits: another last token makes another vector."""
     embedder = ruri(models.ruri)
-    start = "東" * (embedder.max_tokens - 1)
-    first, second = embedder.embed_passages([f"{start}京", f"{start}船"])
-    assert embedder.max_tokens > tiny_models.MAX_TOKENS / 2
-    assert len(embedder.token_ends(f"{start}京")) == embedder.max_tokens
+    start = "東" * (embedder.tokens.max_tokens - 1)
+    first, second = embed_all(embedder, [f"{start}京", f"{start}船"])
+    assert embedder.tokens.max_tokens > tiny_models.MAX_TOKENS / 2
+    assert len(embedder.tokens.ends(f"{start}京")) == embedder.tokens.max_tokens
     assert first @ second < 0.99999
 
 
@@ -189,8 +192,8 @@ make = registry.load("embedding", sys.argv[1])
 settings = {"trust_remote_code": True}
 embedder = make(model=sys.argv[2], dimension=None, runtime=Runtime(Path("unused")), **settings)
 assert embedder.problem is None
-embedder.space, embedder.max_tokens, embedder.token_ends("東京")
-assert embedder.counts_exactly
+embedder.space, embedder.tokens.max_tokens, embedder.tokens.ends("東京")
+assert embedder.tokens.is_exact
 print(*sorted({"torch", "transformers", "sentence_transformers", "numpy"} & set(sys.modules)))
 """
 
@@ -237,16 +240,16 @@ def test_a_model_of_the_hub_by_its_short_name(tmp_path: Path) -> None:
 
 def test_a_missing_extra(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not installed is named with the command that installs it; tokens are estimated then."""
-    monkeypatch.setattr(requirements, "_LIBRARIES", ("torch", "not_installed_here"))
+    monkeypatch.setattr(local_embedder, "_LIBRARIES", ("torch", "not_installed_here"))
     for embedder in (ruri(models.ruri), plamo(models.plamo)):
         problem = embedder.problem
         assert problem is not None
         assert "need not_installed_here" in str(problem)
         assert "pip install 'mdvec[transformers]'" in problem.hint
-        assert not embedder.counts_exactly
-        assert embedder.token_ends("東京都") == [2, 3]
+        assert not embedder.tokens.is_exact
+        assert embedder.tokens.ends("東京都") == [2, 3]
         with pytest.raises(EmbedderUnavailableError, match="not_installed_here"):
-            embedder.check()
+            embedder.embed_query("probe")
 
 
 def test_code_runs_only_after_permission(models: Models, tmp_path: Path) -> None:
@@ -261,11 +264,17 @@ def test_code_runs_only_after_permission(models: Models, tmp_path: Path) -> None
         (ruri(model), "[embedding.sentence-transformers] trust_remote_code = true"),
     ):
         with pytest.raises(EmbedderUnavailableError) as caught:
-            embedder.check()
+            embedder.embed_query("probe")
         assert setting in caught.value.hint
     assert not trace.exists()
-    plamo(model).check()
+    plamo(model).embed_query("probe")
     assert trace.exists()
+
+
+def _replace_weights(folder: Path, content: bytes) -> None:
+    """Put weights in the older format in the place of the model's."""
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(content)
 
 
 _DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -285,6 +294,29 @@ _DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: tiny_models.change_json(folder / "config.json", hidden_size=128),
         "cannot be loaded",
     ),
+    "settings of another shape": (
+        lambda folder: (folder / "config.json").write_text("[]"),
+        r"config\.json cannot be read: it is not a JSON object",
+    ),
+    "modules of another shape": (
+        lambda folder: (folder / "modules.json").write_text('[{"path": ""}]'),
+        r"modules\.json cannot be read: it is not a list of modules",
+    ),
+    "pooling of another version": (
+        lambda folder: tiny_models.change_json(folder / "1_Pooling" / "config.json", unknown=1),
+        "cannot be loaded: .*unexpected keyword argument 'unknown'",
+    ),
+    "number as text": (
+        lambda folder: tiny_models.change_json(folder / "config.json", num_attention_heads="x"),
+        "cannot be loaded: .*num_attention_heads",
+    ),
+    "pickled weights": (
+        lambda folder: _replace_weights(folder, pickle.dumps({"x": 1}, 2)),
+        "cannot be loaded",
+    ),
+    "pickled code": (lambda folder: _replace_weights(folder, pickle.dumps(os.getpid, 2)), "cannot be loaded"),
+    "empty weights": (lambda folder: _replace_weights(folder, b""), "cannot be loaded"),
+    "short weights": (lambda folder: _replace_weights(folder, b"junk"), "cannot be loaded"),
     "unknown kind": (
         lambda folder: tiny_models.change_json(folder / "config.json", model_type="none"),
         "cannot be loaded",
@@ -300,7 +332,7 @@ def test_files_that_cannot_be_used(
     model = shutil.copytree(models.ruri, tmp_path / "ruri-v3-30m")
     damage(model)
     with pytest.raises(EmbedderUnavailableError, match=message) as caught:
-        ruri(model).check()
+        ruri(model).embed_query("probe")
     assert str(model) in str(caught.value)
     assert caught.value.hint
 
@@ -309,14 +341,14 @@ def test_a_device_that_is_not_there(models: Models) -> None:
     """It is named with those that are."""
     for device in ("cuda:7", "nonsense"):
         with pytest.raises(EmbedderUnavailableError, match=f"no device '{device}'") as caught:
-            ruri(models.ruri, device=device).check()
+            ruri(models.ruri, device=device).embed_query("probe")
         assert "[embedding.sentence-transformers] device to one of auto, " in caught.value.hint
 
 
 def test_code_without_the_methods(models: Models) -> None:
     """A model that has no ``encode_query`` is for the other provider."""
     with pytest.raises(EmbedderUnavailableError, match="no encode_query and no encode_document") as caught:
-        plamo(models.ruri).check()
+        plamo(models.ruri).embed_query("probe")
     assert "sentence-transformers" in caught.value.hint
 
 
@@ -329,7 +361,7 @@ def test_numbers_that_are_none(models: Models, tmp_path: Path) -> None:
     weights["final_norm.weight"] = np.full_like(weights["final_norm.weight"], np.nan)
     save_file(weights, model / "model.safetensors", {"format": "pt"})
     with pytest.raises(EmbeddingError, match=r"ruri-v3-30m makes a vector of length nan of '東京'"):
-        ruri(model).embed_passages(["東京"])
+        embed_all(ruri(model), ["東京"])
 
 
 # --- how it behaves --------------------------------------------------------------------------------
@@ -340,12 +372,12 @@ from pathlib import Path
 def refuse(*_): raise AssertionError("the network was asked")
 socket.socket.connect = refuse
 from mdvec import registry
-from mdvec.embedding.interface import Runtime
+from mdvec.embedding.interface import Runtime, embed_all
 make = registry.load("embedding", sys.argv[1])
 settings = {"trust_remote_code": True}
 embedder = make(model=sys.argv[2], dimension=None, runtime=Runtime(Path("unused"), threads=1), **settings)
-embedder.check()
-embedder.embed_passages(["word " * 500] * 3)
+embedder.embed_query("probe")
+embed_all(embedder, ["word " * 500] * 3)
 assert embedder.unload(idle_s=0)
 """
 
@@ -365,21 +397,20 @@ def test_nothing_is_said_and_nobody_is_asked(models: Models, provider: str) -> N
 
 
 def test_progress_of_loading(models: Models) -> None:
-    """Whoever waits is told that it begins, and that it is done; when it is loaded, nothing."""
-    told: list[int] = []
-    embedder = make_sentence_transformers(
-        model=str(models.ruri), dimension=None, runtime=runtime(on_progress=told.append)
-    )
-    embedder.check()
-    embedder.check()
-    assert told == [0, 100]
+    """The run receives the beginning and the end; once the model is loaded, nothing."""
+    reports: list[tuple[Stage, int, int]] = []
+    embedder = make_sentence_transformers(model=str(models.ruri), dimension=None, runtime=runtime())
+    with bound(Run(lambda stage, done, total, _detail="": reports.append((stage, done, total)))):
+        embedder.embed_query("probe")
+        embedder.embed_query("probe")
+    assert reports == [(Stage.MODEL, 0, 100), (Stage.MODEL, 100, 100)]
 
 
 def test_what_is_freed_is_gone(models: Models) -> None:
     """After unloading nothing holds the network or the tokenizer any more."""
     for embedder in (ruri(models.ruri), plamo(models.plamo)):
-        embedder.check()
-        held = [weakref.ref(embedder._engine._model), weakref.ref(embedder._counter)]  # type: ignore[union-attr]
+        embedder.embed_query("probe")
+        held = [weakref.ref(embedder._engine._model), weakref.ref(embedder._tokenizer)]  # type: ignore[union-attr]
         assert embedder.unload(idle_s=0)
         assert [ref() for ref in held] == [None, None]
 
@@ -388,7 +419,7 @@ def test_a_model_at_work_is_not_freed(models: Models) -> None:
     """However long a call takes: it counts as idle from its end."""
     embedder = ruri(models.ruri)
     freed: list[bool] = []
-    embedder.check()
+    embedder.embed_query("probe")
     assert embedder._engine is not None
     encode = embedder._engine.encode
 
@@ -397,7 +428,7 @@ def test_a_model_at_work_is_not_freed(models: Models) -> None:
         return encode(*arguments)
 
     embedder._engine.encode = encode_and_free  # type: ignore[assignment]
-    embedder.embed_passages(TEXTS)
+    embed_all(embedder, TEXTS)
     assert freed == [False]
     assert not embedder.unload(idle_s=60)
     assert embedder.unload(idle_s=0)
@@ -406,9 +437,9 @@ def test_a_model_at_work_is_not_freed(models: Models) -> None:
 def test_many_threads(models: Models) -> None:
     """Questions, passages, tokens and unloading at the same time: every answer is right."""
     embedder = ruri(models.ruri, batch_size=2)
-    expected = embedder.embed_passages(TEXTS)
+    expected = embed_all(embedder, TEXTS)
     question = embedder.embed_query("東京")
-    ends = list(embedder.token_ends(TEXTS[0]))
+    ends = list(embedder.tokens.ends(TEXTS[0]))
     stop = threading.Event()
 
     def keep_freeing() -> None:
@@ -416,9 +447,9 @@ def test_many_threads(models: Models) -> None:
             embedder.unload(idle_s=0)
 
     def ask(number: int) -> None:
-        np.testing.assert_allclose(embedder.embed_passages(TEXTS), expected, atol=1e-5)
+        np.testing.assert_allclose(embed_all(embedder, TEXTS), expected, atol=1e-5)
         np.testing.assert_allclose(embedder.embed_query("東京"), question, atol=1e-5)
-        assert embedder.token_ends(TEXTS[0]) == ends
+        assert embedder.tokens.ends(TEXTS[0]) == ends
 
     with ThreadPoolExecutor(4) as pool:
         freeing = pool.submit(keep_freeing)

@@ -13,7 +13,7 @@ from tests.fakes.http_server import Answer
 from tests.integration.models import PROVIDER, Shelf
 
 from mdvec import SearchQuery, Workspace, open_workspace
-from mdvec.embedding.interface import Runtime
+from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.openai import make_openai
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbedderBusyError
@@ -27,7 +27,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace.wiring import make_store
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Vector
+    from mdvec.embedding.interface import Parts, Vector
 
 NOTES = {
     "tomatoes.md": "# Tomatoes\n\nTomatoes need sun and a lot of water in summer.\n",
@@ -123,12 +123,8 @@ def test_a_question_is_seen_against_its_own_way_of_writing(docs: Path) -> None:
     class EnglishModel(HashingEmbedder):
         """Sees of Japanese that it is Japanese, and hardly more."""
 
-        def _matrix(self, texts: Sequence[str]) -> Matrix:
-            return super()._matrix([self._seen(text) for text in texts])
-
-        def embed_query(self, text: str) -> Vector:
-            vector: Vector = self._matrix([text])[0]
-            return vector
+        def _vector(self, text: str) -> Vector:
+            return super()._vector(self._seen(text))
 
         def _seen(self, text: str) -> str:
             return text if text.isascii() else f"unknown {len(text) % 7}"
@@ -190,10 +186,12 @@ def test_an_import_that_ends_before_the_first_vector_loses_nothing(docs: Path) -
     class Stopping(HashingEmbedder):
         """Is interrupted when it has measured."""
 
-        def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
+        def embed(
+            self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()
+        ) -> Parts:
             if self.measured:
                 raise KeyboardInterrupt
-            return super().embed_passages(texts, titles)
+            yield from super().embed(texts, role, titles)
 
     stopping = Stopping()
     with opened(docs, stopping) as workspace, pytest.raises(KeyboardInterrupt):
@@ -212,14 +210,17 @@ def test_two_that_measure_at_once_agree(docs: Path) -> None:
     class Overtaken(HashingEmbedder):
         """Another process writes its figures down while this one measures."""
 
-        def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        def embed(
+            self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()
+        ) -> Parts:
             store = make_store(docs.parent / "i.sqlite")
             space_id = store.vectors.find_space(self.space)
             assert space_id is not None
-            with store.transaction():
-                store.vectors.set_unrelated(space_id, theirs)
+            if role is Role.QUERY:
+                with store.transaction():
+                    store.vectors.set_unrelated(space_id, theirs)
             store.close()
-            return super().embed_queries(texts)
+            yield from super().embed(texts, role, titles)
 
     theirs = UnrelatedTexts(spaced=Unrelated(0.1, 0.1), unspaced=Unrelated(0.2, 0.1))
     embedder = Overtaken()

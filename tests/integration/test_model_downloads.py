@@ -23,16 +23,19 @@ from pathlib import Path
 from mdvec import registry
 from mdvec.embedding.interface import Runtime
 from mdvec.errors import EmbedderUnavailableError
+from mdvec.run import Run, bound
 model, cache, step, settings = sys.argv[1], Path(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
 told = []
 make = registry.load("embedding", "sentence-transformers")
-runtime = Runtime(cache, threads=1, on_progress=told.append)
+runtime = Runtime(cache, threads=1)
+listen = Run(lambda stage, done, total, detail='': told.append(done))
 embedder = make(model=model, dimension=None, runtime=runtime, hub_dir=cache, **settings)
 answer = {"problem": str(embedder.problem or "")}
 try:
     answer["space"] = embedder.space.key
     if step == "check":
-        embedder.check()
+        with bound(listen):
+            embedder.embed_query("probe")
 except EmbedderUnavailableError as error:
     answer["error"], answer["hint"] = str(error), error.hint
 print(json.dumps({**answer, "told": told, "torch": "torch" in sys.modules}))

@@ -410,7 +410,7 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
             priced.import_collection("fresh", mode=mode)
             assert estimate.chunks + estimate.names == len(new.embedded)
             probe = (*QUESTIONS, *PASSAGES) if new.measured > measured else ()
-            assert estimate.tokens == sum(len(new.token_ends(text)) for text in (*new.embedded, *probe))
+            assert estimate.tokens == sum(len(new.tokens.ends(text)) for text in (*new.embedded, *probe))
             assert estimate.usd == pytest.approx(estimate.tokens * 0.0005)
             assert (estimate.model, estimate.exact) == (str(NEW), False)
             assert estimate.price is not None

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mdvec import run
 from mdvec import SearchQuery, Workspace, open_workspace, registry
 from mdvec.config import Config
 from mdvec.config.schema import ChunkingSettings, EmbeddingSettings
-from mdvec.embedding.interface import Runtime
 from mdvec.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -107,14 +107,13 @@ def test_a_model_is_made_once_and_tells_each_caller(
     made: list[HashingEmbedder] = []
 
     class Reporting(HashingEmbedder):
-        def __init__(self, *, runtime: Runtime, **_settings: object) -> None:
+        def __init__(self, **_settings: object) -> None:
             super().__init__()
             time.sleep(0.05)
-            self._progress = runtime.on_progress
             made.append(self)
 
         def embed_query(self, text: str) -> Vector:
-            self._progress(50)
+            run.current().report(run.Stage.MODEL, 50, 100)
             return super().embed_query(text)
 
     real = registry.load

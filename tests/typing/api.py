@@ -13,11 +13,8 @@ from mdvec.chunking.windows import WindowChunker
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.gemini import GeminiProvider
 from mdvec.embedding.interface import Embedder
-from mdvec.embedding.local.embedder import LocalEmbedder
-from mdvec.embedding.local.engine import Engine
-from mdvec.embedding.local.files import FolderFiles, HubFiles, ModelFiles
-from mdvec.embedding.local.plamo_engine import PlamoEngine
-from mdvec.embedding.local.sentence_transformers_engine import SentenceTransformersEngine
+from mdvec.embedding.local.embedder import Engine, LocalEmbedder
+from mdvec.embedding.local.engines import PlamoEngine, SentenceTransformersEngine
 from mdvec.embedding.openai import OpenAiProvider
 from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.provider import Provider
@@ -37,7 +34,6 @@ from mdvec.testing.indexes import MemoryLexicalIndex, MemoryVectorIndex
 
 _embedders: tuple[type[Embedder], ...] = (BuiltinEmbedder, LocalEmbedder, RemoteEmbedder, HashingEmbedder)
 _engines: tuple[type[Engine], ...] = (SentenceTransformersEngine, PlamoEngine)
-_model_files: tuple[type[ModelFiles], ...] = (FolderFiles, HubFiles)
 _services: tuple[type[Provider], ...] = (GeminiProvider, VoyageProvider, OpenAiProvider)
 _chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChunker, WindowChunker)
 _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)

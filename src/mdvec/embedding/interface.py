@@ -1,9 +1,10 @@
-"""The port of stage 4."""
+"""The port of stage 4: embedding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,35 +20,52 @@ if TYPE_CHECKING:  # numpy stays unloaded until a vector is made
     Matrix = NDArray[np.float32]
     """Shape (n, dim), rows of unit length."""
     Parts = Generator[tuple[Sequence[int], Matrix], None, None]
-    """Which of the texts, and their vectors, shape (number of these texts, dim)."""
+    """Positions of some of the texts, and their vectors, shape (number of these texts, dim)."""
 
 
-# What models that run here answer to Embedder.texts_at_once.
-TEXTS_AT_ONCE_HERE = 96
+_LOCAL_TEXTS_AT_ONCE = 96
+
+
+class Role(StrEnum):
+    """The side of a search that a text is on."""
+
+    QUERY = "query"
+    DOCUMENT = "document"
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What every embedder is given of the machine it runs on, and whom it tells how it goes.
+    """The machine that an embedder runs on.
 
     Attributes:
         cache_dir: Folder for what is built or downloaded; created when needed.
         threads: Threads to compute with; None for one per core this process may use.
-        batch_tokens: Most tokens a thread works on at once, for those that compute here.
-        on_progress: Told the finished per cent, 0 to 100, while a model is built or loaded.
-        on_wait: Told, about once a second, how many seconds are left before a service that said "later" is
-            asked again. In the thread of the one who wants the vectors; what it raises ends the call.
+        batch_tokens: Most tokens a thread works on at once, for models that compute here.
     """
 
     cache_dir: Path
     threads: int | None = None
     batch_tokens: int = 128
-    on_progress: Callable[[int], None] = lambda _percent: None
-    on_wait: Callable[[float], None] = lambda _seconds_left: None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounter:
+    """The tokens of texts as a model counts them, without markers.
+
+    Attributes:
+        ends: Returns where the tokens of a text end; see :data:`mdvec.chunking.interface.TokenEnds`.
+        max_tokens: Most tokens of a text that the model sees at once, prefixes and markers already taken off.
+            Longer texts are embedded in windows whose mean is taken: nothing is cut off.
+        is_exact: Whether ``ends`` is the model's own tokenizer, not an estimate.
+    """
+
+    ends: Callable[[str], Sequence[int]]
+    max_tokens: int
+    is_exact: bool
 
 
 class EmbedderFactory(Protocol):
-    """What the registry holds for an embedder. Making one is cheap: nothing is loaded or asked for."""
+    """An entry of the registry. Making an embedder is cheap: nothing is loaded or sent."""
 
     def __call__(
         self, *, model: str, dimension: int | None, runtime: Runtime, **settings: object
@@ -61,149 +79,104 @@ class EmbedderFactory(Protocol):
             settings: Those of ``[embedding.<provider>]`` that are set.
 
         Raises:
-            ConfigError: If a setting cannot be, such as a dimension the model does not offer.
+            ConfigError: If a setting is impossible, such as a dimension the model does not offer.
         """
         ...
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors. Making one is cheap; the model loads on first need."""
+    """Turns texts into unit vectors. The model loads on first need.
+
+    An adapter derives from this class. It has to have a space, token counts and :meth:`embed`; the rest has
+    the defaults of a small model that runs here.
+
+    Loading a model is reported to the current run as :attr:`mdvec.run.Stage.MODEL`, in per cent.
+    """
 
     @property
     def space(self) -> EmbeddingSpace:
         """The space of its vectors; known without loading the model.
 
-        A service is asked once how long its vectors are when nobody said so.
+        One request shows the length of a service's vectors when it is not configured.
 
         Raises:
-            EmbeddingError: If it had to be asked and did not answer.
+            EmbeddingError: If that request fails.
         """
         ...
 
     @property
-    def folder(self) -> Path | None:
-        """Where the user keeps the model, absolute; None when its name alone says which it is."""
-        ...
-
-    @property
-    def max_tokens(self) -> int:
-        """Most tokens of a text that the model sees at once, prefixes and markers already taken off.
-
-        Longer texts are embedded in windows whose mean is taken: nothing is cut off.
-        """
-        ...
-
-    @property
-    def texts_at_once(self) -> int:
-        """How many passages of a few hundred tokens are worth giving it at once.
-
-        For a model that runs here, what it makes in a few seconds on a laptop: all of it comes in one part,
-        so this is what a kill costs. For a service, what keeps as many requests under way as may be.
-        """
+    def tokens(self) -> TokenCounter:
+        """How the model counts tokens; an estimate where it cannot be used."""
         ...
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """Why it cannot be used here, found without loading the model; None when it can."""
-        ...
+        """The reason why it cannot be used here, found without loading the model; None when it can."""
+        return None
 
     @property
-    def counts_exactly(self) -> bool:
-        """Whether ``token_ends`` is the model's own tokenizer, not an estimate."""
-        ...
+    def folder(self) -> Path | None:
+        """The user's folder with the model, absolute; None when its name alone identifies it."""
+        return None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know about how the model runs here; complete once it is loaded."""
-        ...
+        """Facts about how the model runs here that the user should know; complete once it is loaded."""
+        return ()
 
-    def token_ends(self, text: str) -> Sequence[int]:
-        """Tokenise without markers; see :data:`mdvec.chunking.interface.TokenEnds`."""
-        ...
+    @property
+    def texts_at_once(self) -> int:
+        """How many passages of a few hundred tokens are worth passing at once.
 
-    def check(self) -> None:
-        """Try it with one word, so that what is missing is told now and not in the middle of an import.
+        For a model that runs here, as many as take a few seconds on a laptop: all of them come in one part,
+        so this is what a kill costs. For a service, as many as keep all its connections busy.
+        """
+        return _LOCAL_TEXTS_AT_ONCE
+
+    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002
+        """Return how many requests to a service :meth:`embed` makes for these passages; 0 without a service.
+
+        Args:
+            texts: The passages.
+            titles: Their titles.
+        """
+        return 0
+
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
+        """Embed texts and yield their vectors as they are made, so that they can be stored meanwhile.
+
+        Args:
+            texts: Any number, in any order of length; :attr:`texts_at_once` of them keep it busy.
+            role: Queries have the vectors that :meth:`embed_query` returns for each.
+            titles: The title of the document of each text, or none at all; for models that take titles apart.
+
+        Yields:
+            Positions in ``texts`` and their vectors: float32, unit length, finite. Each position once, in any
+            order. Closing the generator waits for nothing.
 
         Raises:
-            EmbedderUnavailableError: If an extra, a key, a model or a server is missing; its hint is what to
-                run or to set.
-            EmbeddingError: If it answers with something else than a vector.
+            EmbedderUnavailableError: If the model cannot be used here.
+            EmbeddingError: If a service refuses, or its response is not these vectors; raised after all the
+                vectors that did arrive.
         """
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question.
+        """Embed a query that a person waits for; a service that cannot answer soon is given up.
 
         Returns:
             float32, shape (dim,), unit length, finite.
 
         Raises:
-            EmbedderUnavailableError: If the model cannot be loaded here.
+            EmbedderUnavailableError: If an extra, a key, a model or a server is missing; its hint is what to
+                run or to set.
+            EmbeddingError: If a service refuses, or its response is not a vector.
         """
-        ...
+        [(_, vectors)] = self.embed([text], Role.QUERY)
+        vector: Vector = vectors[0]
+        return vector
 
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed questions that nobody waits for: a service is asked for many at once, and waited for.
-
-        Args:
-            texts: The questions.
-
-        Returns:
-            float32, shape (len(texts), dim), rows of unit length in the order given, finite: those that
-            :meth:`embed_query` makes of each.
-
-        Raises:
-            EmbedderUnavailableError: If the model cannot be loaded here.
-            EmbeddingError: If a service refuses, or answers with something else than these vectors.
-        """
-        ...
-
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
-        """Embed passages; any number, in any order of length.
-
-        Args:
-            texts: The passages, under their line of context.
-            titles: What the document of each is called, or none at all; for models that take titles apart.
-
-        Returns:
-            float32, shape (len(texts), dim), rows of unit length in the order given, finite.
-
-        Raises:
-            EmbedderUnavailableError: If the model cannot be loaded here.
-            EmbeddingError: If a service refuses, or answers with something else than these vectors.
-        """
-        ...
-
-    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
-        """Embed passages as :meth:`embed_passages` does, and hand out the vectors as they are made.
-
-        So that what is made is stored while the rest is under way, and is not lost with it.
-
-        Args:
-            texts: The passages; :attr:`texts_at_once` of them keep it busy.
-            titles: As for :meth:`embed_passages`.
-
-        Yields:
-            Positions in ``texts`` and their vectors, as :meth:`embed_passages` returns them; each position
-            once, in any order. Closing the generator waits for nothing.
-
-        Raises:
-            EmbedderUnavailableError: If the model cannot be loaded here.
-            EmbeddingError: If a service refuses, or answers with something else than these vectors; raised
-                after all that did come back was handed out.
-        """
-        ...
-
-    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
-        """Return how many requests to a service these passages take; 0 for a model that runs here.
-
-        Args:
-            texts: As for :meth:`embed_in_parts`, which makes so many when nothing has to be repeated.
-            titles: Likewise.
-        """
-        ...
-
-    def unload(self, *, idle_s: float) -> bool:
+    def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002
         """Free the memory of a model that was not used for so long; the next use loads it again.
 
         Args:
@@ -212,4 +185,23 @@ class Embedder(Protocol):
         Returns:
             Whether there was anything to free.
         """
-        ...
+        return False
+
+
+def embed_all(
+    embedder: Embedder, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()
+) -> Matrix:
+    """Embed texts and wait for all of them; see :meth:`Embedder.embed`.
+
+    Returns:
+        float32, shape (len(texts), dim), rows of unit length in the order of the texts, finite.
+
+    Raises:
+        EmbeddingError: If one of them cannot be embedded.
+    """
+    import numpy as np
+
+    matrix = np.empty((len(texts), embedder.space.dimension), np.float32)
+    for positions, vectors in embedder.embed(texts, role, titles):
+        matrix[list(positions)] = vectors
+    return matrix

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-import msgspec
-
-from mdvec.embedding.interface import Runtime
-from mdvec.embedding.remote.access import Access, variables
-from mdvec.embedding.remote.answers import (
-    ListedVector,
-    RawVector,
-    in_order_of_index,
-    read_answer,
-)
+from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.embedder import RemoteEmbedder
-from mdvec.embedding.remote.packing import Window
-from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
+from mdvec.embedding.remote.provider import (
+    ApiKey,
+    DimensionParameter,
+    Limits,
+    Request,
+    Service,
+    usable,
+)
+from mdvec.embedding.remote.vectors import RawVector, parse_indexed
+from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
-from mdvec.net.reply import Reply
+from mdvec.net.response import Response
 from mdvec.text.tokens import estimate_token_count
-from mdvec.types.space import EmbeddingSpace
 
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 _VARIABLES = ("OPENAI_API_KEY",)
@@ -37,10 +35,10 @@ _BATCH_TOKENS = 8_192
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """What is known of a model.
+    """The facts about a model.
 
     Attributes:
-        dimension: Length of its vectors; None when it has to be asked.
+        dimension: Length of its vectors; None when it is not known.
         text_tokens: Most tokens of a text.
         is_flexible: Whether it offers shorter vectors too.
     """
@@ -58,7 +56,9 @@ _MODELS = {
 # Most models that people run themselves read 512 tokens or more; their servers cut the rest off in silence.
 _UNKNOWN = _Model(None, 512, is_flexible=True)
 
-# Part of a model's name, and what it wants before questions and passages.
+_UNPREPARED = "1"
+
+# Part of a model's name, and what it wants before queries and passages.
 _PREFIXED = (
     ("nomic-embed-text", "search_query: ", "search_document: "),
     ("multilingual-e5", "query: ", "passage: "),
@@ -66,46 +66,25 @@ _PREFIXED = (
 )
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    data: list[ListedVector]
-
-
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a model wants to see besides the text; part of the space of its vectors.
+    """The additions of a model to a text of each role; part of the space of its vectors.
 
     Attributes:
-        query_prefix: Put before questions.
-        document_prefix: Put before passages.
-        query_input_type: Sent as ``input_type`` with questions; empty to send none.
-        document_input_type: Likewise, with passages.
+        prefixes: Put before the text.
+        input_types: Sent as ``input_type``; empty to send none.
     """
 
-    query_prefix: str = ""
-    document_prefix: str = ""
-    query_input_type: str = ""
-    document_input_type: str = ""
+    prefixes: Mapping[Role, str]
+    input_types: Mapping[Role, str]
 
     @property
     def revision(self) -> str:
-        """Names it: ``1`` when nothing is added, else with a digest of what is."""
-        if self == Preparation():
-            return "1"
-        parts = [
-            self.query_prefix,
-            self.document_prefix,
-            self.query_input_type,
-            self.document_input_type,
-        ]
-        return f"1-{hashlib.blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()}"
-
-    def prefix(self, purpose: Purpose) -> str:
-        """Return what is put before a text."""
-        return self.query_prefix if purpose is Purpose.QUERY else self.document_prefix
-
-    def input_type(self, purpose: Purpose) -> str:
-        """Return what is sent with it."""
-        return self.query_input_type if purpose is Purpose.QUERY else self.document_input_type
+        """Its name: ``1`` when nothing is added, else with a digest of the additions."""
+        parts = [each[role] for each in (self.prefixes, self.input_types) for role in Role]
+        if not any(parts):
+            return _UNPREPARED
+        return f"{_UNPREPARED}-{hashlib.blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,77 +92,44 @@ class OpenAiProvider:
     """Speaks ``/embeddings``; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:
-        access: The key.
-        model: As the server calls it.
-        dimension: Length of the vectors; None when the server has to be asked.
-        telling: Whether the server is told that.
-        limits: What the server takes.
-        preparation: What the model wants to see besides the text.
-        base_url: Where the server is.
+        service: The server and its model.
+        preparation: The additions to each text.
+        base_url: Address of the server.
     """
 
-    access: Access
-    model: str
-    dimension: int | None
-    telling: Telling
-    limits: Limits
+    service: Service
     preparation: Preparation
     base_url: str
 
-    section = "embedding.openai"
-    known_models = tuple(_MODELS)
-
-    @property
-    def service(self) -> str:
-        """OpenAI, or whoever is at the address."""
-        return _service_at(self.base_url)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A model that wants prefixes finds less without them."""
-        if self.preparation != Preparation():
-            return ()
-        return tuple(
-            f"{self.model} wants a prefix before each text: set [embedding.openai] "
-            f"query_prefix = {_quoted(query)} and document_prefix = {_quoted(document)}, unless its server "
-            "adds them."
-            for name, query, document in _PREFIXED
-            if name in self.model.lower()
-        )
-
     def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
-        """As set."""
+        """Return the configured address."""
         return self.base_url
 
     def headers(self, key: str) -> dict[str, str]:
-        """The key, if there is one."""
+        """Return the key, if there is one."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def space(self, dimension: int) -> EmbeddingSpace:
-        """Wherever it runs, a model makes the same vectors of the same text."""
-        return EmbeddingSpace("openai", self.model, self.preparation.revision, dimension)
-
-    def question(self, windows: Sequence[Window], purpose: Purpose, dimension: int | None) -> Question:
-        """All texts at once, each with its prefix."""
-        prefix = self.preparation.prefix(purpose)
+    def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
+        """Return one request for all texts, each with its prefix."""
+        prefix = self.preparation.prefixes[role]
         body: dict[str, object] = {
-            "model": self.model,
+            "model": self.service.model,
             "input": [prefix + window.text for window in windows],
             "encoding_format": "float",
         }
         if dimension is not None:
             body["dimensions"] = dimension
-        if input_type := self.preparation.input_type(purpose):
+        if input_type := self.preparation.input_types[role]:
             body["input_type"] = input_type
-        return Question("embeddings", body)
+        return Request("embeddings", body)
 
-    def answer(self, answer: object, count: int) -> Sequence[RawVector]:
-        """Vectors are numbered, and may come in any order."""
-        return in_order_of_index(read_answer(answer, _Answer, self.service).data, count, self.service)
+    def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
+        """Return the vectors in the order of their numbers; they may come in any order."""
+        return parse_indexed(body, count, self.service.name)
 
-    def asked_wait(self, reply: Reply) -> float | None:
-        """Whoever has no credit left gets the status of one who asks too fast: waiting does not help."""
-        no_credit = reply.status == 429 and b'"insufficient_quota"' in reply.content
+    def retry_after(self, response: Response) -> float | None:
+        """Return infinity for an empty account: it looks like a rate limit, but waiting does not help."""
+        no_credit = response.status == 429 and b'"insufficient_quota"' in response.content
         return float("inf") if no_credit else None
 
 
@@ -191,7 +137,7 @@ def make_openai(
     *,
     model: str = "",
     dimension: int | None = None,
-    runtime: Runtime,
+    runtime: Runtime,  # noqa: ARG001 - every factory has it
     api_key_env: str | None = None,
     base_url: str = OPENAI_ADDRESS,
     query_prefix: str = "",
@@ -206,25 +152,11 @@ def make_openai(
     timeout_s: float = 120.0,
     attempts: int = 6,
 ) -> RemoteEmbedder:
-    """Make an embedder that asks a server which speaks OpenAI's protocol.
+    """Make an embedder that uses a server which speaks OpenAI's protocol.
 
-    Args:
-        model: As the server calls it; may only be empty for OpenAI itself: ``text-embedding-3-small`` then.
-        dimension: Length of the vectors; None for the model's own, which an unknown server is asked for.
-        runtime: Whom to tell about waits.
-        api_key_env: The variable that holds the key; None for ``OPENAI_API_KEY``, which only OpenAI needs.
-        base_url: Where the server is, up to and with ``/v1``.
-        query_prefix: Put before questions.
-        document_prefix: Put before passages.
-        query_input_type: Sent as ``input_type`` with questions, for servers that know that field.
-        document_input_type: Likewise, with passages.
-        max_tokens: Most tokens of a text that the model reads; None for what is known of it, or 512.
-        batch_size: Most texts of a request; halved for as long as the server finds it too large.
-        batch_tokens: Most tokens of a request.
-        send_dimensions: Whether the server is told the dimension; None for only if it is not the model's own.
-        requests_at_once: Most requests under way at the same time.
-        timeout_s: How long the server may be silent, in seconds.
-        attempts: Most times a request is sent.
+    The model may only be empty for OpenAI itself: ``text-embedding-3-small`` then. When the dimension is None
+    and not known, the first response shows it. The other arguments are the settings of
+    ``[embedding.openai]``; only OpenAI needs a key.
 
     Raises:
         ConfigError: If no model is named, or it does not offer the dimension.
@@ -236,25 +168,29 @@ def make_openai(
         raise ConfigError(msg, hint="Name it as the server does, such as openai:nomic-embed-text.")
     facts = _MODELS.get(name, _UNKNOWN)
     _check_dimension(name, facts, dimension)
-    preparation = Preparation(query_prefix, document_prefix, query_input_type, document_input_type)
+    preparation = Preparation(
+        {Role.QUERY: query_prefix, Role.DOCUMENT: document_prefix},
+        {Role.QUERY: query_input_type, Role.DOCUMENT: document_input_type},
+    )
     taken = max(estimate_token_count(prefix) for prefix in (query_prefix, document_prefix))
-    provider = OpenAiProvider(
-        access=Access(
+    service = Service(
+        provider="openai",
+        key=ApiKey(
             _service_at(base_url),
-            variables(api_key_env, _VARIABLES),
+            (api_key_env,) if api_key_env else _VARIABLES,
             needed=is_openai or api_key_env is not None,
             obtain="https://platform.openai.com/api-keys has it" if is_openai else "",
         ),
         model=name,
         dimension=dimension or facts.dimension,
-        telling=_telling(facts, dimension, send_dimensions),
         limits=Limits(usable(max_tokens or facts.text_tokens, taken=taken), batch_size, batch_tokens),
-        preparation=preparation,
-        base_url=base_url,
+        known_models=tuple(_MODELS),
+        dimension_parameter=_dimension_parameter(facts, dimension, send_dimensions),
+        revision=preparation.revision,
+        warnings=_prefix_warnings(name, preparation),
     )
-    return RemoteEmbedder(
-        provider, runtime, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts
-    )
+    provider = OpenAiProvider(service, preparation, base_url)
+    return RemoteEmbedder(provider, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)
 
 
 def _check_dimension(name: str, facts: _Model, dimension: int | None) -> None:
@@ -266,12 +202,27 @@ def _check_dimension(name: str, facts: _Model, dimension: int | None) -> None:
         raise ConfigError(msg, hint=f"It offers {most}.")
 
 
-def _telling(facts: _Model, dimension: int | None, send_dimensions: bool | None) -> Telling:
+def _dimension_parameter(
+    facts: _Model, dimension: int | None, send_dimensions: bool | None
+) -> DimensionParameter:
     if send_dimensions is not None:
-        return Telling.ALWAYS if send_dimensions else Telling.NEVER
+        return DimensionParameter.ALWAYS if send_dimensions else DimensionParameter.NEVER
     if facts.dimension is None:
-        return Telling.IF_NEEDED
-    return Telling.ALWAYS if dimension not in {None, facts.dimension} else Telling.NEVER
+        return DimensionParameter.IF_NEEDED
+    is_own = dimension in {None, facts.dimension}
+    return DimensionParameter.NEVER if is_own else DimensionParameter.ALWAYS
+
+
+def _prefix_warnings(model: str, preparation: Preparation) -> tuple[str, ...]:
+    """Warn of a model that finds less without prefixes."""
+    if preparation.revision != _UNPREPARED:
+        return ()
+    return tuple(
+        f"{model} wants a prefix before each text: set [embedding.openai] query_prefix = {_quoted(query)} "
+        f"and document_prefix = {_quoted(document)}, unless its server adds them."
+        for name, query, document in _PREFIXED
+        if name in model.lower()
+    )
 
 
 def _service_at(base_url: str) -> str:

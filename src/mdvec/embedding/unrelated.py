@@ -1,17 +1,17 @@
-"""Measures how similar a model finds texts that have nothing to do with each other."""
+"""How similar a model finds texts that have nothing to do with each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from mdvec.embedding.interface import Embedder, Role, embed_all
 from mdvec.types.space import Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What people ask, and what notes say about it: each pair on a subject of its own, as long as a short section.
+# Questions, and notes about them: each pair on a subject of its own, as long as a short section.
 # The builtin model finds .785 ± .022 in one language and .787 ± .022 in the other. The levels of confidence
 # (mdvec.search.confidence) are in these units: other texts would need other levels.
 _SPACED = (
@@ -117,19 +117,7 @@ PASSAGES = tuple(passage for _, passage in (*_SPACED, *_UNSPACED))
 _LEAST_SPREAD = 0.005
 
 
-class ProbedEmbedder(Protocol):
-    """The part of an embedder that is needed to measure it."""
-
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(texts), dim)."""
-        ...
-
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(texts), dim)."""
-        ...
-
-
-def measure_unrelated(embedder: ProbedEmbedder) -> UnrelatedTexts:
+def measure_unrelated(embedder: Embedder) -> UnrelatedTexts:
     """Embed some questions and passages, and compare each question with the passages on other subjects.
 
     Both ways of writing are measured apart: a model that knows one language finds all texts of another alike.
@@ -143,7 +131,8 @@ def measure_unrelated(embedder: ProbedEmbedder) -> UnrelatedTexts:
     Raises:
         EmbeddingError: If the model cannot be used now.
     """
-    similarities = embedder.embed_queries(QUESTIONS) @ embedder.embed_passages(PASSAGES).T
+    questions = embed_all(embedder, QUESTIONS, Role.QUERY)
+    similarities = questions @ embed_all(embedder, PASSAGES).T
     first = len(_SPACED)
     return UnrelatedTexts(
         spaced=_of_other_subjects(similarities[:first, :first]),

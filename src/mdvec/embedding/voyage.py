@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-from mdvec.embedding.interface import Runtime
-from mdvec.embedding.remote.access import Access, variables
-from mdvec.embedding.remote.answers import (
-    ListedVector,
-    RawVector,
-    in_order_of_index,
-    read_answer,
-)
+from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.embedder import RemoteEmbedder
-from mdvec.embedding.remote.packing import Window
-from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
+from mdvec.embedding.remote.provider import (
+    ApiKey,
+    DimensionParameter,
+    Limits,
+    Request,
+    Service,
+    usable,
+)
+from mdvec.embedding.remote.vectors import RawVector, parse_indexed
+from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
-from mdvec.net.reply import Reply
-from mdvec.types.space import EmbeddingSpace
+from mdvec.net.response import Response
 
 _ADDRESS = "https://api.voyageai.com/v1"
 _ATLAS_ADDRESS = "https://ai.mongodb.com/v1"
@@ -37,13 +35,13 @@ _FLEXIBLE = (256, 512, 1024, 2048)
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """What is known of a model.
+    """The facts about a model.
 
     Attributes:
         batch_tokens: Most tokens of a request.
-        dimensions: Lengths of vectors it offers; one that offers a single length is not told it.
-        default: The length of those.
-        family: Models of one family put questions and documents into the same space.
+        dimensions: Lengths of vectors it offers; with a single one, the parameter is refused.
+        default: The length without the parameter.
+        family: Models of one family put queries and documents into the same space.
     """
 
     batch_tokens: int
@@ -69,76 +67,47 @@ _MODELS = {
 _UNKNOWN = _Model(120_000)
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    data: list[ListedVector]
-
-
 @dataclass(frozen=True, slots=True)
 class VoyageProvider:
     """Speaks ``/embeddings`` with input types; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:
-        access: The key.
-        model: That of the documents, such as ``voyage-4-lite``.
-        query_model: That of the questions, of the same family.
-        dimension: Length of the vectors.
-        facts: What is known of the model.
-        base_url: Where the service is; empty to go by the key.
+        service: The service and the model of the documents.
+        query_model: The model of the queries, of the same family.
+        base_url: Address of the service; empty to go by the key.
     """
 
-    access: Access
-    model: str
+    service: Service
     query_model: str
-    dimension: int
-    facts: _Model
     base_url: str
 
-    service = "Voyage"
-    section = "embedding.voyage"
-    warnings = ()
-    known_models = tuple(_MODELS)
-
-    @property
-    def telling(self) -> Telling:
-        """Models of one length refuse to be told."""
-        return Telling.ALWAYS if len(self.facts.dimensions) > 1 else Telling.NEVER
-
-    @property
-    def limits(self) -> Limits:
-        """What it takes; the tokens of a request are counted by the service, here they are estimated."""
-        return Limits(usable(_TEXT_TOKENS), _BATCH_TEXTS, usable(self.facts.batch_tokens))
-
     def address(self, key: str) -> str:
-        """Keys of MongoDB Atlas are known in another place."""
+        """Return MongoDB's address for a key of Atlas."""
         return self.base_url or (_ATLAS_ADDRESS if key.startswith(_ATLAS_KEY) else _ADDRESS)
 
     def headers(self, key: str) -> dict[str, str]:
-        """The key."""
+        """Return the key."""
         return {"Authorization": f"Bearer {key}"}
 
-    def space(self, dimension: int) -> EmbeddingSpace:
-        """The name of a model says its version too."""
-        return EmbeddingSpace("voyage", self.model, "1", dimension)
-
-    def question(self, windows: Sequence[Window], purpose: Purpose, dimension: int | None) -> Question:
-        """All texts at once, with what they are for."""
+    def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
+        """Return one request for all texts, with their role."""
         body: dict[str, object] = {
             "input": [window.text for window in windows],
-            "model": self.query_model if purpose is Purpose.QUERY else self.model,
-            "input_type": purpose.value,
+            "model": self.query_model if role is Role.QUERY else self.service.model,
+            "input_type": role.value,
             "truncation": True,  # windows are far below the limit; should one be above it, the rest counts
             "encoding_format": "base64",
         }
         if dimension is not None:
             body["output_dimension"] = dimension
-        return Question("embeddings", body)
+        return Request("embeddings", body)
 
-    def answer(self, answer: object, count: int) -> Sequence[RawVector]:
-        """Vectors are numbered."""
-        return in_order_of_index(read_answer(answer, _Answer, self.service).data, count, self.service)
+    def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
+        """Return the vectors in the order of their numbers."""
+        return parse_indexed(body, count, self.service.name)
 
-    def asked_wait(self, reply: Reply) -> float | None:  # noqa: ARG002 - the port's signature
-        """It says so as everybody does, or not at all."""
+    def retry_after(self, response: Response) -> float | None:  # noqa: ARG002 - the port's signature
+        """Return None: it has no way of its own."""
         return None
 
 
@@ -146,7 +115,7 @@ def make_voyage(
     *,
     model: str = "",
     dimension: int | None = None,
-    runtime: Runtime,
+    runtime: Runtime,  # noqa: ARG001 - every factory has it
     query_model: str = "",
     api_key_env: str | None = None,
     base_url: str = "",
@@ -154,18 +123,11 @@ def make_voyage(
     timeout_s: float = 60.0,
     attempts: int = 6,
 ) -> RemoteEmbedder:
-    """Make an embedder that asks Voyage.
+    """Make an embedder that uses Voyage.
 
-    Args:
-        model: ``voyage-4-lite`` when empty.
-        dimension: Length of the vectors; None for 1024, which all but ``voyage-3-lite`` (512) offer.
-        runtime: Whom to tell about waits.
-        query_model: The model of questions, when it is another one; both are of the fourth generation then.
-        api_key_env: The variable that holds the key; None for ``VOYAGE_API_KEY``.
-        base_url: Where the service is; empty for Voyage, or MongoDB Atlas when the key is one of theirs.
-        requests_at_once: Most requests under way at the same time.
-        timeout_s: How long the service may be silent, in seconds.
-        attempts: Most times a request is sent.
+    The model is ``voyage-4-lite`` when empty. The dimension is 1024 when None, or 512 for ``voyage-3-lite``.
+    The other arguments are the settings of ``[embedding.voyage]``; without an address, the key decides
+    between Voyage and MongoDB Atlas.
 
     Raises:
         ConfigError: If the model does not offer the dimension, or the two models do not go together.
@@ -177,14 +139,21 @@ def make_voyage(
         offered = ", ".join(map(str, facts.dimensions))
         msg = f"{name} makes no vectors of {length} numbers"
         raise ConfigError(msg, hint=f"It offers {offered}.")
-    asker = query_model or name
-    if asker != name and (not facts.family or _MODELS.get(asker, _UNKNOWN).family != facts.family):
-        msg = f"{asker} cannot find what {name} has embedded: their vectors have nothing in common"
+    questions = query_model or name
+    if questions != name and (not facts.family or _MODELS.get(questions, _UNKNOWN).family != facts.family):
+        msg = f"{questions} cannot find what {name} has embedded: their vectors have nothing in common"
         raise ConfigError(msg, hint="Leave out query_model, or use models that are both of voyage-4.")
-    access = Access(
-        "Voyage", variables(api_key_env, _VARIABLES), obtain="https://dashboard.voyageai.com has it"
+    variables = (api_key_env,) if api_key_env else _VARIABLES
+    has_choice = len(facts.dimensions) > 1
+    service = Service(
+        provider="voyage",
+        key=ApiKey("Voyage", variables, obtain="https://dashboard.voyageai.com has it"),
+        model=name,
+        dimension=length,
+        # The service counts the tokens of a request, here they are estimated.
+        limits=Limits(usable(_TEXT_TOKENS), _BATCH_TEXTS, usable(facts.batch_tokens)),
+        known_models=tuple(_MODELS),
+        dimension_parameter=DimensionParameter.ALWAYS if has_choice else DimensionParameter.NEVER,
     )
-    provider = VoyageProvider(access, name, asker, length, facts, base_url)
-    return RemoteEmbedder(
-        provider, runtime, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts
-    )
+    provider = VoyageProvider(service, questions, base_url)
+    return RemoteEmbedder(provider, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)

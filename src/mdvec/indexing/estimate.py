@@ -112,7 +112,7 @@ def look_ahead(
 
 
 def _tokens(calls: Iterable[Sequence[str]], embedder: Embedder) -> int:
-    return sum(len(embedder.token_ends(text)) for texts in calls for text in texts)
+    return sum(len(embedder.tokens.ends(text)) for texts in calls for text in texts)
 
 
 class _NewTexts:
@@ -148,13 +148,14 @@ class _Tally:
         self._batch_size = batch_size
         self._new = new
         self._embedder = embedder
+        self._ends = embedder.tokens.ends
         self._waiting: list[PendingText] = []
 
     def add(self, items: Sequence[PendingText]) -> None:
         """Count those of the texts that would go through the model."""
         new = self._new.among(items)
         self.texts += len(new)
-        self.tokens += sum(len(self._embedder.token_ends(item.text)) for item in new)
+        self.tokens += sum(len(self._ends(item.text)) for item in new)
         self._waiting += new
         while len(self._waiting) >= self._batch_size:
             self._count_requests(self._waiting[: self._batch_size])

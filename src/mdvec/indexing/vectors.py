@@ -132,7 +132,7 @@ def _embed_batches(work: Work, embedder: Embedder, space_id: SpaceId) -> Iterato
     """Embed and write; yield how many texts each part had."""
     for batch in _pending_batches(work, space_id, embedder.texts_at_once):
         texts, titles = [item.text for item in batch], [item.title for item in batch]
-        with closing(embedder.embed_in_parts(texts, titles)) as parts:
+        with closing(embedder.embed(texts, titles=titles)) as parts:
             for positions, vectors in _timed(parts, len(batch)):
                 hashes = [batch[position].text_hash for position in positions]
                 with run.current().step("write_vectors", texts=len(positions)), work.write() as writer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE
+from mdvec.embedding.interface import Embedder, Role, TokenCounter
 from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.text.hashing import text_hash
@@ -16,7 +16,7 @@ from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Parts, Runtime, Vector
+    from mdvec.embedding.interface import Parts, Runtime, Vector
 
 
 def make_hashing(*, model: str, dimension: int | None, runtime: Runtime) -> HashingEmbedder:  # noqa: ARG001 - the port's
@@ -24,15 +24,15 @@ def make_hashing(*, model: str, dimension: int | None, runtime: Runtime) -> Hash
     return HashingEmbedder(model=model or "terms", dimension=dimension or 256)
 
 
-class HashingEmbedder:
+class HashingEmbedder(Embedder):
     """Feature hashing of terms into a small unit vector; deterministic in every process.
 
     Each model hashes in its own way: vectors of two of them have nothing to do with each other.
 
     Attributes:
-        embedded: Every passage it was ever given, in order, but for those it was measured with.
-        queries: Every query it was ever given by itself, in order.
-        measured: How often it was given those of :mod:`mdvec.embedding.unrelated`.
+        embedded: Every passage it has embedded, in order, but for those it was measured with.
+        queries: Every query it has embedded by itself, in order.
+        measured: How often it has embedded those of :mod:`mdvec.embedding.unrelated`.
     """
 
     def __init__(
@@ -56,75 +56,31 @@ class HashingEmbedder:
         return self._space
 
     @property
-    def folder(self) -> None:
-        """None: it has a name."""
-
-    @property
-    def max_tokens(self) -> int:
-        """As many as the builtin model takes."""
-        return 500
-
-    @property
-    def texts_at_once(self) -> int:
-        """What it makes in a few seconds."""
-        return TEXTS_AT_ONCE_HERE
-
-    @property
     def problem(self) -> EmbedderUnavailableError | None:
         """What it was made with."""
         return self._problem
 
     @property
-    def counts_exactly(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        """Estimated tokens."""
-        return estimate_token_ends(text)
+    def tokens(self) -> TokenCounter:
+        """Estimated; as many at once as the builtin model takes."""
+        return TokenCounter(estimate_token_ends, 500, is_exact=False)
 
     def embed_query(self, text: str) -> Vector:
         """Embed like a passage."""
+        if self._problem is not None:
+            raise self._problem
         self.queries.append(text)
         return self._vector(text)
 
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed like passages."""
-        return self._matrix(texts)
-
-    def check(self) -> None:
-        """Raise what it was made with."""
-        if self._problem is not None:
-            raise self._problem
-
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002 - the port's
-        """Embed each text by itself."""
-        if tuple(texts) == PASSAGES:
-            self.measured += 1
-        else:
-            self.embedded.extend(texts)
-        return self._matrix(texts)
-
-    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
-        """Embed passages in one part; see :meth:`mdvec.embedding.interface.Embedder.embed_in_parts`."""
-        yield range(len(texts)), self.embed_passages(texts, titles)
-
-    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002 - the port's
-        """None: it runs here."""
-        return 0
-
-    def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002 - the port's signature
-        """Nothing to free."""
-        return False
-
-    def _matrix(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:  # noqa: ARG002 - the port's
+        """Embed each text by itself, all in one part."""
+        if role is Role.DOCUMENT:
+            if tuple(texts) == PASSAGES:
+                self.measured += 1
+            else:
+                self.embedded.extend(texts)
         rows = [self._vector(text) for text in texts]
-        return np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
+        yield range(len(texts)), np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
 
     def _vector(self, text: str) -> Vector:
         # The constant keeps texts without terms finite, and gives all texts something in common,

@@ -22,6 +22,9 @@ from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, wi
 from mdvec.workspace.wiring import Embedders, Parts
 
 
+_PROBE = "dimension"  # embedded to see whether a model works
+
+
 class Models:
     """What can be done with models. A part of :class:`mdvec.workspace.Workspace`.
 
@@ -125,7 +128,7 @@ class Models:
             chunks=outlook.chunks,
             names=outlook.names,
             tokens=outlook.tokens,
-            exact=embedder.counts_exactly,
+            exact=embedder.tokens.is_exact,
             requests=outlook.requests,
             usd=None if price is None else outlook.tokens * price.usd_per_million_tokens / 1_000_000,
             price=price,
@@ -344,7 +347,7 @@ def checked(wanted: EmbeddingSpec, parts: Parts) -> EmbeddingSpec:
         raise
     if embedder.problem is not None:
         raise embedder.problem
-    embedder.check()
+    embedder.embed_query(_PROBE)
     return parts.embedders.pinned(wanted)
 
 

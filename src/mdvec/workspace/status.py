@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mdvec import __version__
-from mdvec.embedding.cores import available_cores
+from mdvec.embedding.machine import available_cores
 from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import known_binaries, make_plan

@@ -250,7 +250,7 @@ class Parts:
         counts_tokens = _taken(registry.load("chunking", spec.strategy), {"max_tokens": wanted})
         if model.embedder is None or wanted is None or not counts_tokens:
             return ()
-        most = model.embedder.max_tokens - _CONTEXT_TOKENS
+        most = model.embedder.tokens.max_tokens - _CONTEXT_TOKENS
         if wanted <= most:
             return ()
         return (
@@ -288,15 +288,16 @@ class Parts:
             raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
         embedder = None if model is None else model.embedder
         token_ends: TokenEnds = estimate_token_ends
-        tokenizer = _ESTIMATE
+        tokenizer, limit = _ESTIMATE, None
         if embedder is not None:
-            token_ends = embedder.token_ends
-            tokenizer = embedder.space.model if embedder.counts_exactly else _ESTIMATE
+            tokens = embedder.tokens
+            token_ends, limit = tokens.ends, tokens.max_tokens
+            tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
         configured = set_only(**{name: getattr(self._config.chunking, name) for name in _SIZES})
         counting = {
             "token_ends": token_ends,
             "tokenizer_name": tokenizer,
-            "token_limit": None if embedder is None else embedder.max_tokens,
+            "token_limit": limit,
         }
         made: Chunker = factory(**_taken(factory, {**configured, **own, **counting}))
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mdvec.embedding.interface import Role
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.writing import is_unspaced
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Parts
 
 HALF = len(QUESTIONS) // 2
 SPACED, UNSPACED = slice(0, HALF), slice(HALF, None)
 
 
-class Table:
+class Table(HashingEmbedder):
     """An embedder whose question and passage have the cosine similarity that a table says.
 
     Attributes:
@@ -26,20 +32,16 @@ class Table:
 
     def __init__(self, similarities: NDArray[np.float64]) -> None:
         """Take a row for each question and a column for each passage."""
+        super().__init__(dimension=len(similarities))
         self._similarities = similarities
         self.calls: list[int] = []
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the unit vectors of the axes."""
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
+        """Yield the unit vectors of the axes for the questions, and the columns for the passages."""
         self.calls.append(len(texts))
-        assert tuple(texts) == QUESTIONS
-        return np.eye(len(texts), dtype=np.float32)
-
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> NDArray[np.float32]:
-        """Return the columns."""
-        self.calls.append(len(texts))
-        assert (tuple(texts), titles) == (PASSAGES, ())
-        return np.asarray(self._similarities.T, np.float32)
+        assert (tuple(texts), titles) == (QUESTIONS if role is Role.QUERY else PASSAGES, ())
+        rows = np.eye(len(texts)) if role is Role.QUERY else self._similarities.T
+        yield range(len(texts)), np.asarray(rows, np.float32)
 
 
 def test_texts_are_of_two_kinds() -> None:

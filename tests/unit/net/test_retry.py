@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.net.retry import backoff, error_details, retry_after
+from mdvec.net.client import backoff
+from mdvec.net.response import Response
+
+
+def wait(headers: dict[str, str], body: bytes) -> float | None:
+    return Response("Test", 429, headers, body).retry_after(MOMENT)
+
 
 # Sunday, 6 November 1994, 08:49:37 in Greenwich: the date of RFC 9110's examples.
 MOMENT = 784111777.0
@@ -33,12 +39,12 @@ MOMENT = 784111777.0
 )
 def test_retry_after(header: str, seconds: float | None) -> None:
     """Seconds and dates are understood, a past date means now, and nonsense says nothing."""
-    assert retry_after({"retry-after": header}, b"", MOMENT) == seconds
+    assert wait({"retry-after": header}, b"") == seconds
 
 
 def test_milliseconds_are_more_exact() -> None:
     """``retry-after-ms`` beats ``Retry-After``, which is rounded."""
-    assert retry_after({"retry-after-ms": "250", "retry-after": "1"}, b"", MOMENT) == 0.25
+    assert wait({"retry-after-ms": "250", "retry-after": "1"}, b"") == 0.25
 
 
 @pytest.mark.parametrize("in_a_list", [False, True])
@@ -48,13 +54,13 @@ def test_googles_retry_delay(in_a_list: bool, delay: str, seconds: float | None)
     details = [{"@type": "google.rpc.Help"}, {"@type": "google.rpc.RetryInfo", "retryDelay": delay}]
     error = {"error": {"code": 429, "details": details}}
     body = [error] if in_a_list else error
-    assert retry_after({}, json.dumps(body).encode(), MOMENT) == seconds
+    assert wait({}, json.dumps(body).encode()) == seconds
 
 
 def test_a_header_beats_the_body() -> None:
     """Where both are there, the header counts: it is the newer one, set by what is nearest to us."""
     body = json.dumps({"error": {"details": [{"retryDelay": "17s"}]}}).encode()
-    assert retry_after({"retry-after": "2"}, body, MOMENT) == 2.0
+    assert wait({"retry-after": "2"}, body) == 2.0
 
 
 @given(
@@ -68,8 +74,8 @@ def test_a_header_beats_the_body() -> None:
 def test_any_json_is_survived(value: object) -> None:
     """Whatever the body is, looking for a delay in it finds a number, or nothing; it never fails."""
     body = json.dumps(value).encode()
-    assert all(isinstance(detail, dict) for detail in error_details(body))
-    seconds = retry_after({}, body, MOMENT)
+    assert all(isinstance(detail, dict) for detail in Response("Test", 429, {}, body).error_details())
+    seconds = wait({}, body)
     assert seconds is None or seconds >= 0
 
 

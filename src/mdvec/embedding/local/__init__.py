@@ -1,1 +1,8 @@
-"""Models that run here, on torch: whatever sentence-transformers can load, and PLaMo."""
+"""Models that run here, on torch: any model that sentence-transformers can load, and PLaMo."""
+
+import os
+
+# Hugging Face's libraries read these when they are first imported. What the user has set stands.
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+# Texts are tokenised one batch at a time: its threads gain little, and complain after a fork.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -1,85 +1,27 @@
-"""Finds the files of a model: in a folder of the user's, in the hub's cache, or on the hub."""
+"""The files of a model: in a folder of the user's, in the hub's cache, or on the hub."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, cast
 
+from mdvec import run
 from mdvec.embedding.local.layout import OTHER_FOLDERS, SETTINGS, WEIGHTS, has_weights, identity
 from mdvec.errors import EmbedderUnavailableError
 
 _HUB_ID = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 _MAIN = "main"
-_DIGITS_OF_A_COMMIT = 12
-
-
-class ModelFiles(Protocol):
-    """The files of one model, wherever they come from."""
-
-    @property
-    def name(self) -> str:
-        """What the model is called in its space."""
-        ...
-
-    @property
-    def folder(self) -> Path | None:
-        """The user's folder, absolute; None on the hub."""
-        ...
-
-    @property
-    def problem(self) -> EmbedderUnavailableError | None:
-        """Why there are none and will be none; found without a network."""
-        ...
-
-    def settings(self) -> Path:
-        """Return a folder with all but the weights.
-
-        Raises:
-            EmbedderUnavailableError: If they are not here and cannot be fetched.
-        """
-        ...
-
-    def identity(self) -> str:
-        """Return what tells this version of the model from others; may fetch the settings."""
-        ...
-
-    def fetch_weights(self, folder: Path, on_progress: Callable[[int], None]) -> None:
-        """Have the weights beside the settings.
-
-        Args:
-            folder: Where the settings are.
-            on_progress: Told the finished per cent, 0 to 100, of what has to be fetched.
-
-        Raises:
-            EmbedderUnavailableError: If they are not here and cannot be fetched.
-        """
-        ...
-
-
-def locate(
-    model: str, *, hub_dir: Path | None, revision: str | None, offline: bool, provider: str
-) -> ModelFiles:
-    """Tell folders from names on the hub.
-
-    Args:
-        model: A folder, or ``owner/name``.
-        hub_dir: The hub's cache; None for the one that all programs of this user share.
-        revision: A branch, a tag or a commit on the hub; None for ``main``.
-        offline: Whether nothing is fetched.
-        provider: Whose settings they are, for what the user is told.
-    """
-    path = Path(model).expanduser()
-    if model.startswith((".", "~")) or path.is_absolute() or path.is_dir() or not _HUB_ID.fullmatch(model):
-        return FolderFiles(path.absolute())
-    return HubFiles(model, hub_dir, revision or _MAIN, offline=offline, provider=provider)
+_COMMIT_DIGITS = 12
+_DOWNLOAD_SHARE = 90  # per cent of a download and loading
+_BAR_OF_BYTES = "huggingface_hub.snapshot_download"  # there is another one, of what comes over the network
 
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """A model in a folder of the user's; see :class:`ModelFiles`.
+    """A model in a folder of the user's.
 
     Attributes:
         folder: Its absolute path.
@@ -94,13 +36,16 @@ class FolderFiles:
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """What the folder lacks."""
+        """The reason why the folder has no model; None when it has one."""
         if not self.folder.is_dir():
             msg = f"there is no folder {self.folder} with a model"
-        elif not has_weights(self.folder):
-            msg = f"there are no weights of a model in {self.folder}"
         else:
-            return None
+            try:
+                if has_weights(self.folder):
+                    return None
+            except EmbedderUnavailableError as error:
+                return error
+            msg = f"there are no weights of a model in {self.folder}"
         return EmbedderUnavailableError(
             msg, hint="Name a folder that has config.json and model.safetensors, or a model of the hub."
         )
@@ -115,22 +60,22 @@ class FolderFiles:
         """Return a digest of the files."""
         return identity(self.settings())
 
-    def fetch_weights(self, folder: Path, on_progress: Callable[[int], None]) -> None:
+    def fetch_weights(self, folder: Path) -> None:
         """Do nothing: they are there, or the model has a problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubFiles:
-    """A model of the Hugging Face hub; see :class:`ModelFiles`.
+    """A model of the Hugging Face hub.
 
-    What is in the cache is used as it is: the hub is asked only for what is not there.
+    What is in the cache is used as it is: only missing files are requested from the hub.
 
     Attributes:
         hub_id: ``owner/name``.
         hub_dir: The cache; None for the one that all programs of this user share.
         revision: A branch, a tag or a commit.
         offline: Whether nothing is fetched.
-        provider: Whose settings these are.
+        provider: Its settings are named in errors.
     """
 
     hub_id: str
@@ -150,9 +95,11 @@ class HubFiles:
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """That it is not in the cache, where nothing may be fetched."""
+        """It is not in the cache, and nothing may be fetched."""
+        from huggingface_hub import constants
+
         folder = self._snapshot()
-        if not self._is_offline() or (folder is not None and has_weights(folder)):
+        if not (self.offline or constants.HF_HUB_OFFLINE) or (folder is not None and has_weights(folder)):
             return None
         msg = f"the model {self.hub_id} is not on this machine, and nothing is to be downloaded"
         return EmbedderUnavailableError(
@@ -162,42 +109,57 @@ class HubFiles:
         )
 
     def settings(self) -> Path:
-        """Return the snapshot, fetching some small files when they are not here, or not all of them."""
+        """Return a folder with all but the weights, fetching some small files when they are missing.
+
+        Raises:
+            EmbedderUnavailableError: If they cannot be fetched.
+        """
         folder = self._snapshot()
         # Weights come last: without them an earlier download may have been stopped anywhere.
-        return folder if folder is not None and has_weights(folder) else self._fetch(SETTINGS, _ignore)
+        return folder if folder is not None and has_weights(folder) else self._fetch(SETTINGS, self.revision)
 
     def identity(self) -> str:
         """Return the commit, which is the name of the snapshot."""
-        return self.settings().name[:_DIGITS_OF_A_COMMIT]
+        return self.settings().name[:_COMMIT_DIGITS]
 
-    def fetch_weights(self, folder: Path, on_progress: Callable[[int], None]) -> None:
-        """Fetch what is missing of the snapshot; safetensors where there are any."""
+    def fetch_weights(self, folder: Path) -> None:
+        """Fetch the weights that are missing beside the settings, and report how far it is.
+
+        Raises:
+            EmbedderUnavailableError: If they cannot be fetched.
+        """
         for suffix in WEIGHTS:
             if not has_weights(folder):
-                self._fetch((*SETTINGS, suffix), on_progress, commit=folder.name)
+                self._fetch((*SETTINGS, suffix), folder.name, reports=True)
         if not has_weights(folder):
             msg = f"{self.hub_id} has no weights that can be loaded"
             raise EmbedderUnavailableError(msg, hint="Choose another model.")
 
-    def _fetch(
-        self, suffixes: Sequence[str], on_progress: Callable[[int], None], commit: str | None = None
-    ) -> Path:
+    def _fetch(self, suffixes: Sequence[str], revision: str, *, reports: bool = False) -> Path:
+        """Fetch files into the cache, and return the snapshot; its name is the commit."""
         if (problem := self.problem) is not None:
             raise problem
-        from mdvec.embedding.local.hub import download
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
-        return download(
-            self.hub_id,
-            revision=commit or self.revision,
-            cache=self._cache(),
-            patterns=[f"*{suffix}" for suffix in suffixes],
-            ignored=[f"{folder}/*" for folder in OTHER_FOLDERS],
-            on_progress=on_progress,
-        )
+        # Its bases are the errors of the HTTP library, of whichever one this version uses.
+        http_errors = cast("tuple[type[Exception], ...]", HfHubHTTPError.__bases__)
+        try:
+            folder = snapshot_download(
+                self.hub_id,
+                revision=revision,
+                cache_dir=self._cache(),
+                allow_patterns=[f"*{suffix}" for suffix in suffixes],
+                ignore_patterns=[f"{folder}/*" for folder in OTHER_FOLDERS],
+                tqdm_class=_progress_bar(reports=reports),
+                library_name="mdvec",
+            )
+        except (*http_errors, EntryNotFoundError, OSError, ValueError) as error:
+            raise _fetch_error(self.hub_id, revision, error) from error
+        return Path(folder)
 
     def _snapshot(self) -> Path | None:
-        """Return where the revision is in the cache, if it is."""
+        """Return the folder of the revision in the cache, if it is there."""
         repository = self._cache() / f"models--{self.hub_id.replace('/', '--')}"
         try:
             commit = (repository / "refs" / self.revision).read_text().strip()
@@ -207,15 +169,71 @@ class HubFiles:
         return snapshot if snapshot.is_dir() else None
 
     def _cache(self) -> Path:
-        from mdvec.embedding.local.hub import default_cache
+        from huggingface_hub import constants
 
-        return self.hub_dir or default_cache()
-
-    def _is_offline(self) -> bool:
-        from mdvec.embedding.local.hub import forbidden
-
-        return self.offline or forbidden()
+        return self.hub_dir or Path(constants.HF_HUB_CACHE)
 
 
-def _ignore(_percent: int) -> None:
-    pass
+ModelFiles = FolderFiles | HubFiles
+"""The files of one model, wherever they come from."""
+
+
+def locate(
+    model: str, *, hub_dir: Path | None, revision: str | None, offline: bool, provider: str
+) -> ModelFiles:
+    """Return the files of a model by the name of a folder or a name on the hub.
+
+    Args:
+        model: A folder, or ``owner/name``.
+        hub_dir: The hub's cache; None for the one that all programs of this user share.
+        revision: A branch, a tag or a commit on the hub; None for ``main``.
+        offline: Whether nothing is fetched.
+        provider: Its settings are named in errors.
+    """
+    path = Path(model).expanduser()
+    if model.startswith((".", "~")) or path.is_absolute() or path.is_dir() or not _HUB_ID.fullmatch(model):
+        return FolderFiles(path.absolute())
+    return HubFiles(model, hub_dir, revision or _MAIN, offline=offline, provider=provider)
+
+
+def _fetch_error(hub_id: str, revision: str, error: Exception) -> EmbedderUnavailableError:
+    from huggingface_hub import constants
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    if isinstance(error, GatedRepoError):
+        msg = f"the hub gives {hub_id} only to those who have accepted its terms"
+        hint = f"Accept them at {constants.ENDPOINT}/{hub_id}, then run 'hf auth login'."
+    elif isinstance(error, RepositoryNotFoundError):
+        msg = f"there is no model {hub_id}, neither as a folder here nor on the hub"
+        hint = "Check its name; for one that is private run 'hf auth login'."
+    elif isinstance(error, RevisionNotFoundError):
+        msg = f"the model {hub_id} has no revision {revision!r}"
+        hint = "Name a branch, a tag or a commit, or leave it out."
+    else:
+        reason = (str(error).strip().removeprefix("Got: ").splitlines() or [type(error).__name__])[0]
+        msg = f"the model {hub_id} cannot be fetched from {constants.ENDPOINT}: {reason}"
+        hint = f"Try again with a network, or run 'hf download {hub_id}' yourself."
+    return EmbedderUnavailableError(msg, hint=hint)
+
+
+def _progress_bar(*, reports: bool) -> type[Any]:
+    """Return a progress bar that draws nothing, and reports the bytes that are written to the current run."""
+    from huggingface_hub.utils import tqdm
+
+    current = run.current()  # files come in threads
+
+    class Reporting(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            self.reports = reports and options.get("name") == _BAR_OF_BYTES
+            self.percent = 0
+            super().__init__(*args, **{**options, "disable": True})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.n += n or 0  # a bar that is not drawn does not count by itself
+            percent = min(_DOWNLOAD_SHARE, int(_DOWNLOAD_SHARE * self.n / self.total)) if self.total else 0
+            if self.reports and percent > self.percent:
+                self.percent = percent
+                current.report(run.Stage.MODEL, percent, 100)
+            return None
+
+    return Reporting

@@ -1,39 +1,43 @@
-"""Reads what a model is from the settings beside its weights, without loading it."""
+"""The facts about a model in the files beside its weights, read without loading it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mdvec.errors import EmbedderUnavailableError
 
 CONFIG = "config.json"
-_MODULES = "modules.json"
+TOKENIZER = "tokenizer.json"
 WEIGHTS = (".safetensors", ".bin")
-_INDEXES = tuple(f"{suffix}.index.json" for suffix in WEIGHTS)
 SETTINGS = (".json", ".jsonl", ".model", ".py", ".txt")
 # Files of other programs, and of other ways to run the model.
 OTHER_FOLDERS = ("onnx", "openvino")
+_MODULES = "modules.json"
+_INDEXES = tuple(f"{suffix}.index.json" for suffix in WEIGHTS)
 _USUAL_MAX_TOKENS = 512  # of a model that does not say
 _FIRST_POSITION = 2  # in the family of RoBERTa, which counts from there
 _SAMPLE_BYTES = 1 << 20  # of each end of a file of weights
 _QUERY_PROMPTS = ("query",)
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the files of a model say.
+    """The facts in the files of a model.
 
     Attributes:
-        dimension: Length of its vectors; None when only the loaded model can tell.
+        dimension: Length of its vectors; None when only the loaded model shows it.
         max_tokens: Most tokens it sees at once, markers included.
-        query_prompt: What it wants before a question; None when it does not say.
-        document_prompt: What it wants before a passage; None when it does not say.
+        query_prompt: Its prefix of queries; None when it does not say.
+        document_prompt: Its prefix of passages; None when it does not say.
     """
 
     dimension: int | None
@@ -43,19 +47,19 @@ class Layout:
 
 
 def read_layout(folder: Path) -> Layout:
-    """Read the files of a model.
+    """Return the facts in the files of a model.
 
     Raises:
-        EmbedderUnavailableError: If the folder holds no model, or its files cannot be read.
+        EmbedderUnavailableError: If the folder holds no model, or a file cannot be read or has another shape.
     """
-    modules = _read(folder / _MODULES) if (folder / _MODULES).is_file() else None
+    modules = _read_modules(folder / _MODULES)
     first = folder / modules[0].get("path", "") if modules else folder
     if not (first / CONFIG).is_file():
-        if modules and not modules[0].get("type", "").endswith(".Transformer"):  # such as a table of words
+        if modules and not modules[0]["type"].endswith(".Transformer"):  # such as a table of words
             return Layout(None, _USUAL_MAX_TOKENS, *_prompts(folder))
         msg = f"there is no model in {folder}: {CONFIG} is missing"
         raise EmbedderUnavailableError(msg, hint="Name a folder with the files of a model.")
-    config = _read(first / CONFIG)
+    config = _read_object(first / CONFIG)
     dimension = _whole_number(config.get("hidden_size"))
     return Layout(
         _after_modules(folder, modules[1:], dimension) if modules else dimension,
@@ -65,18 +69,21 @@ def read_layout(folder: Path) -> Layout:
 
 
 def has_weights(folder: Path) -> bool:
-    """Tell whether all weights are there: one file, or every part that their index names."""
+    """Return True if all weights are there: one file, or every part that their index names."""
     indexes = [path for path in folder.glob("*.index.json") if path.name.endswith(_INDEXES)]
-    if indexes:
-        return any(
-            all((folder / part).exists() for part in set(_read(index).get("weight_map", {}).values()))
-            for index in indexes
-        )
-    return any(path.suffix in WEIGHTS for path in _files(folder))
+    if not indexes:
+        return any(path.suffix in WEIGHTS for path in _files(folder))
+    for index in indexes:
+        parts = _read_object(index).get("weight_map", {})
+        if not isinstance(parts, dict) or not all(isinstance(part, str) for part in parts.values()):
+            _refuse(index, "its weight_map does not name files")
+        if all((folder / part).exists() for part in set(parts.values())):
+            return True
+    return False
 
 
 def identity(folder: Path) -> str:
-    """Return what tells the model in a folder from others: 12 hex digits, the same for a copy of it.
+    """Return a digest of the files of a model: 12 hex digits, the same for a copy of it.
 
     Settings count whole; of weights their sizes and both ends, so that gigabytes are not read.
     """
@@ -92,8 +99,45 @@ def identity(folder: Path) -> str:
     return digest.hexdigest()[:12]
 
 
+class ModelTokenizer:
+    """The model's own tokenizer, without the model.
+
+    Args:
+        path: A ``tokenizer.json``.
+
+    Raises:
+        EmbedderUnavailableError: If it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer
+
+        try:
+            self._tokenizer = Tokenizer.from_buffer(path.read_bytes())
+        except (OSError, ValueError) as error:
+            _refuse(path, str(error), error)
+        # Training may have left limits behind: texts are counted whole.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    @property
+    def markers(self) -> int:
+        """How many tokens are put around a text."""
+        return int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
+
+    def ends(self, text: str) -> list[int]:
+        """Return one past the last character of each token, ascending; without markers."""
+        offsets = self._tokenizer.encode(clean(text), add_special_tokens=False).offsets
+        return [end for end in accumulate((end for _, end in offsets), max) if end > 0]
+
+
+def clean(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot hold, character by character."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def _files(folder: Path) -> Iterator[Path]:
-    """Walk what the model is made of, in the order of the names."""
+    """Yield the files of the model, in the order of their names."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         hidden = any(part.startswith(".") for part in inside)
@@ -101,12 +145,11 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _after_modules(folder: Path, modules: list[dict[str, Any]], dimension: int | None) -> int | None:
-    """Follow the length of a vector through the modules of sentence-transformers behind the network."""
+def _after_modules(folder: Path, modules: list[dict[str, str]], dimension: int | None) -> int | None:
+    """Return the length of a vector behind the modules of sentence-transformers that follow the network."""
     for module in modules:
-        config_path = folder / module.get("path", "") / CONFIG
-        config = _read(config_path) if config_path.is_file() else {}
-        match module.get("type", "").rpartition(".")[2]:
+        config = _read_object(folder / module.get("path", "") / CONFIG, optional=True)
+        match module["type"].rpartition(".")[2]:
             case "Pooling":
                 written = config.get("embedding_dimension", config.get("word_embedding_dimension"))
                 width = _whole_number(written) or dimension
@@ -130,19 +173,21 @@ def _pooled_vectors(pooling: dict[str, Any]) -> int:
 
 
 def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
-    tokenizer = folder / "tokenizer_config.json"
-    transformer = folder / "sentence_bert_config.json"
+    positions = _whole_number(config.get("max_position_embeddings"))
     limits = (
-        _read(transformer).get("max_seq_length") if transformer.is_file() else None,
-        _read(tokenizer).get("model_max_length") if tokenizer.is_file() else None,
-        config.get("max_position_embeddings", _USUAL_MAX_TOKENS + _FIRST_POSITION) - _FIRST_POSITION,
+        _whole_number(
+            _read_object(folder / "sentence_bert_config.json", optional=True).get("max_seq_length")
+        ),
+        _whole_number(_read_object(folder / "tokenizer_config.json", optional=True).get("model_max_length")),
+        max(1, positions - _FIRST_POSITION) if positions else _USUAL_MAX_TOKENS,
     )
-    return min(limit for limit in map(_whole_number, limits) if limit)
+    return min(limit for limit in limits if limit)
 
 
 def _prompts(folder: Path) -> tuple[str | None, str | None]:
-    path = folder / "config_sentence_transformers.json"
-    prompts = _read(path).get("prompts") or {} if path.is_file() else {}
+    prompts = _read_object(folder / "config_sentence_transformers.json", optional=True).get("prompts") or {}
+    if not isinstance(prompts, dict):
+        _refuse(folder / "config_sentence_transformers.json", "its prompts are not an object")
     return _first(prompts, _QUERY_PROMPTS), _first(prompts, _DOCUMENT_PROMPTS)
 
 
@@ -151,12 +196,43 @@ def _first(prompts: dict[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _whole_number(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and value >= 1 else None
+    return int(min(value, 1 << 62)) if isinstance(value, int | float) and value >= 1 else None
+
+
+def _read_modules(path: Path) -> list[dict[str, str]]:
+    """Return the modules of sentence-transformers; empty when the model has none."""
+    if not path.is_file():
+        return []
+    modules = _read(path)
+    if not isinstance(modules, list) or not all(_is_module(module) for module in modules):
+        _refuse(path, "it is not a list of modules")
+    return modules
+
+
+def _is_module(module: object) -> bool:
+    return (
+        isinstance(module, dict)
+        and isinstance(module.get("type"), str)
+        and isinstance(module.get("path", ""), str)
+    )
+
+
+def _read_object(path: Path, *, optional: bool = False) -> dict[str, Any]:
+    if optional and not path.is_file():
+        return {}
+    found = _read(path)
+    if not isinstance(found, dict):
+        _refuse(path, "it is not a JSON object")
+    return found
 
 
 def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        msg = f"{path} cannot be read: {error}"
-        raise EmbedderUnavailableError(msg, hint="Get the files of the model again.") from error
+    except (OSError, ValueError, RecursionError) as error:
+        _refuse(path, str(error), error)
+
+
+def _refuse(path: Path, reason: str, cause: Exception | None = None) -> NoReturn:
+    msg = f"{path} cannot be read: {reason}"
+    raise EmbedderUnavailableError(msg, hint="Get the files of the model again.") from cause

@@ -1,21 +1,19 @@
-"""Makes embedders of PLaMo-Embedding, which brings its own code."""
+"""Embedders over PLaMo-Embedding, which brings its own code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from mdvec.embedding.interface import Runtime
-from mdvec.embedding.local.embedder import LocalEmbedder, check_dimension
-from mdvec.embedding.local.engine import Engine, Prompts
+from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
 from mdvec.embedding.local.files import locate
-from mdvec.embedding.local.requirements import missing_extra
 from mdvec.errors import EmbedderUnavailableError
 
 PROVIDER = "plamo"
 DEFAULT_MODEL = "pfnet/plamo-embedding-1b"
 DEFAULT_BATCH_SIZE = 8
 _DIMENSION = 2048  # of the default model
-# Its code puts a sentence of instructions before a question.
+# Its code puts a sentence of instructions before a query.
 _INSTRUCTION_TOKENS = 64
 
 
@@ -33,17 +31,9 @@ def make_plamo(
 ) -> LocalEmbedder:
     """Make an embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
 
-    Args:
-        model: A folder or an id on the Hugging Face hub, of a model whose code has ``encode_query`` and
-            ``encode_document``.
-        dimension: Length of the vectors; shorter than the model's own cuts them.
-        runtime: The machine.
-        device: ``cpu``, ``cuda``, ``mps``, or ``auto``.
-        batch_size: Most texts in one batch.
-        trust_remote_code: Whether that code may run; without it the model cannot be used.
-        revision: A branch, a tag or a commit of the model; None for its main branch.
-        hub_dir: Where downloads are kept; None for the cache that all programs of this user share.
-        offline: Whether nothing is downloaded.
+    The model is a folder or an id on the Hugging Face hub, of a model whose code has ``encode_query`` and
+    ``encode_document``. A dimension shorter than the model's own cuts the vectors. The other arguments are
+    the settings of ``[embedding.plamo]``; without ``trust_remote_code`` the model cannot be used.
 
     Raises:
         ConfigError: If the vectors of the default model are not that long.
@@ -52,11 +42,8 @@ def make_plamo(
     if name == DEFAULT_MODEL and dimension is not None:
         check_dimension(name, dimension, _DIMENSION)
 
-    def requirement() -> EmbedderUnavailableError | None:
-        return missing_extra() or (None if trust_remote_code else _no_permission(name))
-
     def open_engine(folder: Path, _prompts: Prompts) -> Engine:
-        from mdvec.embedding.local.plamo_engine import PlamoEngine
+        from mdvec.embedding.local.engines import PlamoEngine
 
         return PlamoEngine(folder, device=device, threads=runtime.threads)
 
@@ -65,11 +52,10 @@ def make_plamo(
         files=locate(name, hub_dir=hub_dir, revision=revision, offline=offline, provider=PROVIDER),
         dimension=dimension,
         prompts=lambda _layout: Prompts(),
-        requirement=requirement,
         open_engine=open_engine,
-        runtime=runtime,
         batch_size=batch_size,
         reserved_tokens=_INSTRUCTION_TOKENS,
+        problem=None if trust_remote_code else _no_permission(name),
     )
 
 

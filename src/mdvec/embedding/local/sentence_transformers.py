@@ -1,21 +1,41 @@
-"""Makes embedders of whatever sentence-transformers can load, Ruri v3 first of all."""
+"""Embedders over models that sentence-transformers loads, Ruri v3 first of all."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from mdvec.embedding.interface import Runtime
-from mdvec.embedding.local.embedder import LocalEmbedder, check_dimension
-from mdvec.embedding.local.engine import Engine, Prompts
+from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
 from mdvec.embedding.local.files import locate
-from mdvec.embedding.local.known import KnownModel, known_model
 from mdvec.embedding.local.layout import Layout
-from mdvec.embedding.local.requirements import missing_extra
 
 PROVIDER = "sentence-transformers"
 DEFAULT_MODEL = "ruri-v3-30m"
 DEFAULT_BATCH_SIZE = 16
+
+
+class _KnownModel(NamedTuple):
+    """A model whose prefixes are not in its files."""
+
+    hub_id: str
+    dimension: int
+    query_prefix: str
+    document_prefix: str
+
+
+_RURI = ("検索クエリ: ", "検索文書: ")
+_E5 = ("query: ", "passage: ")
+_MODELS = (  # from their cards
+    _KnownModel("cl-nagoya/ruri-v3-30m", 256, *_RURI),
+    _KnownModel("cl-nagoya/ruri-v3-70m", 384, *_RURI),
+    _KnownModel("cl-nagoya/ruri-v3-130m", 512, *_RURI),
+    _KnownModel("cl-nagoya/ruri-v3-310m", 768, *_RURI),
+    _KnownModel("intfloat/multilingual-e5-small", 384, *_E5),
+    _KnownModel("intfloat/multilingual-e5-base", 768, *_E5),
+    _KnownModel("intfloat/multilingual-e5-large", 1024, *_E5),
+)
 
 
 def make_sentence_transformers(
@@ -34,30 +54,20 @@ def make_sentence_transformers(
 ) -> LocalEmbedder:
     """Make an embedder; see :class:`mdvec.embedding.interface.EmbedderFactory`.
 
-    Args:
-        model: A folder, an id on the Hugging Face hub, or the last part of the id of a model that is known
-            here, such as ``ruri-v3-310m``.
-        dimension: Length of the vectors; shorter than the model's own cuts them (Matryoshka).
-        runtime: The machine.
-        device: ``cpu``, ``cuda``, ``mps``, or ``auto``.
-        query_prefix: Stands before a question; None for what the model wants.
-        document_prefix: Stands before a passage; None for what the model wants.
-        batch_size: Most texts in one batch.
-        trust_remote_code: Whether Python code that comes with the model may run.
-        revision: A branch, a tag or a commit of the model; None for its main branch.
-        hub_dir: Where downloads are kept; None for the cache that all programs of this user share.
-        offline: Whether nothing is downloaded.
+    The model is a folder, an id on the Hugging Face hub, or the last part of the id of a known model, such as
+    ``ruri-v3-310m``. A dimension shorter than the model's own cuts the vectors (Matryoshka). The other
+    arguments are the settings of ``[embedding.sentence-transformers]``; a prefix of None is the model's own.
 
     Raises:
         ConfigError: If the vectors of a known model are not that long.
     """
     name = model or DEFAULT_MODEL
-    known = known_model(name)
+    known = _known_model(name)
     if known is not None and dimension is not None:
         check_dimension(known.hub_id, dimension, known.dimension)
 
     def open_engine(folder: Path, prompts: Prompts) -> Engine:
-        from mdvec.embedding.local.sentence_transformers_engine import SentenceTransformersEngine
+        from mdvec.embedding.local.engines import SentenceTransformersEngine
 
         return SentenceTransformersEngine(
             folder,
@@ -79,21 +89,25 @@ def make_sentence_transformers(
         provider=PROVIDER,
         files=files,
         dimension=dimension,
-        prompts=partial(_prompts, known or known_model(files.name), query_prefix, document_prefix),
-        requirement=missing_extra,
+        prompts=partial(_prompts, known or _known_model(files.name), query_prefix, document_prefix),
         open_engine=open_engine,
-        runtime=runtime,
         batch_size=batch_size,
     )
 
 
 def _prompts(
-    known: KnownModel | None, query_prefix: str | None, document_prefix: str | None, layout: Layout
+    known: _KnownModel | None, query_prefix: str | None, document_prefix: str | None, layout: Layout
 ) -> Prompts:
-    """Take what is set, else what is known of the model, else what its files say, else nothing."""
+    """Return the configured prefixes, else the known ones of the model, else those in its files."""
     query = known.query_prefix if known is not None else layout.query_prompt or ""
     passage = known.document_prefix if known is not None else layout.document_prompt or ""
     return Prompts(
         query if query_prefix is None else query_prefix,
         passage if document_prefix is None else document_prefix,
     )
+
+
+def _known_model(name: str) -> _KnownModel | None:
+    """Return a model by its id on the hub, or by the last part of it alone, in any case."""
+    folded = name.casefold()
+    return next((each for each in _MODELS if folded in {each.hub_id, each.hub_id.partition("/")[2]}), None)

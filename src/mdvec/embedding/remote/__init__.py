@@ -1,1 +1,1 @@
-"""What embedders that ask a service over HTTP have in common."""
+"""The common part of embedders that use a service over HTTP."""

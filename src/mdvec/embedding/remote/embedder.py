@@ -1,41 +1,59 @@
-"""The embedder of every service: cuts, packs, asks, checks."""
+"""The embedder of every service: it cuts and packs texts, sends requests and checks the vectors."""
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from mdvec.embedding.interface import Runtime
-from mdvec.embedding.remote.answers import read_answer
-from mdvec.embedding.remote.failures import is_too_much, too_long, translated
-from mdvec.embedding.remote.packing import Window, batches, windows
-from mdvec.embedding.remote.provider import Provider, Purpose, Telling
-from mdvec.embedding.remote.threads import as_they_come, do_in_callers_thread, is_ending
-from mdvec.errors import EmbedderBusyError, EmbedderUnavailableError, EmbeddingError, ServiceError
+from mdvec import run
+from mdvec.embedding.interface import Embedder, Role, TokenCounter
+from mdvec.embedding.remote.concurrency import map_concurrently
+from mdvec.embedding.remote.provider import DimensionParameter, Provider, Service
+from mdvec.embedding.remote.vectors import parse_as, unit_vectors
+from mdvec.embedding.windows import Window, WindowJoiner, windows_at
+from mdvec.errors import (
+    EmbedderBusyError,
+    EmbedderUnavailableError,
+    EmbeddingError,
+    ServiceError,
+    ServiceRefusedError,
+)
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix, Parts, Vector
-    from mdvec.net.client import HttpClient, Patience
+    from mdvec.net.client import HttpClient, RetryPolicy
 
-# Somebody looks at the screen while a question is embedded.
-_ATTEMPTS_FOR_A_QUESTION = 2
-_MOST_WAIT_FOR_A_QUESTION_S = 5.0
+# A person looks at the screen while a query is embedded.
+_QUERY_ATTEMPTS = 2
+_QUERY_MAX_WAIT_S = 5.0
 
-# Passages are given in lots, and the last request of one is waited for before the first of the next is sent:
-# with some rounds of requests to a lot that costs little. Their texts are in memory, some megabytes.
+# Passages come in lots, and the last request of one is waited for before the first of the next is sent: with
+# some rounds of requests to a lot that costs little. Their texts are in memory, some megabytes.
 _ROUNDS_AT_ONCE = 4
-_MOST_TEXTS_AT_ONCE = 4_096
+_MAX_TEXTS_AT_ONCE = 4_096
+
+# Services refuse an empty text; this stands for one without visible characters.
+_BLANK = "-"
+_MAX_TITLE_CHARS = 200
 
 _PROBE = "dimension"
-_MOST_MODELS_LISTED = 10
-_NOT_FOUND = 404
+_MAX_MODELS_LISTED = 10
+
+_ABOUT_KEYS = re.compile(r"api.?key|credential|unauthenticated", re.IGNORECASE)
+_ABOUT_SIZE = re.compile(r"too (?:long|large|big|many)|at most|maximum|exceed|max allowed", re.IGNORECASE)
+_ABOUT_MODELS = re.compile(
+    r"\bmodel\b.{0,80}\b(?:not (?:found|supported|exist)|unsupported|unknown|invalid)", re.IGNORECASE
+)
+
+_BAD_REQUEST, _UNAUTHORISED, _FORBIDDEN, _NOT_FOUND = 400, 401, 403, 404
+_TOO_LARGE, _UNPROCESSABLE = 413, 422
 
 
 class _ListedModel(msgspec.Struct, frozen=True):
@@ -46,258 +64,293 @@ class _ListedModels(msgspec.Struct, frozen=True):
     data: list[_ListedModel]
 
 
-class RemoteEmbedder:
-    """Asks a service for vectors; see :class:`mdvec.embedding.interface.Embedder`.
+class RemoteEmbedder(Embedder):
+    """Requests vectors from a service; see :class:`mdvec.embedding.interface.Embedder`.
 
-    Making one sends nothing and reads no key. May be used by several threads.
+    Making one sends nothing and reads no key. Threads may share it.
     """
 
     def __init__(
-        self,
-        provider: Provider,
-        runtime: Runtime,
-        *,
-        requests_at_once: int = 4,
-        timeout_s: float = 60.0,
-        attempts: int = 6,
+        self, provider: Provider, *, requests_at_once: int = 4, timeout_s: float = 60.0, attempts: int = 6
     ) -> None:
         """Remember the settings.
 
         Args:
             provider: The service.
-            runtime: Whom to tell about waits.
             requests_at_once: Most requests under way at the same time.
-            timeout_s: How long the service may be silent, in seconds.
+            timeout_s: Most seconds from a request to the last byte of its response.
             attempts: Most times a request is sent.
         """
         self._provider = provider
-        self._runtime = runtime
+        self._service = provider.service
         self._requests_at_once = requests_at_once
         self._timeout_s = timeout_s
         self._attempts = attempts
         self._opening = threading.Lock()
         self._client: HttpClient | None = None
-        self._dimension = provider.dimension
-        self._tells_dimension = provider.telling is Telling.ALWAYS
-        self._batch_texts = provider.limits.batch_texts
+        self._dimension = self._service.dimension
+        self._sends_dimension = self._service.dimension_parameter is DimensionParameter.ALWAYS
+        self._batch_texts = self._service.limits.batch_texts
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The space of its vectors; the service is asked once when their length is not known.
+        """The space of its vectors; a probe is sent once when their length is not known.
 
         Raises:
-            EmbeddingError: If it had to be asked and did not answer.
+            EmbeddingError: If that fails.
         """
-        return self._provider.space(self._known_dimension())
+        return self._service.space(self._known_dimension())
 
     @property
-    def folder(self) -> None:
-        """None: it has a name."""
+    def problem(self) -> EmbedderUnavailableError | None:
+        """Its key is missing or unusable; None when it is there, or none is needed."""
+        return self._service.key.problem
 
     @property
-    def max_tokens(self) -> int:
-        """Most estimated tokens of a text in one window of the model."""
-        return self._provider.limits.text_tokens
+    def warnings(self) -> tuple[str, ...]:
+        """Likely mistakes in its settings."""
+        return self._service.warnings
+
+    @property
+    def tokens(self) -> TokenCounter:
+        """An estimate: the tokenizers of these models are not at hand."""
+        return TokenCounter(estimate_token_ends, self._service.limits.text_tokens, is_exact=False)
 
     @property
     def texts_at_once(self) -> int:
         """Enough for some rounds of requests."""
-        a_round = self._requests_at_once * self._provider.limits.batch_texts
-        return min(_ROUNDS_AT_ONCE * a_round, _MOST_TEXTS_AT_ONCE)
+        a_round = self._requests_at_once * self._service.limits.batch_texts
+        return min(_ROUNDS_AT_ONCE * a_round, _MAX_TEXTS_AT_ONCE)
 
-    @property
-    def problem(self) -> EmbedderUnavailableError | None:
-        """Why it cannot be used: its key is missing; None when it is there, or none is needed."""
-        return self._provider.access.problem
-
-    @property
-    def counts_exactly(self) -> bool:
-        """No: these models keep their tokenizers to themselves."""
-        return False
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is likely to be a mistake in its settings."""
-        return self._provider.warnings
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        """Estimate where tokens end."""
-        return estimate_token_ends(text)
-
-    def check(self) -> None:
-        """Embed one word; see :meth:`mdvec.embedding.interface.Embedder.check`."""
-        self.embed_query(_PROBE)
+    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
+        """Count the batches that :meth:`embed` would make."""
+        return sum(1 for _ in self._batches(texts, titles))
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question; a service that cannot answer soon is not waited for.
+        """Embed a query; see :meth:`mdvec.embedding.interface.Embedder.embed_query`."""
+        from mdvec.net.client import RetryPolicy
 
-        Returns:
-            float32, shape (dim,), unit length, finite.
-
-        Raises:
-            EmbedderUnavailableError: If the key or the model is not accepted.
-            EmbeddingError: If the service cannot be used now, or answers with something else.
-        """
-        from mdvec.net.client import Patience
-
-        patience = Patience(min(_ATTEMPTS_FOR_A_QUESTION, self._attempts), _MOST_WAIT_FOR_A_QUESTION_S)
-        [(_, vectors)] = self._parts([text], (), Purpose.QUERY, patience, at_once=1)
+        retry = RetryPolicy(min(_QUERY_ATTEMPTS, self._attempts), _QUERY_MAX_WAIT_S)
+        [(_, vectors)] = self._parts([text], (), Role.QUERY, retry, at_once=1)
         vector: Vector = vectors[0]
         self._dimension = vector.size
         return vector
 
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Embed questions; see :meth:`mdvec.embedding.interface.Embedder.embed_queries`."""
-        return self._joined(texts, (), Purpose.QUERY)
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
+        """Embed texts, a part with each response, in the order in which they come.
 
-    def embed_passages(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Matrix:
-        """Embed passages; see :meth:`mdvec.embedding.interface.Embedder.embed_passages`."""
-        return self._joined(texts, titles, Purpose.DOCUMENT)
-
-    def embed_in_parts(self, texts: Sequence[str], titles: Sequence[str] = ()) -> Parts:
-        """Embed passages, a part with each answer, in the order in which they come.
-
-        After a failure the answers that are under way are waited for and handed out: they are paid for.
+        After a failure the responses that are under way are waited for and yielded: they are paid for.
         """
         self._known_dimension()
-        yield from self._parts(texts, titles, Purpose.DOCUMENT, None, at_once=self._requests_at_once)
-
-    def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
-        """Count the batches that :meth:`embed_in_parts` would make."""
-        return sum(1 for _ in self._batches(texts, titles))
-
-    def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002 - the port's signature
-        """Nothing to free: the model is elsewhere."""
-        return False
+        yield from self._parts(texts, titles, role, None, at_once=self._requests_at_once)
 
     def _known_dimension(self) -> int:
-        """Return how long its vectors are; the service is asked when nobody said so."""
         if self._dimension is None:
             self.embed_query(_PROBE)
         assert self._dimension is not None  # noqa: S101 - an embedding that succeeds sets it
         return self._dimension
 
-    def _joined(self, texts: Sequence[str], titles: Sequence[str], purpose: Purpose) -> Matrix:
-        import numpy as np
-
-        matrix = np.empty((len(texts), self._known_dimension()), np.float32)
-        for positions, vectors in self._parts(texts, titles, purpose, None, at_once=self._requests_at_once):
-            matrix[list(positions)] = vectors
-        return matrix
-
     def _batches(self, texts: Sequence[str], titles: Sequence[str]) -> Iterator[Sequence[Window]]:
-        limits = self._provider.limits
-        cut = windows(texts, titles, limits.text_tokens)
-        return batches(cut, most=lambda: self._batch_texts, most_tokens=limits.batch_tokens)
+        limits = self._service.limits
+        cut = sendable_windows(texts, titles, limits.text_tokens)
+        return batches(cut, max_texts=lambda: self._batch_texts, max_tokens=limits.batch_tokens)
 
     def _parts(
         self,
         texts: Sequence[str],
         titles: Sequence[str],
-        purpose: Purpose,
-        patience: Patience | None,
+        role: Role,
+        retry: RetryPolicy | None,
         *,
         at_once: int,
     ) -> Parts:
-        from mdvec.embedding.remote.vectors import Joiner
+        def vectors_of(batch: Sequence[Window]) -> Iterator[tuple[Sequence[Window], Matrix]]:
+            return self._request(batch, role, retry)
 
-        def ask(batch: Sequence[Window]) -> Iterator[tuple[Sequence[Window], Matrix]]:
-            return self._ask(batch, purpose, patience)
-
-        joiner = Joiner()
-        with closing(as_they_come(ask, self._batches(texts, titles), at_once=at_once)) as answers:
-            for cut, rows in answers:
-                positions, vectors = joiner.add(cut, rows)
+        joiner = WindowJoiner()
+        batches_of_texts = self._batches(texts, titles)
+        with closing(map_concurrently(vectors_of, batches_of_texts, at_once=at_once)) as responses:
+            for windows, rows in responses:
+                positions, vectors = joiner.add(windows, rows)
                 if positions:
                     yield positions, vectors
 
-    def _ask(
-        self, cut: Sequence[Window], purpose: Purpose, patience: Patience | None
+    def _request(
+        self, windows: Sequence[Window], role: Role, retry: RetryPolicy | None
     ) -> Iterator[tuple[Sequence[Window], Matrix]]:
-        """Ask for the vectors of one batch, in halves when the service finds it too large.
+        """Request the vectors of one batch, in halves when the service finds it too large.
 
         Yields:
             Windows, and their vectors.
 
         Raises:
-            EmbeddingError: As :meth:`embed_passages`.
+            EmbeddingError: As :meth:`embed`.
         """
-        from mdvec.embedding.remote.vectors import unit_vectors
-
-        if is_ending():
-            raise EmbedderBusyError
-        told = self._dimension if self._tells_dimension else None
-        question = self._provider.question(cut, purpose, told)
+        run.current().sleep(0)  # another request may have failed meanwhile
+        service = self._service
+        dimension = self._dimension if self._sends_dimension else None
+        request = self._provider.request(windows, role, dimension)
         try:
-            answer = self._ready_client().ask("POST", question.path, json=question.body, patience=patience)
+            body = self._ready_client().request_json("POST", request.path, json=request.body, retry=retry)
         except ServiceError as error:
-            if not is_too_much(error):
-                raise translated(error, self._provider, offered=self._offered(error)) from error
-            if len(cut) == 1:
-                raise too_long(error, cut[0]) from error
+            if not _is_too_much(error):
+                raise _translated(error, service, self._offered_models(error)) from error
+            if len(windows) == 1:
+                raise _too_long(error, windows[0]) from error
         else:
-            raw = self._provider.answer(answer, len(cut))
-            vectors = unit_vectors(raw, len(cut), self._provider.service)
+            raw = self._provider.parse_response(body, len(windows))
+            vectors = unit_vectors(raw, len(windows), service.name)
             if self._dimension in {None, vectors.shape[1]}:
-                yield cut, vectors
+                yield windows, vectors
                 return
-            if told is not None or self._provider.telling is Telling.NEVER:
+            if dimension is not None or service.dimension_parameter is DimensionParameter.NEVER:
                 raise self._wrong_length(vectors.shape[1])
-            self._tells_dimension = True
-            yield from self._ask(cut, purpose, patience)
+            self._sends_dimension = True
+            yield from self._request(windows, role, retry)
             return
-        half = len(cut) // 2
-        for part in (cut[:half], cut[half:]):
-            yield from self._ask(part, purpose, patience)
+        half = len(windows) // 2
+        for part in (windows[:half], windows[half:]):
+            yield from self._request(part, role, retry)
         # Both were accepted: from now on this much is sent at once. Two threads may both find out.
-        self._batch_texts = min(self._batch_texts, len(cut) - half)
+        self._batch_texts = min(self._batch_texts, len(windows) - half)
 
-    def _offered(self, error: ServiceError) -> list[str]:
-        """Ask which models there are when it does not know ours; empty when it does not say."""
-        from mdvec.net.client import Patience
+    def _offered_models(self, error: ServiceError) -> list[str]:
+        """Request the list of models when ours is unknown there; empty when there is none."""
+        from mdvec.net.client import RetryPolicy
 
         if error.status != _NOT_FOUND:
             return []
         try:
-            answer = self._ready_client().ask("GET", "models", patience=Patience(attempts=1))
-            listed = read_answer(answer, _ListedModels, self._provider.service)
+            body = self._ready_client().request_json("GET", "models", retry=RetryPolicy(attempts=1))
+            listed = parse_as(body, _ListedModels, self._service.name)
         except (ServiceError, EmbeddingError):
             return []
-        return [model.id for model in listed.data[:_MOST_MODELS_LISTED]]
+        return [model.id for model in listed.data[:_MAX_MODELS_LISTED]]
 
     def _wrong_length(self, length: int) -> EmbeddingError:
-        provider = self._provider
-        msg = f"{provider.service} answers with vectors of {length} numbers, not {self._dimension}"
-        hint = f"Choose the length that {provider.model!r} has there: {provider.space(length).provider}:"
-        return EmbeddingError(
-            msg, hint=f"{hint}{provider.model}@{length}, or [embedding] dimension = {length}."
-        )
+        service = self._service
+        msg = f"{service.name} answers with vectors of {length} numbers, not {self._dimension}"
+        spec = f"{service.provider}:{service.model}@{length}"
+        hint = f"Choose the length that it has there: {spec}, or [embedding] dimension = {length}."
+        return EmbeddingError(msg, hint=hint)
 
     def _ready_client(self) -> HttpClient:
-        """Connect with the key that is in the environment now.
-
-        Raises:
-            EmbedderUnavailableError: If there is none.
-        """
-        from mdvec.net.client import HttpClient
+        from mdvec.net.client import HttpClient, RetryPolicy
 
         with self._opening:
             if self._client is None:
                 if (problem := self.problem) is not None:
                     raise problem
-                key = self._provider.access.key
+                key = self._service.key.value
                 self._client = HttpClient(
                     self._provider.address(key),
-                    service=self._provider.service,
+                    service=self._service.name,
                     headers=self._provider.headers(key),
                     timeout_s=self._timeout_s,
-                    attempts=self._attempts,
-                    on_wait=self._on_wait,
-                    wait_of=self._provider.asked_wait,
+                    retry=RetryPolicy(self._attempts),
+                    retry_after=self._provider.retry_after,
                 )
             return self._client
 
-    def _on_wait(self, seconds_left: float) -> None:
-        if is_ending():
-            raise EmbedderBusyError
-        do_in_callers_thread(partial(self._runtime.on_wait, seconds_left))
+
+# --- batches -----------------------------------------------------------------------------------
+
+
+def sendable_windows(texts: Sequence[str], titles: Sequence[str], max_tokens: int) -> Iterator[Window]:
+    """Cut texts into windows that any service accepts.
+
+    Args:
+        texts: Any strings.
+        titles: One for each text, or none at all.
+        max_tokens: Most estimated tokens of a window.
+
+    Yields:
+        The windows of each text in order; at least one a text, never blank, and without lone surrogates.
+    """
+    for owner, text in enumerate(texts):
+        sendable = _encodable(text)
+        if not sendable.strip():
+            sendable = _BLANK
+        title = " ".join(_encodable(titles[owner]).split())[:_MAX_TITLE_CHARS] if titles else ""
+        yield from windows_at(owner, sendable, estimate_token_ends(sendable), max_tokens, title=title)
+
+
+def batches(
+    windows: Iterable[Window], *, max_texts: Callable[[], int], max_tokens: int
+) -> Iterator[Sequence[Window]]:
+    """Pack neighbours together, each batch when it is needed.
+
+    A batch is as full as possible, also where that leaves some of the requests that may be under way at once
+    unused: services count requests (Gemini and Voyage by the minute, Gemini by the day too), and four that
+    each take a quarter come back no sooner than one that takes all.
+
+    Args:
+        windows: The windows.
+        max_texts: Returns the most windows of a batch, at least 1. Called again for every window, since a
+            server may turn out to take fewer.
+        max_tokens: Most tokens of a batch; a single larger window is its own batch.
+
+    Yields:
+        All windows, in order.
+    """
+    batch: list[Window] = []
+    tokens = 0
+    for window in windows:
+        if batch and (len(batch) >= max_texts() or tokens + window.tokens > max_tokens):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(window)
+        tokens += window.tokens
+    if batch:
+        yield batch
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which not every JSON parser accepts."""
+    return text.encode("utf-8", "replace").decode()
+
+
+# --- failures ----------------------------------------------------------------------------------
+
+
+def _is_too_much(error: ServiceError) -> bool:
+    """Return True if fewer texts at once may be accepted."""
+    if not isinstance(error, ServiceRefusedError):
+        return False
+    if error.status == _BAD_REQUEST:
+        return bool(_ABOUT_SIZE.search(str(error))) and not _ABOUT_KEYS.search(str(error))
+    return error.status in {_TOO_LARGE, _UNPROCESSABLE}
+
+
+def _too_long(error: ServiceError, window: Window) -> EmbeddingError:
+    msg = f"{error}; the text has {len(window.text):,} characters, about {window.tokens:,} tokens"
+    return EmbeddingError(msg, hint="Make chunks smaller: 'mdvec import --chunk-size N'.")
+
+
+def _translated(error: ServiceError, service: Service, offered: Sequence[str]) -> EmbeddingError:
+    """Return an error of the service in terms of embedding; ``offered`` are the models that it lists."""
+    message = str(error)
+    if error.retry:
+        if error.status is None:
+            hint = (
+                f"Is it running, and can this machine reach it? [{service.section}] base_url is its address."
+            )
+            return EmbedderBusyError(message, hint=hint)
+        return EmbedderBusyError(message)
+    if error.status in {_UNAUTHORISED, _FORBIDDEN} or (
+        error.status == _BAD_REQUEST and _ABOUT_KEYS.search(message)
+    ):
+        return EmbedderUnavailableError(message, hint=service.key.hint)
+    if error.status == _NOT_FOUND or (error.status == _BAD_REQUEST and _ABOUT_MODELS.search(message)):
+        return EmbedderUnavailableError(message, hint=_model_hint(service, offered))
+    hint = f"Check the model {service.model!r} and the settings of [{service.section}]."
+    return EmbeddingError(message, hint=hint)
+
+
+def _model_hint(service: Service, offered: Sequence[str]) -> str:
+    if offered:
+        return f"It has no model {service.model!r}, but these: {', '.join(offered)}."
+    known = ", ".join(service.known_models)
+    return (
+        f"Check the model {service.model!r} (known: {known}) and the address, [{service.section}] base_url."
+    )

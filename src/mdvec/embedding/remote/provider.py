@@ -1,42 +1,78 @@
-"""What differs between the services that embed: where they are, how they are spoken to, what they take."""
+"""The differences between services that embed: address, key, requests, responses and limits."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from mdvec.embedding.remote.access import Access
-from mdvec.embedding.remote.answers import RawVector
-from mdvec.embedding.remote.packing import Window
-from mdvec.net.reply import Reply
+from mdvec.embedding.interface import Role
+from mdvec.embedding.remote.vectors import RawVector
+from mdvec.embedding.windows import Window
+from mdvec.errors import EmbedderUnavailableError
+from mdvec.net.response import Response
 from mdvec.types.space import EmbeddingSpace
 
-# Tokens are estimated, so a fifth of each limit is left free: a text that is cut by us keeps all its parts,
+# Tokens are estimated, so a fifth of each limit is left free: a text that is cut here keeps all its parts,
 # one that is cut by the service loses its end.
 _USED_SHARE = 0.8
 
 
-class Purpose(StrEnum):
-    """What a text is embedded for."""
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """The key of a service: read from the environment when it is needed, and not stored.
 
-    QUERY = "query"
-    DOCUMENT = "document"
+    Attributes:
+        service: Name of the service, for people.
+        variables: Names of the variables that may hold it; the first one that is set counts.
+        needed: Whether the service works with a key only.
+        obtain: Where to get one, for people.
+    """
+
+    service: str
+    variables: tuple[str, ...]
+    needed: bool = True
+    obtain: str = ""
+
+    @property
+    def hint(self) -> str:
+        """The command that sets a key."""
+        obtain = f" ({self.obtain})" if self.obtain else ""
+        return f"Run 'export {self.variables[0]}=KEY' with your key{obtain}, then the command again."
+
+    @property
+    def value(self) -> str:
+        """The key; empty when there is none."""
+        values = (os.environ.get(variable, "").strip() for variable in self.variables)
+        return next((value for value in values if value), "")
+
+    @property
+    def problem(self) -> EmbedderUnavailableError | None:
+        """The reason why there is no usable key; None when there is one, or none is needed."""
+        value = self.value
+        if value and not (value.isascii() and value.isprintable() and " " not in value):
+            msg = f"the key of {self.service} has characters that no key has"
+            return EmbedderUnavailableError(msg, hint=self.hint)
+        if not value and self.needed:
+            msg = f"{self.service} needs a key, and {' or '.join(self.variables)} is not set"
+            return EmbedderUnavailableError(msg, hint=self.hint)
+        return None
 
 
-class Telling(StrEnum):
-    """When a service is told how long its vectors should be."""
+class DimensionParameter(StrEnum):
+    """When a request says how long the vectors should be."""
 
     ALWAYS = "always"
     IF_NEEDED = "if_needed"
-    """Once it has answered with others: some servers refuse to be told even their own length."""
+    """After a response with vectors of another length: some servers refuse the parameter."""
     NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a service takes, in tokens of its model.
+    """The limits of a service, in tokens of its model.
 
     Attributes:
         text_tokens: Most tokens of a text.
@@ -50,11 +86,52 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is sent to a service.
+class Service:
+    """A service and a model, as far as they are known without sending anything.
 
     Attributes:
-        path: Below its address.
+        provider: Name of the adapter; its settings are in ``[embedding.<provider>]``.
+        key: Its key.
+        model: The model of the documents.
+        dimension: Length of its vectors; None when only a response shows it.
+        limits: Its limits.
+        known_models: Models that are known to exist there.
+        dimension_parameter: Whether requests name the dimension.
+        revision: Differs for vectors of this model that cannot be compared.
+        warnings: Likely mistakes in the settings.
+    """
+
+    provider: str
+    key: ApiKey
+    model: str
+    dimension: int | None
+    limits: Limits
+    known_models: tuple[str, ...]
+    dimension_parameter: DimensionParameter = DimensionParameter.ALWAYS
+    revision: str = "1"
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return self.key.service
+
+    @property
+    def section(self) -> str:
+        """The section of its settings."""
+        return f"embedding.{self.provider}"
+
+    def space(self, dimension: int) -> EmbeddingSpace:
+        """Return the space of its vectors. It is the same at any address."""
+        return EmbeddingSpace(self.provider, self.model, self.revision, dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request for vectors.
+
+    Attributes:
+        path: Below the address of the service.
         body: JSON.
     """
 
@@ -63,97 +140,51 @@ class Question:
 
 
 class Provider(Protocol):
-    """One service with one model. Nothing here is sent; all of it is known at once."""
+    """One service with one model, and its protocol. Nothing here sends anything."""
 
     @property
-    def service(self) -> str:
-        """What messages call it."""
-        ...
-
-    @property
-    def section(self) -> str:
-        """Where its settings are, such as ``embedding.gemini``."""
-        ...
-
-    @property
-    def access(self) -> Access:
-        """Its key."""
-        ...
-
-    @property
-    def model(self) -> str:
-        """The model of the documents."""
-        ...
-
-    @property
-    def dimension(self) -> int | None:
-        """How long its vectors are; None when it has to be asked."""
-        ...
-
-    @property
-    def telling(self) -> Telling:
-        """Whether it is told that."""
-        ...
-
-    @property
-    def known_models(self) -> Sequence[str]:
-        """Models that are known to exist there."""
-        ...
-
-    @property
-    def limits(self) -> Limits:
-        """What it takes."""
-        ...
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is likely to be a mistake in its settings."""
+    def service(self) -> Service:
+        """The facts."""
         ...
 
     def address(self, key: str) -> str:
-        """Return where the service is for the owner of a key."""
+        """Return the address of the service for the owner of a key."""
         ...
 
     def headers(self, key: str) -> dict[str, str]:
-        """Return what is sent with every request."""
+        """Return the headers of every request."""
         ...
 
-    def space(self, dimension: int) -> EmbeddingSpace:
-        """Return the space of its vectors."""
-        ...
-
-    def question(self, windows: Sequence[Window], purpose: Purpose, dimension: int | None) -> Question:
-        """Ask for the vectors of some texts.
+    def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
+        """Return the request for the vectors of some texts.
 
         Args:
             windows: The texts.
-            purpose: What they are embedded for.
-            dimension: How long the vectors should be; None to leave it to the service.
+            role: Their role.
+            dimension: Length of the vectors; None to leave it to the service.
         """
         ...
 
-    def answer(self, answer: object, count: int) -> Sequence[RawVector]:
-        """Find the vectors in an answer, in the order of the texts.
+    def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
+        """Return the vectors in a response, in the order of the texts.
 
         Args:
-            answer: JSON.
-            count: How many texts there were.
+            body: JSON.
+            count: Number of texts.
 
         Raises:
             EmbeddingError: If they are not there.
         """
         ...
 
-    def asked_wait(self, reply: Reply) -> float | None:
-        """See ``wait_of`` of :class:`mdvec.net.client.HttpClient`."""
+    def retry_after(self, response: Response) -> float | None:
+        """Return the wait that a response requests in the service's own way.
+
+        See ``retry_after`` of :class:`mdvec.net.client.HttpClient`.
+        """
         ...
 
 
 def usable(tokens: int, *, taken: int = 0) -> int:
-    """Return how many estimated tokens fit into a limit.
-
-    Args:
-        tokens: The limit, in tokens of the model.
-        taken: Tokens that are needed for something else, such as a prefix.
-    """
+    """Return how many estimated tokens fit into a limit; ``taken`` are needed for something else."""
     return max(1, int(tokens * _USED_SHARE) - taken)

@@ -1,40 +1,90 @@
-"""Makes unit vectors of what services answer, or says why they are none."""
+"""Vectors in the responses of services."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+import msgspec
 
-from mdvec.embedding.remote.answers import RawVector
-from mdvec.embedding.remote.packing import Window
 from mdvec.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from mdvec.embedding.interface import Matrix, Vector
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mdvec.embedding.interface import Matrix
+
+RawVector = Sequence[float] | str
+"""Numbers, or base64 of little-endian float32."""
+
+T = TypeVar("T")
 
 _BROKEN = "The model or its server is broken; try another version of it."
 
 
-def unit_vectors(raw: Sequence[RawVector], count: int, service: str) -> Matrix:
-    """Make unit vectors.
+class IndexedVector(msgspec.Struct, frozen=True):
+    """A vector in a response of OpenAI or Voyage.
 
-    Args:
-        raw: As they came, in the order of their texts.
-        count: How many were asked for, at least 1.
-        service: Who answered, for people.
+    Attributes:
+        embedding: The numbers.
+        index: Position of its text; None where a service does not say: then they are in order.
+    """
 
-    Returns:
-        float32, shape (count, dim), rows of unit length, finite.
+    embedding: list[float] | str
+    index: int | None = None
+
+
+class IndexedVectors(msgspec.Struct, frozen=True):
+    """A response of OpenAI or Voyage."""
+
+    data: list[IndexedVector]
+
+
+def parse_as(body: object, kind: type[T], service: str) -> T:
+    """Return the JSON of a response as a type.
 
     Raises:
-        EmbeddingError: If there are too few or too many, not all are of one length, one has a number that is
-            none, or is all zero.
+        EmbeddingError: If it has another shape; the message says where.
     """
+    try:
+        return msgspec.convert(body, kind)
+    except msgspec.ValidationError as error:
+        msg = f"{service} answers with something else than vectors: {error}"
+        raise EmbeddingError(msg) from error
+
+
+def parse_indexed(body: object, count: int, service: str) -> list[RawVector]:
+    """Return the vectors in the JSON of OpenAI or Voyage, in the order of their texts.
+
+    Raises:
+        EmbeddingError: If it has another shape, or a vector is missing or there twice.
+    """
+    found = parse_as(body, IndexedVectors, service).data
+    if all(item.index is None for item in found):
+        return [item.embedding for item in found]
+    by_index = {item.index: item.embedding for item in found}
+    if len(by_index) != len(found) or set(by_index) != set(range(count)):
+        indices = ", ".join(str(item.index) for item in found[:10])
+        msg = f"{service} does not say which vector belongs to which text (indices {indices})"
+        raise EmbeddingError(msg)
+    return [by_index[index] for index in range(count)]
+
+
+def unit_vectors(raw: Sequence[RawVector], count: int, service: str) -> Matrix:
+    """Return vectors at unit length.
+
+    Returns:
+        float32, shape (count, dim), rows of unit length in the order of ``raw``, finite.
+
+    Raises:
+        EmbeddingError: If there are too few or too many, their lengths differ, one has a number that is not
+            finite, or is all zero.
+    """
+    import numpy as np
+
     if len(raw) != count:
         msg = f"{service} answers with {len(raw)} vectors for {count} texts"
         raise EmbeddingError(msg)
@@ -55,46 +105,9 @@ def unit_vectors(raw: Sequence[RawVector], count: int, service: str) -> Matrix:
     return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
 
 
-class Joiner:
-    """Makes one vector of the windows of a text, in whatever order and company they come."""
-
-    def __init__(self) -> None:
-        self._open: dict[int, list[tuple[Window, Vector]]] = {}
-
-    def add(self, cut: Sequence[Window], rows: Matrix) -> tuple[list[int], Matrix]:
-        """Take some windows, and give the texts that are complete with them.
-
-        Args:
-            cut: The windows, each of them once in all calls.
-            rows: Their vectors, shape (len(cut), dim).
-
-        Returns:
-            Which texts, any number of them, and the means of their windows weighted by tokens: float32, shape
-            (number of texts, dim), rows of unit length.
-        """
-        texts: list[int] = []
-        vectors: list[Vector] = []
-        for window, row in zip(cut, rows, strict=True):
-            known = self._open.setdefault(window.owner, [])
-            known.append((window, row))
-            if len(known) == window.count:
-                texts.append(window.owner)
-                vectors.append(_mean(self._open.pop(window.owner)))
-        return texts, np.array(vectors, np.float32).reshape(len(vectors), rows.shape[1])
-
-
-def _mean(known: list[tuple[Window, Vector]]) -> Vector:
-    if len(known) == 1:
-        return known[0][1]
-    known.sort(key=lambda each: each[0].place)
-    weights = np.array([window.tokens for window, _ in known], np.float64)
-    total = weights @ np.stack([row for _, row in known])
-    norm = np.linalg.norm(total)
-    # Windows that point in opposite directions have no mean: then the first one counts.
-    return np.asarray(total / norm if norm > 0 else known[0][1], np.float32)
-
-
 def _numbers(vector: RawVector, service: str) -> NDArray[np.float64]:
+    import numpy as np
+
     if not isinstance(vector, str):
         return np.asarray(vector, np.float64)
     try:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError
-from mdvec.net.reply import redacted
+from mdvec.net.response import redacted
 from mdvec.sources.git.locking import locked
 from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.location import GitLocation

@@ -20,7 +20,7 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.net.client import Clock, HttpClient
+from mdvec.net.client import Clock, HttpClient, RetryPolicy
 from mdvec.sources.github.limits import RateLimits
 from mdvec.sources.location import GithubLocation
 from mdvec.sources.tree import FOLDER_MODE, TreeItem
@@ -28,6 +28,12 @@ from mdvec.sources.tree import FOLDER_MODE, TreeItem
 _VERSION = "2022-11-28"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+# GitHub's largest blob has 100 MB, and its longest list of files 7 MB.
+_MAX_BYTES = 128 << 20
+_TIMEOUT_S = 120.0
+_MAX_ARCHIVE_BYTES = 4 << 30
+_ARCHIVE_TIMEOUT_S = 3_600.0
 
 _NOT_MODIFIED = 304
 _UNAUTHORISED = 401
@@ -72,7 +78,6 @@ class GithubApi:
         *,
         base_url: str,
         most_wait_s: float,
-        on_wait: Callable[[float], None],
         clock: Clock | None = None,
     ) -> None:
         """Prepare; nothing is sent.
@@ -82,7 +87,6 @@ class GithubApi:
             token: Sent with every request when there is one.
             base_url: Such as ``https://api.github.com``.
             most_wait_s: A limit that holds for longer than this many seconds ends the call.
-            on_wait: Told the seconds left, once a second, while waiting; what it raises ends the call.
             clock: For tests.
 
         Raises:
@@ -107,9 +111,10 @@ class GithubApi:
             base_url.rstrip("/"),
             service="GitHub",
             headers=headers,
-            most_wait_s=most_wait_s,
-            on_wait=on_wait,
-            wait_of=RateLimits(clock.now),
+            timeout_s=_TIMEOUT_S,
+            max_bytes=_MAX_BYTES,
+            retry=RetryPolicy(max_wait_s=most_wait_s),
+            retry_after=RateLimits(clock.now),
             clock=clock,
         )
         self.close = self._http.close
@@ -205,7 +210,12 @@ class GithubApi:
         """
         with self._translated():
             try:
-                self._http.download(f"{self._root}/tarball/{commit}", file)
+                self._http.download(
+                    f"{self._root}/tarball/{commit}",
+                    file,
+                    max_bytes=_MAX_ARCHIVE_BYTES,
+                    timeout_s=_ARCHIVE_TIMEOUT_S,
+                )
             except ServiceRefusedError as error:
                 if error.status == _UNAUTHORISED:
                     raise
@@ -215,7 +225,7 @@ class GithubApi:
     def _tree(
         self, prefix: str, tree_id: str, params: dict[str, str] | None
     ) -> tuple[bool, Sequence[TreeItem]]:
-        answer = self._http.ask("GET", f"{self._root}/git/trees/{tree_id}", params=params)
+        answer = self._http.request_json("GET", f"{self._root}/git/trees/{tree_id}", params=params)
         try:
             items = [
                 TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), each.get("size"))

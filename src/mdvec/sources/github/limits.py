@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from mdvec.net.reply import Reply
-from mdvec.net.retry import retry_after
+from mdvec.net.response import Response
 
 # What GitHub asks for where it does not say how long; doubled when that was not enough.
 _LEAST_WAIT_S = 60.0
@@ -14,7 +13,7 @@ _MOST_DOUBLINGS = 6
 
 
 class RateLimits:
-    """Finds the wait in a refusal; the ``wait_of`` of an :class:`mdvec.net.client.HttpClient`.
+    """Finds the wait in a refusal; the ``retry_after`` of an :class:`mdvec.net.client.HttpClient`.
 
     References:
         https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
@@ -29,12 +28,12 @@ class RateLimits:
         self._now = now
         self._refusals = 0
 
-    def __call__(self, reply: Reply) -> float | None:
+    def __call__(self, reply: Response) -> float | None:
         """Return the seconds to wait; None when the limits are no reason for what was answered."""
         if reply.status not in {403, 429}:
             self._refusals = 0
             return None
-        said_s = retry_after(reply.headers, reply.content, self._now())
+        said_s = reply.retry_after(self._now())
         if said_s is not None:
             return said_s
         reset = reply.headers.get("x-ratelimit-reset", "")

@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,10 +39,6 @@ _MOST_BYTES_A_FILE = 2_000_000
 _SECONDS_A_MINUTE = 60.0
 
 
-def _no_wait(_seconds_left: float) -> None:
-    pass
-
-
 class GithubSource:
     """Lists and reads a commit by GitHub's REST interface; see :class:`mdvec.sources.interface.Source`.
 
@@ -63,7 +59,6 @@ class GithubSource:
         base_url: str = _GITHUB_COM,
         token_env: str = _TOKEN_VARIABLE,
         max_wait_minutes: float = 15.0,
-        on_wait: Callable[[float], None] = _no_wait,
         on_fetch: OnFetch = tell_nobody,
         clock: Clock | None = None,
     ) -> None:
@@ -80,7 +75,6 @@ class GithubSource:
             base_url: Where the REST interface is; ``https://HOST/api/v3`` for GitHub Enterprise Server.
             token_env: Name of the environment variable that holds a token.
             max_wait_minutes: A limit that holds for longer than this ends the call.
-            on_wait: Told the seconds left while GitHub wants to be left alone.
             on_fetch: Told how many files are fetched, and of how many.
             clock: For tests.
 
@@ -102,7 +96,6 @@ class GithubSource:
         self._base_url = base_url
         self._token_env = token_env
         self._most_wait_s = max_wait_minutes * _SECONDS_A_MINUTE
-        self._on_wait = on_wait
         self._on_fetch = on_fetch
         self._clock = clock
         self._listed: State | None = None
@@ -183,7 +176,6 @@ class GithubSource:
             Token(self._token_env, os.environ.get(self._token_env, "").strip()),
             base_url=self._base_url,
             most_wait_s=self._most_wait_s,
-            on_wait=self._on_wait,
             clock=self._clock,
         )
         weakref.finalize(self, api.close)

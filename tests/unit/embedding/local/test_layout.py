@@ -148,3 +148,54 @@ def test_identity_is_that_of_the_content(tmp_path: Path) -> None:
         (second / name).write_bytes(content)
         seen.add(identity(second))
     assert len(seen) == 6
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"config": []},
+        {"config": {}, "modules": {}},
+        {"config": {}, "modules": [1]},
+        {"config": {}, "modules": [{"path": ""}]},
+        {"config": {}, "modules": [{"type": 7, "path": ""}]},
+        {"config": {}, "modules": [NETWORK, {"type": "Dense", "path": 7}]},
+        {"config": {}, "modules": [NETWORK, POOLING], "1_Pooling__config": []},
+        {"config": {}, "tokenizer_config": []},
+        {"config": {}, "sentence_bert_config": 7},
+        {"config": {}, "config_sentence_transformers": []},
+        {"config": {}, "config_sentence_transformers": {"prompts": ["query: "]}},
+    ],
+)
+def test_files_of_another_shape(tmp_path: Path, files: dict[str, Any]) -> None:
+    """Each is an error that names the file, not a crash."""
+    write(tmp_path, **files)
+    with pytest.raises(EmbedderUnavailableError, match=r"\.json cannot be read: it"):
+        read_layout(tmp_path)
+
+
+def test_files_that_are_nested_too_deep(tmp_path: Path) -> None:
+    """So deep that no parser follows: an error too."""
+    (tmp_path / "config.json").write_text("[" * 100_000)
+    with pytest.raises(EmbedderUnavailableError, match=r"config\.json cannot be read"):
+        read_layout(tmp_path)
+
+
+@pytest.mark.parametrize("value", ["x", [1], None, {}, -1, 0, True, 1e400])
+def test_numbers_of_another_shape(tmp_path: Path, value: object) -> None:
+    """What is no number says nothing."""
+    write(
+        tmp_path,
+        config={"hidden_size": value, "max_position_embeddings": value},
+        tokenizer_config={"model_max_length": value},
+    )
+    layout = read_layout(tmp_path)
+    assert layout.dimension is None or layout.dimension >= 1
+    assert layout.max_tokens >= 1
+
+
+@pytest.mark.parametrize("parts", [["a.safetensors"], {"layer": 7}])
+def test_an_index_of_another_shape(tmp_path: Path, parts: object) -> None:
+    """It names no files: that is an error, which names the index."""
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": parts}))
+    with pytest.raises(EmbedderUnavailableError, match=r"index\.json cannot be read"):
+        has_weights(tmp_path)

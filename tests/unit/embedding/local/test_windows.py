@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.embedding.local.embedder import means
-from mdvec.embedding.local.windows import batches, windows_at, windows_by_halves
+from mdvec.embedding.local.embedder import batches_by_length
+from mdvec.embedding.windows import windows_at, windows_by_halves
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 
 TEXTS = st.text(st.sampled_from("ab 検索。\n"), max_size=80)
@@ -16,7 +15,7 @@ TEXTS = st.text(st.sampled_from("ab 検索。\n"), max_size=80)
 @given(TEXTS, st.integers(1, 12))
 def test_windows_are_the_text(text: str, max_tokens: int) -> None:
     """Cut at the ends of tokens, a text loses nothing, and no window has more tokens than allowed."""
-    windows = list(windows_at(3, text, estimate_token_ends(text), max_tokens))
+    windows = windows_at(3, text, estimate_token_ends(text), max_tokens)
     assert "".join(window.text for window in windows) == text
     assert {window.owner for window in windows} == {3}
     assert all(1 <= window.tokens <= max_tokens for window in windows)
@@ -26,29 +25,19 @@ def test_windows_are_the_text(text: str, max_tokens: int) -> None:
 @given(TEXTS, st.integers(1, 12))
 def test_halves_are_the_text(text: str, max_tokens: int) -> None:
     """Cut by halves, a text loses nothing, and every window that can be cut is short enough."""
-    windows = list(windows_by_halves(0, text, len, max_tokens))
+    windows = windows_by_halves(0, text, len, max_tokens)
     assert "".join(window.text for window in windows) == text
     assert all(window.tokens <= max_tokens for window in windows)
+    assert [(window.place, window.count) for window in windows] == [
+        (place, len(windows)) for place in range(len(windows))
+    ]
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 6), st.integers(1, 120))
 def test_batches_hold_each_text_once(lengths: list[int], most: int, max_tokens: int) -> None:
     """A batch is neither too long nor, padded, too large, unless it is one text."""
-    packed = list(batches(lengths, most=most, max_tokens=max_tokens))
+    packed = list(batches_by_length(lengths, max_texts=most, max_tokens=max_tokens))
     assert sorted(index for batch in packed for index in batch) == list(range(len(lengths)))
     for batch in packed:
         assert len(batch) <= most
         assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= max_tokens
-
-
-def test_means_are_weighted() -> None:
-    """A window counts by its tokens; the mean is of unit length again."""
-    rows = np.array([[1, 0], [0, 1], [0, 1]], np.float32)
-    found = means(rows, [0, 0, 1], [3, 4, 9])
-    np.testing.assert_allclose(found, np.array([[0.6, 0.8], [0, 1]]), atol=1e-6)
-
-
-def test_opposite_windows() -> None:
-    """Windows that cancel each other leave the first."""
-    rows = np.array([[0, 1], [0, -1]], np.float32)
-    np.testing.assert_array_equal(means(rows, [0, 0], [2, 2]), [[0, 1]])

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.embedding.remote.answers import ListedVector, RawVector, in_order_of_index, read_answer
-from mdvec.embedding.remote.packing import Window
-from mdvec.embedding.remote.vectors import Joiner, unit_vectors
+from mdvec.embedding.remote.vectors import IndexedVectors, RawVector, parse_as, parse_indexed, unit_vectors
+from mdvec.embedding.windows import Window, WindowJoiner
 from mdvec.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -60,34 +59,34 @@ def test_what_is_no_vector_is_named(raw: Sequence[RawVector], message: str) -> N
 @given(st.permutations(range(5)))
 def test_numbered_vectors_find_their_texts(order: list[int]) -> None:
     """In whatever order they come, each vector goes where its number says."""
-    listed = [ListedVector([float(index)], index) for index in order]
-    assert in_order_of_index(listed, 5, "Test") == [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    body = {"data": [{"embedding": [float(index)], "index": index} for index in order]}
+    assert parse_indexed(body, 5, "Test") == [[0.0], [1.0], [2.0], [3.0], [4.0]]
 
 
 @pytest.mark.parametrize("indices", [[0, 0], [1, 2], [0], [0, None], [-1, 0]])
 def test_wrong_numbers_are_named(indices: list[int | None]) -> None:
     """A number that is missing, there twice or too large is an error: a guess could swap two documents."""
-    listed = [ListedVector([1.0], index) for index in indices]
+    body = {"data": [{"embedding": [1.0], "index": index} for index in indices]}
     with pytest.raises(EmbeddingError, match="which vector belongs to which text"):
-        in_order_of_index(listed, 2, "Test")
+        parse_indexed(body, 2, "Test")
 
 
 def test_vectors_without_numbers_are_in_order() -> None:
     """A server that numbers nothing is believed to keep the order."""
-    listed = [ListedVector([1.0]), ListedVector([2.0])]
-    assert in_order_of_index(listed, 2, "Test") == [[1.0], [2.0]]
+    body = {"data": [{"embedding": [1.0]}, {"embedding": [2.0]}]}
+    assert parse_indexed(body, 2, "Test") == [[1.0], [2.0]]
 
 
 def test_another_shape_is_told_with_its_place() -> None:
     """An answer of another shape is an error that says where it differs."""
     with pytest.raises(EmbeddingError, match=r"`\$\[\.\.\.\]\.embedding`|embedding"):
-        read_answer([{"embedding": [1, None]}], list[ListedVector], "Test")
+        parse_as({"data": [{"embedding": [1, None]}]}, IndexedVectors, "Test")
 
 
 def test_means_are_weighted() -> None:
     """A text's vector is the mean of its windows by their tokens; one of a single window stays as it is."""
-    cut = [Window(0, "a", "", 3, 0, 2), Window(0, "b", "", 1, 1, 2), Window(1, "c", "", 5)]
-    texts, vectors = Joiner().add(cut, np.array([[1, 0], [0, 1], [0, 1]], np.float32))
+    cut = [Window(0, "a", 3, 0, 2), Window(0, "b", 1, 1, 2), Window(1, "c", 5)]
+    texts, vectors = WindowJoiner().add(cut, np.array([[1, 0], [0, 1], [0, 1]], np.float32))
     assert texts == [0, 1]
     assert vectors == pytest.approx(np.array([[3, 1] / np.sqrt(10), [0, 1]]))
     assert vectors.dtype == np.float32
@@ -95,10 +94,10 @@ def test_means_are_weighted() -> None:
 
 def test_opposite_windows_have_a_vector_too() -> None:
     """Windows that cancel each other out leave the first one, whichever comes first, not zeros."""
-    joiner = Joiner()
-    texts, vectors = joiner.add([Window(0, "b", "", 1, 1, 2)], np.array([[-1, 0]], np.float32))
+    joiner = WindowJoiner()
+    texts, vectors = joiner.add([Window(0, "b", 1, 1, 2)], np.array([[-1, 0]], np.float32))
     assert (texts, vectors.shape) == ([], (0, 2))
-    texts, vectors = joiner.add([Window(0, "a", "", 1, 0, 2)], np.array([[1, 0]], np.float32))
+    texts, vectors = joiner.add([Window(0, "a", 1, 0, 2)], np.array([[1, 0]], np.float32))
     assert texts == [0]
     assert vectors == pytest.approx(np.array([[1, 0]]))
 
@@ -107,13 +106,13 @@ def test_opposite_windows_have_a_vector_too() -> None:
 def test_windows_find_their_text_in_any_order(counts: list[int], data: st.DataObject) -> None:
     """However the windows are mixed, each text is given once, when it is complete, with the same vector."""
     cut = [
-        Window(owner, "x", "", place + 1, place, count)
+        Window(owner, "x", place + 1, place, count)
         for owner, count in enumerate(counts)
         for place in range(count)
     ]
     rows = np.eye(len(cut), dtype=np.float32)
-    _, wanted = Joiner().add(cut, rows)
-    joiner, seen = Joiner(), set[tuple[int, int]]()
+    _, wanted = WindowJoiner().add(cut, rows)
+    joiner, seen = WindowJoiner(), set[tuple[int, int]]()
     order = data.draw(st.permutations(range(len(cut))))
     size = data.draw(st.integers(1, len(cut)))
     found: dict[int, Vector] = {}

@@ -1,16 +1,17 @@
-"""Several calls at once, as seen by the one who makes them."""
+"""Several calls at once, as their caller sees them."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from itertools import islice
 
 import pytest
 
-from mdvec.embedding.remote.threads import as_they_come, do_in_callers_thread, is_ending
+from mdvec import run
+from mdvec.embedding.remote.concurrency import map_concurrently
+from mdvec.errors import ImportStoppedError
 
 listener: ContextVar[str] = ContextVar("listener", default="nobody")
 
@@ -20,7 +21,7 @@ WAIT_S = 10.0
 @pytest.mark.parametrize("at_once", [1, 3, 20])
 def test_every_result_comes_once(at_once: int) -> None:
     """All results of all calls are handed out."""
-    results = as_they_come(range, range(8), at_once=at_once)
+    results = map_concurrently(range, range(8), at_once=at_once)
     assert sorted(results) == sorted(number for item in range(8) for number in range(item))
 
 
@@ -35,7 +36,7 @@ def test_who_is_done_first_comes_first() -> None:
             last.set()
         return [item]
 
-    assert list(as_they_come(call, range(6), at_once=2)) == [1, 2, 3, 4, 5, 0]
+    assert list(map_concurrently(call, range(6), at_once=2)) == [1, 2, 3, 4, 5, 0]
 
 
 def test_as_many_at_once_as_allowed() -> None:
@@ -53,7 +54,7 @@ def test_as_many_at_once_as_allowed() -> None:
             counts[0] -= 1
         return [None]
 
-    assert len(list(as_they_come(count, range(12), at_once=3))) == 12
+    assert len(list(map_concurrently(count, range(12), at_once=3))) == 12
     assert counts[1] == 3
 
 
@@ -72,7 +73,7 @@ def test_what_is_done_with_a_result_costs_no_time() -> None:
             fourth.set()
         return [item] if item in {0, 3} or fourth.wait(WAIT_S) else []
 
-    results = as_they_come(call, items(), at_once=3)
+    results = map_concurrently(call, items(), at_once=3)
     assert next(results) == 0
     assert fourth.wait(WAIT_S)
     assert taken == [0, 1, 2, 3]
@@ -84,13 +85,26 @@ def test_threads_see_the_callers_context(at_once: int) -> None:
     """What listens in the caller's context is found by each call, in whatever thread it runs."""
     token = listener.set("caller")
     try:
-        assert list(as_they_come(lambda _item: [listener.get()], range(3), at_once=at_once)) == ["caller"] * 3
+        assert (
+            list(map_concurrently(lambda _item: [listener.get()], range(3), at_once=at_once))
+            == ["caller"] * 3
+        )
     finally:
         listener.reset(token)
 
 
-def test_a_failure_ends_the_others() -> None:
-    """After a call has failed no other is made, and those that wait learn that nobody wants them to."""
+def wait_until_not_needed() -> None:
+    """Wait in short naps, as an HTTP client does.
+
+    Raises:
+        ImportStoppedError: When the results of the call are not needed any more.
+    """
+    for _ in range(int(WAIT_S * 1000)):
+        run.current().sleep(0.001)
+
+
+def test_a_failure_ends_the_waits_of_others() -> None:
+    """After a call has failed no other starts, and those that wait learn that they are not needed."""
     called: list[int] = []
     gave_up = threading.Event()
 
@@ -98,18 +112,61 @@ def test_a_failure_ends_the_others() -> None:
         called.append(item)
         if item == 1:
             raise InterruptedError
-        deadline = time.monotonic() + WAIT_S
-        while not is_ending() and time.monotonic() < deadline:
-            time.sleep(0.001)
-        if is_ending():
-            gave_up.set()
+        with pytest.raises(ImportStoppedError):
+            wait_until_not_needed()
+        run.current().check()  # only waits end: the run goes on
+        gave_up.set()
         return []
 
     with pytest.raises(InterruptedError):
-        list(as_they_come(call, range(9), at_once=2))
+        list(map_concurrently(call, range(9), at_once=2))
     assert gave_up.is_set()
     assert sorted(called) == [0, 1]
-    assert not is_ending()
+
+
+def test_a_cancelled_run_ends_all_calls() -> None:
+    """The caller waits for none, whatever they do, and those that look learn of it."""
+    held, learnt = threading.Event(), threading.Event()
+    outer = run.Run()
+
+    def call(item: int) -> list[int]:
+        if item == 0:
+            outer.cancel()
+        assert held.wait(WAIT_S)
+        if run.current().cancelled:
+            learnt.set()
+        return [item]
+
+    with run.bound(outer), pytest.raises(ImportStoppedError):
+        list(map_concurrently(call, range(4), at_once=2))
+    held.set()
+    assert learnt.wait(WAIT_S)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_calls_report_to_the_callers_run(at_once: int) -> None:
+    """Progress and steps of every call arrive, in whatever thread it runs."""
+    reports: list[int] = []
+    steps: list[object] = []
+
+    def note_step(name: str, elapsed_ms: float, **details: object) -> None:
+        assert (name, elapsed_ms >= 0) == ("call", True)
+        steps.append(details["item"])
+
+    listener = run.Run(
+        lambda _stage, done, _total, _detail="": reports.append(done),
+        note_step,
+    )
+
+    def call(item: int) -> list[int]:
+        run.current().report(run.Stage.EMBED, item, 6)
+        with run.current().step("call", item=item):
+            return [item]
+
+    with run.bound(listener):
+        assert sorted(map_concurrently(call, range(6), at_once=at_once)) == list(range(6))
+    assert sorted(reports) == list(range(6))
+    assert sorted(map(str, steps)) == [str(item) for item in range(6)]
 
 
 @pytest.mark.parametrize("failing", range(4))
@@ -124,60 +181,26 @@ def test_what_is_under_way_outlives_a_failure(failing: int) -> None:
             raise InterruptedError
         yield item + 10
 
-    results = as_they_come(call, range(4), at_once=4)
+    results = map_concurrently(call, range(4), at_once=4)
     assert sorted(islice(results, 7)) == sorted({*range(4), *range(10, 14)} - {failing + 10})
     with pytest.raises(InterruptedError):
         next(results)
 
 
-def test_closing_waits_for_nobody() -> None:
-    """Who has heard enough goes on at once; a call that is under way learns of it."""
+def test_closing_waits_for_nothing() -> None:
+    """A caller that needs no more results goes on at once; a call that waits learns of it."""
     held, learnt = threading.Event(), threading.Event()
 
     def call(item: int) -> list[int]:
         if item:
             assert held.wait(WAIT_S)
-            if is_ending():
-                learnt.set()
-        return [item]
-
-    results = as_they_come(call, range(4), at_once=2)
-    assert next(results) == 0
-    results.close()
-    held.set()
-    assert learnt.wait(WAIT_S)
-
-
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_what_is_bound_to_the_callers_thread_is_done_there(at_once: int) -> None:
-    """Whichever thread a call is made in, and before the result of that call is handed out."""
-    done: list[tuple[int, int]] = []
-
-    def call(item: int) -> list[int]:
-        do_in_callers_thread(lambda: done.append((item, threading.get_ident())))
-        return [item]
-
-    for item in as_they_come(call, range(6), at_once=at_once):
-        assert (item, threading.get_ident()) in done
-    assert len(done) == 6
-
-
-def test_an_error_in_the_callers_thread_ends_all_at_once() -> None:
-    """Nobody is waited for, and those under way learn of it."""
-    held, learnt = threading.Event(), threading.Event()
-
-    def stop() -> None:
-        raise InterruptedError
-
-    def call(item: int) -> list[int]:
-        if item == 0:
-            do_in_callers_thread(stop)
-        assert held.wait(WAIT_S)
-        if is_ending():
+            with pytest.raises(ImportStoppedError):
+                wait_until_not_needed()
             learnt.set()
         return [item]
 
-    with pytest.raises(InterruptedError):
-        next(as_they_come(call, range(4), at_once=2))
+    results = map_concurrently(call, range(4), at_once=2)
+    assert next(results) == 0
+    results.close()
     held.set()
     assert learnt.wait(WAIT_S)

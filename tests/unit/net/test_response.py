@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import ServiceAnswerError
-from mdvec.net.reply import Reply, redacted
+from mdvec.net.response import Response, redacted
 
 
-def reply(content: bytes, content_type: str = "application/json") -> Reply:
-    return Reply("Test", 400, {"content-type": content_type}, content)
+def response(content: bytes, content_type: str = "application/json") -> Response:
+    return Response("Test", 400, {"content-type": content_type}, content)
 
 
 @pytest.mark.parametrize(
@@ -38,26 +38,26 @@ def reply(content: bytes, content_type: str = "application/json") -> Reply:
 )
 def test_the_message_is_found(body: object, said: str) -> None:
     """The message is found in the errors of Google, Voyage, OpenAI, TEI, FastAPI and GitHub."""
-    assert reply(json.dumps(body).encode()).said() == said
+    assert response(json.dumps(body).encode()).error_message() == said
 
 
 def test_text_is_said_on_one_line() -> None:
     """Plain text becomes one line of bounded length; a page of HTML says nothing."""
-    assert reply(b"model\n  not loaded\n", "text/plain").said() == "model not loaded"
-    assert len(reply(b"x" * 10_000, "text/plain").said()) == 300
-    assert reply(b"<html><h1>502 Bad Gateway</h1>", "text/html; charset=utf-8").said() == ""
+    assert response(b"model\n  not loaded\n", "text/plain").error_message() == "model not loaded"
+    assert len(response(b"x" * 10_000, "text/plain").error_message()) == 300
+    assert response(b"<html><h1>502 Bad Gateway</h1>", "text/html; charset=utf-8").error_message() == ""
 
 
 def test_truncated_json_is_named() -> None:
     """Half an answer is an error that says whose it is and how much came."""
     with pytest.raises(ServiceAnswerError, match=r"Test answers with 9 bytes that are not JSON") as caught:
-        reply(b'{"data":[').json()
+        response(b'{"data":[').json()
     assert caught.value.retry
 
 
 def test_numbers_that_are_none_are_read() -> None:
     """``NaN`` is no JSON but is sent; it is read so that it can be named."""
-    assert math.isnan(reply(b"[NaN]").json()[0])
+    assert math.isnan(response(b"[NaN]").json()[0])
 
 
 def test_secrets_are_hidden() -> None:
@@ -77,3 +77,16 @@ def test_no_secret_survives(before: str, secret: str, after: str) -> None:
 def test_common_letters_are_no_secret() -> None:
     """A key of a letter or two, as local servers get them, does not make messages unreadable."""
     assert redacted("not loaded", ["x", "lo"]) == "not loaded"
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+def test_json_that_is_nested_too_deep_is_an_error() -> None:
+    """It neither crashes the parser nor says anything."""
+    deep = response(DEEP)
+    with pytest.raises(ServiceAnswerError, match="are not JSON"):
+        deep.json()
+    assert (deep.error_message(), deep.error_details(), deep.retry_after(0.0)) == ("", [], None)
+    for depth in range(0, 1200, 50):
+        response(b"[" * depth + b'"x"' + b"]" * depth).error_message()

@@ -1,0 +1,239 @@
+"""Models in memory, run by torch: with sentence-transformers, or by the code that comes with a model."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
+
+from mdvec.embedding.interface import Role
+from mdvec.embedding.local.embedder import Prompts
+from mdvec.embedding.local.layout import clean
+from mdvec.embedding.machine import give_memory_back
+from mdvec.errors import EmbedderUnavailableError, EmbeddingError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+AUTO = "auto"
+
+# The libraries have no errors of their own. Measured on models whose files were damaged one by one:
+_LOAD_ERRORS = (
+    *(OSError, EOFError, struct.error, pickle.UnpicklingError, SafetensorError),  # weights
+    *(ValueError, KeyError, TypeError, StrictDataclassError),  # settings: they become arguments of functions
+    *(RuntimeError, MemoryError),  # torch, where weights and settings do not belong together
+    ImportError,  # a package that the model needs
+)
+_RUN_ERRORS = (RuntimeError, MemoryError, ValueError, IndexError)
+# Code that comes with a model may raise anything, above all with another version of transformers.
+_ERRORS_OF_OTHER_CODE = (Exception,)
+_MAX_REASON_CHARS = 300
+
+
+class SentenceTransformersEngine:
+    """A model in memory; see :class:`mdvec.embedding.local.embedder.Engine`.
+
+    Pooling, further layers and their order are those of the model's own files. Numbers have 32 bits on every
+    device, so that vectors made on one can be searched from another.
+    """
+
+    _provider = "sentence-transformers"
+
+    def __init__(
+        self, folder: Path, prompts: Prompts, *, device: str, threads: int | None, trust_remote_code: bool
+    ) -> None:
+        """Load a model.
+
+        Args:
+            folder: Its files.
+            prompts: The prefixes of texts.
+            device: See :func:`choose_device`.
+            threads: Threads on the CPU; None leaves it to torch.
+            trust_remote_code: Whether code that comes with the model may run.
+
+        Raises:
+            EmbedderUnavailableError: If it cannot be loaded.
+        """
+        from sentence_transformers import SentenceTransformer
+
+        self._folder = folder
+        self._prompts = prompts
+        self._runs_code = trust_remote_code
+        self._device = _prepared_device(device, threads, self._provider)
+        with _cannot_load(folder, self._provider, runs_code=trust_remote_code):
+            self._model: Any = SentenceTransformer(
+                str(folder),
+                device=str(self._device),
+                local_files_only=True,
+                trust_remote_code=trust_remote_code,
+                model_kwargs={"dtype": torch.float32},
+            )
+
+    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """Run one batch; see :meth:`mdvec.embedding.local.embedder.Engine.encode`."""
+        with _cannot_run(self._folder, self._provider, runs_code=self._runs_code):
+            vectors: NDArray[np.float32] = self._model.encode(
+                [clean(text) for text in texts],
+                prompt=self._prompts.of(role),
+                batch_size=len(texts),
+                show_progress_bar=False,
+                convert_to_numpy=True,
+                normalize_embeddings=False,
+            )
+        return vectors
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text."""
+        return len(self._model.tokenizer(clean(text), add_special_tokens=False)["input_ids"])
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._model = None
+        _free(self._device)
+
+
+class PlamoEngine:
+    """A model with ``encode_query`` and ``encode_document`` in code of its own. Numbers have 32 bits."""
+
+    _provider = "plamo"
+
+    def __init__(self, folder: Path, *, device: str, threads: int | None) -> None:
+        """Load a model and run its code.
+
+        Args:
+            folder: Its files.
+            device: See :func:`choose_device`.
+            threads: Threads on the CPU; None leaves it to torch.
+
+        Raises:
+            EmbedderUnavailableError: If it cannot be loaded, or its code has no ``encode_query``.
+        """
+        from transformers import AutoModel, AutoTokenizer
+
+        self._folder = folder
+        self._device = _prepared_device(device, threads, self._provider)
+        with _cannot_load(folder, self._provider, runs_code=True):
+            options: dict[str, Any] = {"trust_remote_code": True, "local_files_only": True}
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
+            model = AutoModel.from_pretrained(folder, dtype=torch.float32, **options)
+            self._model: Any = model.to(self._device).eval()
+        missing = [name for name in ("encode_query", "encode_document") if not hasattr(self._model, name)]
+        if missing:
+            msg = f"the model in {folder} has no {' and no '.join(missing)}"
+            raise EmbedderUnavailableError(msg, hint="Use the provider sentence-transformers for it.")
+
+    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """Run one batch; see :meth:`mdvec.embedding.local.embedder.Engine.encode`."""
+        encode = self._model.encode_query if role is Role.QUERY else self._model.encode_document
+        with _cannot_run(self._folder, self._provider, runs_code=True), torch.inference_mode():
+            encoded = encode([clean(text) for text in texts], self._tokenizer)
+            vectors: NDArray[np.float32] = encoded.to("cpu", torch.float32).numpy()
+        return vectors
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text."""
+        return len(self._tokenizer(clean(text), add_special_tokens=False)["input_ids"])
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._model = self._tokenizer = None
+        _free(self._device)
+
+
+def choose_device(name: str, *, provider: str) -> torch.device:
+    """Return the device that a model runs on.
+
+    Args:
+        name: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` for the fastest there is.
+        provider: Its setting is named in the error.
+
+    Raises:
+        EmbedderUnavailableError: If it is not there.
+    """
+    here = ["cpu"]
+    if torch.backends.mps.is_available():
+        here.insert(0, "mps")
+    if torch.cuda.is_available():
+        here.insert(0, "cuda")
+    if name == AUTO:
+        return torch.device(here[0])
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is not None and device.type in here:
+        return device
+    msg = f"torch finds no device {name!r} here"
+    hint = f"Set [embedding.{provider}] device to one of {', '.join([AUTO, *here])}."
+    raise EmbedderUnavailableError(msg, hint=hint)
+
+
+def _prepared_device(name: str, threads: int | None, provider: str) -> torch.device:
+    """Choose the device, and keep warnings and progress bars of transformers off the terminal."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return choose_device(name, provider=provider)
+
+
+def _free(device: torch.device) -> None:
+    gc.collect()  # modules refer to each other in circles
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    elif device.type == "mps":
+        torch.mps.empty_cache()
+    give_memory_back()
+
+
+@contextmanager
+def _cannot_load(folder: Path, provider: str, *, runs_code: bool) -> Iterator[None]:
+    """Explain errors of loading, with what to do."""
+    errors = _ERRORS_OF_OTHER_CODE if runs_code else _LOAD_ERRORS
+    try:
+        yield
+    except errors as error:
+        msg = f"the model in {folder} cannot be loaded: {_reason(error)}"
+        raise EmbedderUnavailableError(msg, hint=_hint(error, provider)) from error
+
+
+@contextmanager
+def _cannot_run(folder: Path, provider: str, *, runs_code: bool) -> Iterator[None]:
+    """Explain errors of running, with what to do."""
+    errors = _ERRORS_OF_OTHER_CODE if runs_code else _RUN_ERRORS
+    try:
+        yield
+    except errors as error:
+        msg = f"the model in {folder} cannot be run: {_reason(error)}"
+        hint = f"If memory is short, lower [embedding.{provider}] batch_size, or set device to 'cpu'."
+        raise EmbeddingError(msg, hint=hint) from error
+
+
+def _hint(error: Exception, provider: str) -> str:
+    if "trust_remote_code" in str(error):
+        return (
+            "It comes with Python code of its own. Read it; if you trust it, set "
+            f"[embedding.{provider}] trust_remote_code = true."
+        )
+    if isinstance(error, ImportError) and error.name:
+        return f"Run: pip install {error.name}"
+    if isinstance(error, MemoryError) or "out of memory" in str(error):
+        return f"Choose a smaller model, or set [embedding.{provider}] device to 'cpu'."
+    return "Get its files again, or choose another model."
+
+
+def _reason(error: Exception) -> str:
+    """Return the first paragraph: what follows is advice about other programs."""
+    text = " ".join(str(error).strip().partition("\n\n")[0].split()) or type(error).__name__
+    return text if len(text) <= _MAX_REASON_CHARS else f"{text[: _MAX_REASON_CHARS - 1]}…"
