@@ -22,9 +22,9 @@ from mdvec.config import Config
 from mdvec.evaluation.datasets import read_judged_set
 from mdvec.evaluation.model import Question
 from mdvec.evaluation.subject import Indexing, indexed_set
+from mdvec.text.hashing import text_hash
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
-from mdvec.text.hashing import text_hash
 
 # Sets by the language of their questions. Two sets of one subject are never put to each other.
 LANGUAGES = {

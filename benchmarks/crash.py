@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import write_result
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportMode
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import open_workspace
 
 NAME = "notes"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
-from mdvec.types.ids import ChunkId
 from mdvec.search import fusion
+from mdvec.types.ids import ChunkId
 
 # The constant of the paper and of most who build it.
 _RRF_K = 60

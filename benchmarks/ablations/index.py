@@ -22,10 +22,10 @@ from mdvec.evaluation.model import Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
 from mdvec.evaluation.subject import Indexing, indexed_set, temporary_folder
+from mdvec.stores.interface import Store, StoredChunk
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Scope
 from mdvec.types.report import ImportMode
-from mdvec.stores.interface import Store, StoredChunk
 from mdvec.workspace.wiring import make_store
 
 Vector = NDArray[np.float32]

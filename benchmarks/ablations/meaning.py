@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.model import Asked, Evidence
-from mdvec.types.ids import ChunkId
 from mdvec.search.fusion import DenseEvidence
+from mdvec.types.ids import ChunkId
 
 # How far a question moves towards its best documents, and among how many chunks these are looked for.
 _FEEDBACK_SHARE = 0.3

@@ -14,12 +14,12 @@ from benchmarks.ablations.model import Asked, Evidence, Variant
 from mdvec.evaluation.metrics import DEPTH, ndcg
 from mdvec.evaluation.model import Question
 from mdvec.evaluation.naming import Naming
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.search import dense, engine, fusion
 from mdvec.search.filters import clean
 from mdvec.search.foreign import with_foreign
 from mdvec.search.lexical import find_by_words
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import SearchMode, SearchQuery
 
 MODES = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
 """In the order of reports."""

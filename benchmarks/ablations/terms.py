@@ -9,10 +9,6 @@ from dataclasses import replace
 
 from mdvec.chunking.context import context_line
 from mdvec.indexing import prepare
-from mdvec.types.chunk import Chunk
-from mdvec.types.document import Document
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
 from mdvec.search import lexical
 from mdvec.stores.interface import Catalog
 from mdvec.stores.lexical import Holding, LexicalFields
@@ -22,6 +18,10 @@ from mdvec.text.folding import normalise
 from mdvec.text.scripts import KATAKANA
 from mdvec.text.terms import QueryTerms, Terms
 from mdvec.text.words import STOP_WORDS, is_english, stem
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Document
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 # The real functions, from before anything stands for them.
 _by_kind = terms._by_kind

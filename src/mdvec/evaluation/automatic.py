@@ -16,12 +16,12 @@ from mdvec.evaluation.corpus import lay_out
 from mdvec.evaluation.model import Question, QuestionSet
 from mdvec.evaluation.naming import naming, wordless_name
 from mdvec.evaluation.subject import Indexing, Subject, Task, opened_index, paths_of, temporary_folder
-from mdvec.types.collection import SourceSpec
-from mdvec.types.document import Block, BlockKind, Document, TitleSource
-from mdvec.types.report import ImportMode
 from mdvec.text.hashing import text_hash
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count
+from mdvec.types.collection import SourceSpec
+from mdvec.types.document import Block, BlockKind, Document, TitleSource
+from mdvec.types.report import ImportMode
 
 SET_NAME = "auto"
 

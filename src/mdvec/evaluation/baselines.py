@@ -12,9 +12,9 @@ from functools import partial
 
 from mdvec.evaluation.model import Question, Ranker
 from mdvec.evaluation.runner import scope_filters
-from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
 from mdvec.text.undecodable import spelled
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
 GREP = "grep"

@@ -22,9 +22,9 @@ from mdvec.evaluation.model import (
     SystemReport,
 )
 from mdvec.evaluation.plots import Bar, Latencies, bars, colour_class, differences, latency_histograms
+from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
-from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
 
 # Questions shown with their texts: the largest gains and losses of each comparison, and of those
 # without any relevant document.

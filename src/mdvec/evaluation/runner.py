@@ -26,8 +26,8 @@ from mdvec.evaluation.model import (
 )
 from mdvec.evaluation.statistics import intervals, paired_p_value, percentile
 from mdvec.evaluation.subject import Subject, Task
-from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.text.tokens import estimate_token_count
+from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
 NO_LABEL = "(none)"

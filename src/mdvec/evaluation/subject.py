@@ -15,9 +15,9 @@ from mdvec.evaluation.corpus import archived_files, corpus_files, lay_out
 from mdvec.evaluation.datasets import JudgedSet, read_corpus, telling_some
 from mdvec.evaluation.model import QuestionSet
 from mdvec.evaluation.naming import Naming, naming_by_path, neutral_naming
+from mdvec.text.hashing import text_hash
 from mdvec.types.document import DocumentState
 from mdvec.types.report import ImportMode, Progress, WorkspaceStatus
-from mdvec.text.hashing import text_hash
 from mdvec.workspace import Workspace
 
 _COLLECTION = "documents"

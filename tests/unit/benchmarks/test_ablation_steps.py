@@ -13,10 +13,10 @@ from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
 from numpy.typing import NDArray
 
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 QUESTION = np.array([1.0, 0.0], np.float32)
 

