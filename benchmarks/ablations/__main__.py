@@ -24,7 +24,7 @@ from benchmarks.ablations.variants import all_variants
 from benchmarks.harness import RESULTS, write_result
 from benchmarks.quality import MIN_GRADES, find_sets
 from mdvec.config import Config
-from mdvec.evaluation.datasets import JudgedSet
+from mdvec.evaluation.judgements import JudgedSet
 from mdvec.workspace.wiring import Parts
 
 # Measured when they are named alone: eight thousand documents for a few dozen questions.

@@ -17,11 +17,10 @@ from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import ChunkingSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.evaluation.datasets import JudgedSet
-from mdvec.evaluation.model import Question
+from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
+from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
-from mdvec.evaluation.subject import Indexing, indexed_set, temporary_folder
 from mdvec.stores.interface import Store, StoredChunk
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Scope
@@ -120,11 +119,14 @@ def shipped_index(
     questions = tuple(question for each in sets for question in each.set.questions)
     together = replace(sets[0], set=replace(sets[0].set, questions=questions))
     opener = partial(open_workspace, embedder=embedder)
-    with indexed_set(together, Indexing(opener=opener, config=Config(), cache=cache)) as subject:
+    with (
+        temporary_folder() as folder,
+        indexed_set(together, Indexing(opener, Config(), cache or folder)) as corpus,
+    ):
         embed = remembered(embedder.embed_query)
-        database = subject.workspace.database
+        database = corpus.workspace.database
         with written_anew(database.parent.name, database, embedder, embed) as index:
-            yield index, subject.naming
+            yield index, corpus.naming
 
 
 @contextmanager

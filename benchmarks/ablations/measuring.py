@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index
 from benchmarks.ablations.model import Asked, Evidence, Variant
+from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.metrics import DEPTH, ndcg
-from mdvec.evaluation.model import Question
 from mdvec.evaluation.naming import Naming
 from mdvec.search import dense, engine, fusion
 from mdvec.search.filters import clean

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.ablations.measuring import MODES, Scores
 from benchmarks.ablations.model import SHIPPED
-from mdvec.evaluation.model import Question
+from mdvec.evaluation.judgements import Question
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import SearchMode
 

@@ -10,7 +10,7 @@ from benchmarks.ablations.index import Index, shipped_index, written_anew
 from benchmarks.ablations.measuring import Found, Scores, score_questions
 from benchmarks.ablations.model import SHIPPED, Stage, Variant, applied
 from mdvec.embedding.interface import Embedder
-from mdvec.evaluation.datasets import JudgedSet
+from mdvec.evaluation.judgements import JudgedSet
 
 
 def by_documents(sets: Iterable[JudgedSet]) -> list[list[JudgedSet]]:

@@ -6,17 +6,9 @@ import json
 
 from tests.docs.test_reference import documented, shape
 
+from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.metrics import METRICS
-from mdvec.evaluation.model import (
-    Comparison,
-    EvalReport,
-    Interval,
-    Outcome,
-    Question,
-    QuestionSet,
-    SetReport,
-    SystemReport,
-)
+from mdvec.evaluation.report import Comparison, EvalReport, Interval, Outcome, SetReport, SystemReport
 from mdvec.interfaces.evaluation import report_json
 
 

@@ -20,11 +20,11 @@ from benchmarks.ablations.variants import all_variants
 
 from mdvec import open_workspace
 from mdvec.config import Config
-from mdvec.evaluation.datasets import JudgedSet, read_judged_set
+from mdvec.evaluation.corpus import Indexing, judged_task
+from mdvec.evaluation.judgements import JudgedSet, read_judged_set
 from mdvec.evaluation.metrics import PRIMARY
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import Options, evaluate
-from mdvec.evaluation.subject import Indexing, judged_task
 from mdvec.testing.embedder import HashingEmbedder
 
 # About 350 tokens: one chunk as shipped, two with smaller ones.
@@ -103,7 +103,7 @@ def _portable(evidence: Evidence, places: dict[Any, tuple[str, int]]) -> object:
     )
 
 
-def test_what_is_shipped_scores_as_in_an_evaluation(sets: list[JudgedSet]) -> None:
+def test_what_is_shipped_scores_as_in_an_evaluation(sets: list[JudgedSet], tmp_path: Path) -> None:
     """Question by question, in all modes, the shipped search is judged as ``mdvec eval`` judges it."""
     embedder = HashingEmbedder()
     mine = measure(sets, [], embedder=embedder, cache=None)
@@ -111,7 +111,7 @@ def test_what_is_shipped_scores_as_in_an_evaluation(sets: list[JudgedSet]) -> No
     def opener(config: Config | None = None, *, database: Path | None = None) -> Any:
         return open_workspace(config, database=database, embedder=embedder)
 
-    tasks = [judged_task(each, Indexing(opener=opener, config=Config())) for each in sets]
+    tasks = [judged_task(each, Indexing(opener, Config(), tmp_path)) for each in sets]
     for report in evaluate(tasks, Options()).sets:
         for system in report.systems:
             theirs = [outcome.metrics[PRIMARY] for outcome in system.outcomes]

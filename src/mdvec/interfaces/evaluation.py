@@ -1,36 +1,34 @@
-"""The shapes in which measurements leave mdvec."""
+"""Reports of ``mdvec eval`` as JSON and as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mdvec import __version__
-from mdvec.evaluation.metrics import METRICS, PRIMARY
-from mdvec.evaluation.model import (
+from mdvec.evaluation.judgements import Question
+from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
+from mdvec.evaluation.report import (
     Comparison,
     EvalReport,
     Interval,
     Outcome,
-    Question,
     SetReport,
     SystemReport,
+    by_grade,
+    failures,
+    main_system,
 )
 from mdvec.interfaces.present import JsonObject
 
 _DIGITS = 6
 _MS_DIGITS = 3
+_SHOWN_PATHS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table for people.
-
-    Attributes:
-        title: What stands above it.
-        columns: Their names.
-        rows: Their cells.
-    """
+    """A table for people, with a title above it."""
 
     title: str
     columns: tuple[str, ...]
@@ -44,22 +42,30 @@ def report_json(report: EvalReport) -> JsonObject:
         "model": report.model,
         "min_grade": report.min_grade,
         "by": list(report.by),
+        "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
         "sets": [_set_json(each) for each in report.sets],
     }
 
 
-def set_tables(report: SetReport) -> list[Table]:
-    """Return what people want to know of a set: the systems, how they differ, and the groups."""
+def set_tables(report: SetReport, *, max_failures: int = 0) -> list[Table]:
+    """Return the tables of a set: the systems, their differences, the groups and the failed questions.
+
+    Args:
+        report: The set.
+        max_failures: Failed questions to list.
+    """
     tables = [_systems_table(report)]
     if report.comparisons:
         tables.append(_comparisons_table(report))
     if any(system.groups for system in report.systems):
         tables.append(_groups_table(report))
+    if max_failures and report.systems:
+        tables += _failures_tables(report, max_failures)
     return tables
 
 
 def bad_lines(report: SetReport) -> list[str]:
-    """Say for each system how many of the documents marked bad it still shows; empty when none are."""
+    """Return a line for each system: how many documents marked bad it shows. Without marks there is none."""
     marked = sum(len(question.bad) for question in report.set.questions)
     if not marked:
         return []
@@ -76,6 +82,7 @@ def _set_json(report: SetReport) -> JsonObject:
         "source": report.set.source,
         "documents": report.documents,
         "chunks": report.chunks,
+        "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
         "notes": list(report.notes),
         "warnings": list(report.warnings),
         "questions": [_question_json(question) for question in report.set.questions],
@@ -188,6 +195,28 @@ def _groups_table(report: SetReport) -> Table:
         for count, metrics in [system.groups[group]]
     )
     return Table(f"{report.set.name}: by group", ("group", "questions", "system", *METRICS), rows)
+
+
+def _failures_tables(report: SetReport, most: int) -> list[Table]:
+    system = main_system(report.systems)
+    failed = failures(report.set.questions, system.outcomes)
+    if not failed:
+        return []
+    rows = tuple(
+        (question.text, _some(by_grade(question)), _some(outcome.ranking) or "nothing")
+        for question, outcome in failed[:most]
+    )
+    first = f", the first {most:,}" if len(failed) > most else ""
+    title = (
+        f"{report.set.name}: {len(failed):,} of {len(report.set.questions):,} questions failed with "
+        f"{system.system} (no relevant document among {DEPTH}){first}"
+    )
+    return [Table(title, ("question", "relevant", "found instead"), rows)]
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f", and {len(paths) - _SHOWN_PATHS:,} more" if len(paths) > _SHOWN_PATHS else ""
+    return ", ".join(paths[:_SHOWN_PATHS]) + more
 
 
 def _span(interval: Interval) -> str:

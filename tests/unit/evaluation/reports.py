@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.metrics import METRICS, PRIMARY, measure
-from mdvec.evaluation.model import (
-    Comparison,
-    EvalReport,
-    Interval,
-    Outcome,
-    Question,
-    QuestionSet,
-    SetReport,
-    SystemReport,
-)
+from mdvec.evaluation.report import Comparison, EvalReport, Interval, Outcome, SetReport, SystemReport
 
 QUESTIONS = (
     Question("q1", "how to reset <script>alert(1)</script>", {"en/reset.md": 2, "ja/reset.md": 1}),

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from mdvec.embedding.builtin.onnx_file import MICROSOFT, Graph
 
-_CONSTANTS = {
+_CONSTANTS: dict[str, NDArray[Any]] = {
     "floats": np.linspace(-1, 1, 600, dtype=np.float32).reshape(20, 30),
     "bytes": np.arange(-6, 6, dtype=np.int8).reshape(3, 4).T,  # not contiguous
     "whole": np.array([-1, 0, 2**40]),
 }
-_NODES = (
+_NODES: tuple[tuple[str, list[str], list[str], str, dict[str, Any]], ...] = (
     ("Reshape", ["words", "whole"], ["shaped"], "", {"allowzero": 1}),
     ("Split", ["shaped"], ["left", "right"], "", {"num_outputs": 2, "axis": -1}),
     ("LayerNormalization", ["left", "floats"], ["normal"], "", {"axis": -1, "epsilon": 1e-12}),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import UsageError
-from mdvec.evaluation.questions import read_questions
+from mdvec.evaluation.own_questions import read_questions
 
 
 def jsonl(path: Path, *entries: object) -> Path:
@@ -69,7 +69,7 @@ def test_a_path_in_another_unicode_form(tmp_path: Path) -> None:
         ("q.jsonl", "", "no question names a document"),
         ("q.toml", "question = 3\n", "question is not a list of tables"),
         ("q.toml", "[[question]\n", "not TOML: .*line 1"),
-        ("q.toml", '[[questions]]\nquery = "a"\n', "'questions' is not understood"),
+        ("q.toml", '[[questions]]\nquery = "a"\n', "unknown key 'questions'"),
         ("q.toml", '[[question]]\nquery = "a"\n', "question 1: no document is named"),
         ("q.md", "# Questions\n", "neither a set nor a file of questions"),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.evaluation.datasets import CorpusDocument, read_corpus, read_judged_set
+from mdvec.evaluation.judgements import CorpusDocument, read_corpus, read_judged_set
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 MakeSet = Callable[..., Path]
@@ -76,7 +76,7 @@ def test_odd_judgements_are_told(make: MakeSet) -> None:
     first, second = read_judged_set(folder).warnings
     assert first.startswith("documents judged twice")
     assert first.endswith("1, such as 'x'")
-    assert second.endswith("not asked: 2, such as 'z'")
+    assert second.endswith("not in queries.jsonl: 2, such as 'z'")
 
 
 @pytest.mark.parametrize(
