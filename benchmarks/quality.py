@@ -107,8 +107,8 @@ def _system_figures(report: SystemReport, hybrid_ms: float | None) -> dict[str, 
     return {
         **_interval_figures(report.metrics),
         "groups": {
-            name: {"questions": count, **_interval_figures(metrics)}
-            for name, (count, metrics) in report.groups.items()
+            each.name: {"questions": each.questions, **_interval_figures(each.metrics)}
+            for each in report.groups
         },
         "p50_to_hybrid": round(report.p50_ms / hybrid_ms, 2) if hybrid_ms else None,
         "tokens": round(report.tokens),

@@ -190,11 +190,11 @@ def _groups(report: SetReport, by: Sequence[str]) -> Iterator[Html]:
     if not groups:
         return
     rows = []
-    for name, (count, _) in groups.items():
-        values = [system.groups[name][1][PRIMARY] for system in report.systems]
+    for number, group in enumerate(groups):
+        values = [system.groups[number].metrics[PRIMARY] for system in report.systems]
         best = max(value.mean for value in values)
-        head = element("th", name, scope="row", lang=_language(name))
-        rows.append(_row(head, _number(f"{count}"), *(_mean(value, best) for value in values)))
+        head = element("th", group.name, scope="row", lang=_language(group.name))
+        rows.append(_row(head, _number(f"{group.questions}"), *(_mean(value, best) for value in values)))
     yield element("h3", f"By {', '.join(by)}")
     yield _table(("group", "questions", *(system.system for system in report.systems)), rows, caption=PRIMARY)
 

@@ -47,26 +47,35 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """The questions with the same labels: their number and the mean of each metric."""
+
+    name: str
+    questions: int
+    metrics: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True)
 class SystemReport:
     """One system (a mode of mdvec or a baseline) on one set.
 
     Attributes:
         system: ``lexical``, ``dense``, ``hybrid``, or the name of a baseline.
-        outcomes: One for each question, in the set's order.
         metrics: Mean over all questions, by metric.
-        groups: Number of questions and means of each group of ``--by``, by the group's name.
         p50_ms: Median latency.
         p95_ms: 95th percentile of the latency.
         tokens: Mean tokens returned for a question.
+        groups: The groups of ``--by``, the same for all systems of a set.
+        outcomes: One for each question, in the set's order.
     """
 
     system: str
-    outcomes: tuple[Outcome, ...]
     metrics: Mapping[str, Interval]
-    groups: Mapping[str, tuple[int, Mapping[str, Interval]]]
     p50_ms: float
     p95_ms: float
     tokens: float
+    groups: tuple[Group, ...]
+    outcomes: tuple[Outcome, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from mdvec.evaluation.metrics import (
     paired_p_value,
     percentile,
 )
-from mdvec.evaluation.report import Comparison, EvalReport, Interval, Outcome, SetReport, SystemReport
+from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
@@ -263,12 +263,12 @@ def _system_report(
     latencies = [outcome.latency_ms for outcome in outcomes]
     return SystemReport(
         system=name,
-        outcomes=outcomes,
         metrics=_by_metric(values),
-        groups={
-            group: (len(rows), _by_metric(values[rows]))
+        groups=tuple(
+            Group(group, len(rows), _by_metric(values[rows]))
             for group, rows in _groups(questions.questions, by).items()
-        },
+        ),
+        outcomes=outcomes,
         p50_ms=percentile(latencies, 50),
         p95_ms=percentile(latencies, 95),
         tokens=sum(outcome.tokens for outcome in outcomes) / len(outcomes),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.metrics import METRICS, PRIMARY, measure
-from mdvec.evaluation.report import Comparison, EvalReport, Interval, Outcome, SetReport, SystemReport
+from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
 
 QUESTIONS = (
     Question("q1", "how to reset <script>alert(1)</script>", {"en/reset.md": 2, "ja/reset.md": 1}),
@@ -46,8 +46,8 @@ def system_report(system: str) -> SystemReport:
     answers = outcomes(system)
     means = {name: sum(each.metrics[name] for each in answers) / len(answers) for name in METRICS}
     intervals = {name: Interval(mean, mean / 2, (mean + 1) / 2) for name, mean in means.items()}
-    groups = {"ja": (1, dict(intervals)), "<en>": (2, dict(intervals))}
-    return SystemReport(system, answers, intervals, groups, 4.0, 81.4, 100.0)
+    groups = (Group("ja", 1, intervals), Group("<en>", 2, intervals))
+    return SystemReport(system, intervals, 4.0, 81.4, 100.0, groups, answers)
 
 
 def report(systems: Sequence[str] = tuple(RANKINGS), *, min_grade: int = 1) -> EvalReport:

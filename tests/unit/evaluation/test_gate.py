@@ -20,7 +20,7 @@ def report(*, min_grade: int = 1, **values: Mapping[str, float]) -> EvalReport:
     """Make a report of one set, ``s``: values of systems."""
     systems = tuple(
         SystemReport(
-            name, (), {metric: Interval(value, 0, 1) for metric, value in metrics.items()}, {}, 1, 2, 3
+            name, {metric: Interval(value, 0, 1) for metric, value in metrics.items()}, 1, 2, 3, (), ()
         )
         for name, metrics in values.items()
     )

@@ -25,13 +25,13 @@ def elements(svg: str, name: str, kind: str = "") -> list[dict[str, str]]:
 
 def bar(system: str, mean: float, low: float, high: float) -> SystemReport:
     """Return a system with a value and its interval."""
-    return SystemReport(system, (), {PRIMARY: Interval(mean, low, high)}, {}, 1, 1, 1)
+    return SystemReport(system, {PRIMARY: Interval(mean, low, high)}, 1, 1, 1, (), ())
 
 
 def timed(system: str, values_ms: Sequence[float], p50_ms: float, p95_ms: float) -> SystemReport:
     """Return a system with a latency for each question."""
     outcomes = tuple(Outcome("q", (), {}, value, 1) for value in values_ms)
-    return SystemReport(system, outcomes, {}, {}, p50_ms, p95_ms, 1)
+    return SystemReport(system, {}, p50_ms, p95_ms, 1, (), outcomes)
 
 
 def numbers(svg: str) -> list[float]:

@@ -21,7 +21,7 @@ def test_json_has_every_value() -> None:
     assert [each["system"] for each in measured["systems"]] == [each.system for each in systems]
     for shown, system in zip(measured["systems"], systems, strict=True):
         assert list(shown["metrics"]) == list(METRICS)
-        assert [group["name"] for group in shown["groups"]] == list(system.groups)
+        assert [group["name"] for group in shown["groups"]] == [group.name for group in system.groups]
         assert [each["ranking"] for each in shown["outcomes"]] == [
             list(each.ranking) for each in system.outcomes
         ]
