@@ -1,4 +1,4 @@
-"""Measures whether the confidence of an answer tells answerable questions from others.
+"""Measures how well the confidence of an answer separates answerable questions from others.
 
     python -m benchmarks.confidence SETS_DIR --embed-cache DIR
 
@@ -84,8 +84,8 @@ def measure(language: str, folder: Path, cache: Path | None) -> dict[str, Any]:
 
     Args:
         language: ``ja`` or ``en``.
-        folder: Where the sets are.
-        cache: Where indexes are kept; None to make and delete them.
+        folder: Folder of the sets.
+        cache: Folder of the indexes; None for a temporary one.
 
     Returns:
         AUROC of each mode, and how the levels of hybrid answers are spread.

@@ -132,7 +132,7 @@ def _examine(database: Path, docs: Path) -> None:
 
 
 def _exactly(marker: str) -> SearchQuery:
-    """Ask for a word that one document holds, in its title and its first chunk."""
+    """Search for a word that one document holds, in its title and its first chunk."""
     return SearchQuery(marker, mode=SearchMode.LEXICAL, limit=100, per_document=1)
 
 

@@ -44,7 +44,7 @@ def find_sets(folder: Path, only: list[str], min_grades: Mapping[str, int]) -> I
     """Read the sets directly below a folder, in order of their names.
 
     Args:
-        folder: Where they are.
+        folder: Their folder.
         only: Names, suffixes included; all when empty.
         min_grades: Grade from which a document counts, by name; 1 for the others.
 

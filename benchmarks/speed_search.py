@@ -106,10 +106,10 @@ def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:
     }
     figures: dict[str, Any] = {}
     for name, kind in kinds.items():
-        asked = [_with_text(kind, text) for text in questions]
-        for query in asked[:10]:
+        queries = [_with_text(kind, text) for text in questions]
+        for query in queries[:10]:
             workspace.search(query)
-        spent = [time_ms(lambda query=query: workspace.search(query)) for query in asked]  # type: ignore[misc]
+        spent = [time_ms(lambda query=query: workspace.search(query)) for query in queries]  # type: ignore[misc]
         figures[name] = {
             "p50_ms": round(percentile(spent, 0.5), 2),
             "p95_ms": round(percentile(spent, 0.95), 2),

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.ablations import model
 from benchmarks.ablations.__main__ import chosen_variants
 from benchmarks.ablations.index import Index, shipped_index
 from benchmarks.ablations.measuring import MODES, Found, score_questions
-from benchmarks.ablations.model import SHIPPED, Evidence, Stage, Variant
 from benchmarks.ablations.report import result_of, table
 from benchmarks.ablations.running import by_documents, measure, prepared
+from benchmarks.ablations.variant import SHIPPED, Evidence, Stage, Variant, applied
 from benchmarks.ablations.variants import all_variants
 
 from mdvec import open_workspace
@@ -86,9 +85,9 @@ def evidence_of(variant: Variant, sets: list[JudgedSet], shipped: tuple[Index, N
     """Return what a variant finds for every question, in terms of paths and positions."""
     index, naming = shipped
     found: Found = {}
-    with prepared(variant, index, None) as asked:
-        score_questions(sets[0].set.questions, naming, asked, variant, found)
-        places = {chunk.id: (chunk.path, chunk.start) for chunk in asked.chunks}
+    with prepared(variant, index, None) as searched:
+        score_questions(sets[0].set.questions, naming, searched, variant, found)
+        places = {chunk.id: (chunk.path, chunk.start) for chunk in searched.chunks}
         return [_portable(evidence, places) for evidence, _ in found.values()]
 
 
@@ -133,7 +132,7 @@ def test_nothing_stays_changed(sets: list[JudgedSet], shipped: tuple[Index, Nami
     before = [getattr(patch.owner, patch.name) for patch in patches]
     evidence = evidence_of(SHIPPED, sets, shipped)
     for variant in all_variants():
-        with model.applied(variant.patches):
+        with applied(variant.patches):
             pass
     assert [getattr(patch.owner, patch.name) for patch in patches] == before
     assert evidence_of(SHIPPED, sets, shipped) == evidence
