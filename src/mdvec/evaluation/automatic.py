@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
@@ -55,13 +55,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A question, and the document without it.
-
-    Attributes:
-        kind: The part of the document that it was.
-        question: Its text.
-        rest: The text of the document without it.
-    """
+    """A question, and the text of its document without it."""
 
     kind: Kind
     question: str
@@ -142,13 +136,13 @@ def automatic_task(sources: Mapping[str, SourceSpec], indexing: Indexing, *, lim
         Question(str(number), held.question, {path: 1}, labels={"type": held.kind.value})
         for number, (path, held) in enumerate(chosen.items(), 1)
     )
-    question_set = QuestionSet(SET_NAME, ", ".join(sources), questions)
-    return Task(question_set, lambda: _without_answers(documents, chosen, indexing, note))
+    question_set = QuestionSet(SET_NAME, ", ".join(sources), questions, notes=(note,))
+    return Task(question_set, lambda: _without_answers(documents, chosen, indexing))
 
 
 @contextmanager
 def _without_answers(
-    documents: Mapping[str, Document], chosen: Mapping[str, HeldOut], indexing: Indexing, note: str
+    documents: Mapping[str, Document], chosen: Mapping[str, HeldOut], indexing: Indexing
 ) -> Iterator[Corpus]:
     files: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
@@ -164,7 +158,7 @@ def _without_answers(
         folder = home / "documents"
         lay_out(files, folder)
         with opened_index(folder, naming(renamed), home / "index.sqlite", indexing) as corpus:
-            yield replace(corpus, notes=(note,))
+            yield corpus
 
 
 def _read(sources: Mapping[str, SourceSpec], indexing: Indexing) -> dict[str, Document]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Protocol
 
 from mdvec.config.schema import Config
 from mdvec.errors import CollectionExistsError, NotFoundError, UsageError
@@ -32,27 +31,19 @@ _MAX_UNPACKED_BYTES = 1_000_000_000
 _FRONTMATTER_FENCES = ("---", "+++")
 
 
-class Opener(Protocol):
-    """Opens a workspace, as :func:`mdvec.open_workspace` does."""
-
-    def __call__(self, config: Config | None = None, *, database: Path | None = None) -> Workspace:
-        """Open it; the caller closes it."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Indexing:
     """The way documents are indexed into a workspace of their own.
 
     Attributes:
-        opener: Opens the workspace.
+        opener: Opens the workspace, as :func:`mdvec.open_workspace` does.
         config: The settings. For a judged set only those of chunking and embedding count, so that its
             figures are the same wherever it is measured.
         cache: Folder of the databases of judged sets; a database that is there is brought up to date.
         embed: Whether vectors are needed.
     """
 
-    opener: Opener
+    opener: Callable[..., Workspace]
     config: Config
     cache: Path
     embed: bool = True
@@ -69,7 +60,6 @@ class Corpus:
         documents: Number of documents.
         chunks: Number of chunks.
         model: The embedding space in use, or the reason why there is none.
-        notes: How it was made, for people.
         warnings: Reasons to doubt the figures, for people.
     """
 
@@ -79,7 +69,6 @@ class Corpus:
     documents: int
     chunks: int
     model: str
-    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -123,7 +112,7 @@ def indexed_set(judged: JudgedSet, indexing: Indexing) -> Iterator[Corpus]:
     with opened_index(folder, naming, home / "index.sqlite", indexing) as corpus:
         unknown = unknown_documents(corpus, judged.set)
         warnings = counted("relevant documents that are not among the documents", unknown)
-        yield replace(corpus, notes=judged.notes, warnings=(*judged.warnings, *corpus.warnings, *warnings))
+        yield replace(corpus, warnings=(*corpus.warnings, *warnings))
 
 
 @contextmanager

@@ -63,12 +63,16 @@ class QuestionSet:
         source: The place it was read from, for people.
         questions: Those that have a relevant document, in the order of their file.
         own: Whether people wrote the questions for their own collections.
+        notes: How they were made and what was left out, for people.
+        warnings: Oddities of the files, for people.
     """
 
     name: str
     source: str
     questions: tuple[Question, ...]
     own: bool = False
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +82,15 @@ class JudgedSet:
     Attributes:
         set: The questions that have a relevant document.
         documents: ``corpus.jsonl``, the folder ``tree`` or the archive ``tree.tar.gz``.
-        notes: What was left out on purpose.
-        warnings: Oddities of the files.
     """
 
     set: QuestionSet
     documents: Path
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusDocument:
-    """A line of ``corpus.jsonl``.
-
-    Attributes:
-        id: Its ``_id``.
-        title: Empty without one.
-        text: Markdown.
-    """
+    """A line of ``corpus.jsonl``: its ``_id``, its title (may be empty) and its Markdown."""
 
     id: str
     title: str
@@ -150,13 +144,18 @@ def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> Ju
     known = {question.id for question in listed}
     unknown = [name for name in grades if name not in known]
     left_out = len(listed) - len(questions)
-    notes = (f"{left_out:,} of {len(listed):,} questions have no relevant document and are left out",)
-    return JudgedSet(
-        QuestionSet(folder.resolve().name + suffix, str(folder), questions),
-        _documents_of(folder),
-        notes if left_out else (),
-        (*grade_warnings, *counted(f"questions in {qrels.name} that are not in {queries.name}", unknown)),
+    note = f"{left_out:,} of {len(listed):,} questions have no relevant document and are left out"
+    question_set = QuestionSet(
+        folder.resolve().name + suffix,
+        str(folder),
+        questions,
+        notes=(note,) if left_out else (),
+        warnings=(
+            *grade_warnings,
+            *counted(f"questions in {qrels.name} that are not in {queries.name}", unknown),
+        ),
     )
+    return JudgedSet(question_set, _documents_of(folder))
 
 
 def read_corpus(path: Path) -> list[CorpusDocument]:

@@ -31,19 +31,6 @@ _SHOWN_PATHS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class OwnQuestions:
-    """A file of questions.
-
-    Attributes:
-        set: Those that name a document as good.
-        notes: What was left out.
-    """
-
-    set: QuestionSet
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class _Entry:
     """An entry of a file of questions: paths of documents that answer the query and of some that do not."""
 
@@ -56,13 +43,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A judgement that was written.
-
-    Attributes:
-        file: The file.
-        good: Paths as they are indexed.
-        bad: Paths as they are indexed.
-    """
+    """A judgement that was written: its file, and the paths as they are indexed."""
 
     file: Path
     good: tuple[str, ...]
@@ -74,7 +55,7 @@ def default_file(workspace: Workspace) -> Path:
     return workspace.database.with_name(_DEFAULT_NAME)
 
 
-def read_questions(path: Path) -> OwnQuestions:
+def read_questions(path: Path) -> QuestionSet:
     """Read a file of questions: ``[[question]]`` tables in TOML, or one JSON object a line.
 
     Entries with the same query are one question; the last judgement of a document counts.
@@ -83,7 +64,7 @@ def read_questions(path: Path) -> OwnQuestions:
         path: Ends in ``.toml`` or ``.jsonl``.
 
     Returns:
-        The questions, in the order they first appear.
+        The questions that name a good document, in the order they first appear.
 
     Raises:
         UsageError: If the file cannot be parsed, or no question has a good document.
@@ -112,10 +93,10 @@ def read_questions(path: Path) -> OwnQuestions:
         )
     left_out = len(questions) - len(usable)
     note = f"{left_out:,} of {len(questions):,} questions name no document that answers them and are left out"
-    return OwnQuestions(QuestionSet(path.stem, str(path), usable, own=True), (note,) if left_out else ())
+    return QuestionSet(path.stem, str(path), usable, own=True, notes=(note,) if left_out else ())
 
 
-def own_task(questions: OwnQuestions, workspace: Workspace, collections: Sequence[str] = ()) -> Task:
+def own_task(questions: QuestionSet, workspace: Workspace, collections: Sequence[str] = ()) -> Task:
     """Measure questions on the collections of a workspace, as they are indexed.
 
     Args:
@@ -123,21 +104,21 @@ def own_task(questions: OwnQuestions, workspace: Workspace, collections: Sequenc
         workspace: Open as long as the task is used; nothing in it is changed.
         collections: Names; all enabled ones when empty.
     """
-    return Task(questions.set, lambda: _as_indexed(questions, workspace, tuple(collections)))
+    return Task(questions, lambda: _as_indexed(questions, workspace, tuple(collections)))
 
 
 @contextmanager
 def _as_indexed(
-    questions: OwnQuestions, workspace: Workspace, collections: tuple[str, ...]
+    questions: QuestionSet, workspace: Workspace, collections: tuple[str, ...]
 ) -> Iterator[Corpus]:
     # The first search indexes a folder that is not registered, here as anywhere.
-    first = questions.set.questions[0]
+    first = questions.questions[0]
     searched = (first.collection,) if first.collection else collections
     result = workspace.search(SearchQuery(first.text, mode=SearchMode.LEXICAL, collections=searched, limit=1))
     if not result.total_chunks:
         msg = "there is nothing to search for the answers"
         raise NotFoundError(msg, hint=result.hint)
-    named = {question.collection for question in questions.set.questions if question.collection}
+    named = {question.collection for question in questions.questions if question.collection}
     searched = collections or tuple(each.name for each in workspace.collections())
     statuses = [workspace.status(name) for name in dict.fromkeys((*searched, *sorted(named)))]
     counts = [each.counts for status in statuses for each in status.collections]
@@ -148,12 +129,11 @@ def _as_indexed(
         documents=sum(count.documents for count in counts),
         chunks=sum(count.chunks for count in counts),
         model=statuses[0].model,
-        notes=questions.notes,
     )
     warnings = [*result.warnings]
     if pending := sum(count.pending_chunks for count in counts):
         warnings.append(f"{pending:,} chunks have no vector yet and are found by words only")
-    if unknown := unknown_documents(corpus, questions.set):
+    if unknown := unknown_documents(corpus, questions):
         shown = ", ".join(unknown[:_SHOWN_PATHS])
         more = f" and {len(unknown) - _SHOWN_PATHS:,} more" if len(unknown) > _SHOWN_PATHS else ""
         warnings.append(f"no collection has these documents, so they count as not found: {shown}{more}")

@@ -139,7 +139,7 @@ def _section(anchor: str, report: SetReport, by: Sequence[str], max_failures: in
     parts = [
         element("h2", report.set.name, id=anchor),
         element("p", f"{size} · {report.set.source}", class_="muted"),
-        *(element("p", note) for note in report.notes),
+        *(element("p", note) for note in report.set.notes),
         *(element("p", warning, class_="warning") for warning in report.warnings),
         *_marked_bad(report),
         *_comparisons(report),

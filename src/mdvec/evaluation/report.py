@@ -110,7 +110,6 @@ class SetReport:
         systems: In the order they were run.
         comparisons: Hybrid against each other mode and baseline, as far as they were run.
         elapsed_ms: Wall time, indexing included.
-        notes: How the questions were made and what was left out, for people.
         warnings: Reasons to doubt the figures, for people.
     """
 
@@ -120,7 +119,6 @@ class SetReport:
     systems: tuple[SystemReport, ...]
     comparisons: tuple[Comparison, ...]
     elapsed_ms: float = 0.0
-    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -144,7 +144,7 @@ def _check_names(names: Sequence[str]) -> None:
 def _measure_set(
     questions: QuestionSet, corpus: Corpus, options: Options, say: Callable[[str], None]
 ) -> SetReport:
-    warnings = list(corpus.warnings)
+    warnings = [*questions.warnings, *corpus.warnings]
     reports: list[SystemReport] = []
     with ExitStack() as stack:
         for name, system in _systems(questions, corpus, options, stack):
@@ -163,7 +163,6 @@ def _measure_set(
         corpus.chunks,
         tuple(reports),
         tuple(_comparisons(reports)),
-        notes=corpus.notes,
         warnings=tuple(warnings),
     )
 

@@ -74,7 +74,7 @@ def _set_json(report: SetReport) -> JsonObject:
         "documents": report.documents,
         "chunks": report.chunks,
         "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
-        "notes": report.notes,
+        "notes": report.set.notes,
         "warnings": report.warnings,
         "questions": _plain(report.set.questions),
         "systems": _plain(report.systems),

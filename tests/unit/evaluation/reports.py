@@ -59,12 +59,11 @@ def report(systems: Sequence[str] = tuple(RANKINGS), *, min_grade: int = 1) -> E
         if "hybrid" in made and other != "hybrid"
     ]
     judged = SetReport(
-        QuestionSet("notes & <tags>", "/sets/notes", QUESTIONS),
+        QuestionSet("notes & <tags>", "/sets/notes", QUESTIONS, notes=("made from headings",)),
         documents=1200,
         chunks=3400,
         systems=tuple(made.values()),
         comparisons=tuple(comparisons),
-        notes=("made from headings",),
         warnings=("one <document> is missing",),
     )
     return EvalReport("builtin model", (judged,), ("lang",), min_grade)

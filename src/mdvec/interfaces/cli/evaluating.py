@@ -288,7 +288,7 @@ def _print_notes(report: EvalReport) -> None:
     from mdvec.interfaces.evaluation import bad_lines
 
     for each in report.sets:
-        for text in (*each.notes, *bad_lines(each)):
+        for text in (*each.set.notes, *bad_lines(each)):
             _say(f"{each.set.name}: {text}")
         for text in each.warnings:
             warn(printable(f"{each.set.name}: {text}"))
