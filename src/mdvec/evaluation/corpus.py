@@ -224,7 +224,7 @@ def archived_files(archive: Path) -> dict[str, bytes]:
         if isinstance(error, OSError) and error.strerror:
             raise
         msg = f"{archive} cannot be unpacked: {error}"
-        raise UsageError(msg, hint="Make it anew with: tar czf tree.tar.gz tree") from error
+        raise UsageError(msg, hint="Make it again with: tar czf tree.tar.gz tree") from error
     if files and all(path.startswith("tree/") for path in files):
         return {path.removeprefix("tree/"): content for path, content in files.items()}
     return files
@@ -274,7 +274,7 @@ def _inner_path(name: str, archive: Path) -> str:
     here = PurePath(name)
     if path.is_absolute() or here.anchor or ".." in (*path.parts, *here.parts) or not path.parts:
         msg = f"{archive} names a place outside of itself: {name!r}"
-        raise UsageError(msg, hint="Make it anew with: tar czf tree.tar.gz tree")
+        raise UsageError(msg, hint="Make it again with: tar czf tree.tar.gz tree")
     return str(path)
 
 

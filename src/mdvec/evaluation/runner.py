@@ -62,14 +62,8 @@ class Options:
         return self.baselines is not None or any(mode is not SearchMode.LEXICAL for mode in self.modes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The result of one search: path and text of each document, best first."""
-
-    passages: Sequence[tuple[str, str]]
-    latency_ms: float
-    confidence: str = ""
-
+_Found = tuple[Sequence[tuple[str, str]], str]
+"""Path and text of each document, best first, and the confidence of the search."""
 
 _System = Callable[[Question], _Found]
 
@@ -148,7 +142,7 @@ def _measure_set(
     reports: list[SystemReport] = []
     with ExitStack() as stack:
         for name, system in _systems(questions, corpus, options, stack):
-            say(f"{questions.name}: {len(questions.questions):,} questions to {name}")
+            say(f"{questions.name}: searching {len(questions.questions):,} questions with {name}")
             try:
                 outcomes = _outcomes(questions, corpus, system)
             except EmbedderUnavailableError as error:
@@ -182,7 +176,7 @@ def _systems(
         for name in dict.fromkeys(question.collection for question in questions.questions)
     }
     for name in next(iter(rankers.values())):
-        yield name, _baseline({collection: made[name] for collection, made in rankers.items()})
+        yield name, _baseline(name, rankers)
 
 
 def _mode(corpus: Corpus, mode: SearchMode) -> _System:
@@ -195,52 +189,43 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
             # Documents that do not count take places too.
             limit=min(DEPTH + len(question.exclude), _MAX_LIMIT),
         )
-        started = time.perf_counter()
         result = corpus.workspace.search(query)
-        latency_ms = (time.perf_counter() - started) * 1000
         if result.mode is not mode:
             msg = result.warnings[0] if result.warnings else "there is no model"
             raise EmbedderUnavailableError(msg)
-        passages = [(hit.path, hit.text) for hit in result.hits]
-        return _Found(passages, latency_ms, result.confidence.value)
+        return [(hit.path, hit.text) for hit in result.hits], result.confidence.value
 
     return search
 
 
-def _baseline(rankers: Mapping[str, Ranker]) -> _System:
-    def search(question: Question) -> _Found:
-        ranker = rankers[question.collection]
-        started = time.perf_counter()
-        passages = ranker(question)
-        return _Found(passages, (time.perf_counter() - started) * 1000)
-
-    return search
+def _baseline(name: str, rankers: Mapping[str, Mapping[str, Ranker]]) -> _System:
+    return lambda question: (rankers[question.collection][name](question), "")
 
 
 def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[Outcome, ...]:
-    naming = corpus.naming
-    located = [naming.located(question) for question in questions.questions]
+    located = [corpus.naming.located(question) for question in questions.questions]
     system(located[0])  # loads the model and the caches before anything is timed
-    return tuple(
-        _outcome(question, place, corpus, system(place))
-        for question, place in zip(questions.questions, located, strict=True)
-    )
-
-
-def _outcome(question: Question, located: Question, corpus: Corpus, found: _Found) -> Outcome:
-    best = _best(located, found.passages)
-    ranking = tuple(corpus.naming.name_of(path) for path in best)
-    texts = list(best.values())
-    return Outcome(
-        question=question.id,
-        ranking=ranking,
-        metrics=measure(ranking, question.relevant),
-        latency_ms=found.latency_ms,
-        tokens=sum(map(estimate_token_count, texts)),
-        confidence=found.confidence,
-        best_text=texts[0][:_BEST_TEXT_CHARS] if texts else "",
-        bad=tuple(name for name in ranking if name in question.bad),
-    )
+    outcomes: list[Outcome] = []
+    for question, place in zip(questions.questions, located, strict=True):
+        started = time.perf_counter()
+        passages, confidence = system(place)
+        latency_ms = (time.perf_counter() - started) * 1000
+        best = _best(place, passages)
+        ranking = tuple(corpus.naming.name_of(path) for path in best)
+        texts = list(best.values())
+        outcomes.append(
+            Outcome(
+                question=question.id,
+                ranking=ranking,
+                metrics=measure(ranking, question.relevant),
+                latency_ms=latency_ms,
+                tokens=sum(map(estimate_token_count, texts)),
+                confidence=confidence,
+                best_text=texts[0][:_BEST_TEXT_CHARS] if texts else "",
+                bad=tuple(name for name in ranking if name in question.bad),
+            )
+        )
+    return tuple(outcomes)
 
 
 def _best(located: Question, passages: Sequence[tuple[str, str]]) -> dict[str, str]:

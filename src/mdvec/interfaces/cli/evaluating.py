@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mdvec.evaluation.report import EvalReport
     from mdvec.evaluation.runner import Options
     from mdvec.interfaces.evaluation import Table
-    from mdvec.types.collection import SourceSpec
     from mdvec.workspace import Workspace
 
 _FORMATS = ("table", "json", "html")
@@ -138,11 +137,17 @@ def eval_(
             cache=session.cwd / embed_cache if embed_cache else folder,
             embed=options.needs_vectors,
         )
-        tasks = _Tasks(session, workspace, names, indexing)
-        chosen = [task for place in places for task in tasks.of(place, suffix, min_grade)]
+        if not places and not auto:
+            places = [_feedback_file(workspace)]
+        tasks = [
+            task
+            for place in places
+            for task in _tasks_of(place, suffix, min_grade, workspace, names, indexing)
+        ]
         if auto:
-            chosen.append(tasks.automatic(questions or _DEFAULT_QUESTIONS))
-        report = evaluate(chosen or [tasks.of_feedback()], options, say=_say, indexing=shown_progress)
+            limit = questions or _DEFAULT_QUESTIONS
+            tasks.append(_automatic_task(limit, session.docs_dir, workspace, names, indexing))
+        report = evaluate(tasks, options, say=_say, indexing=shown_progress)
     _print_notes(report)
     _print(report, shown, failures, session.cwd / output if output else None)
     if record is not None and not _print_verdict(compare(report, record)):
@@ -200,7 +205,7 @@ def _check_output(output: Path, gate: Path | None) -> None:
     """
     if gate is not None and output.exists() and output.samefile(gate):
         msg = f"{output} is the record of --gate, and --output would replace it"
-        raise UsageError(msg, hint="Give --output another file, or record anew without --gate.")
+        raise UsageError(msg, hint="Give --output another file, or record again without --gate.")
     output.parent.mkdir(parents=True, exist_ok=True)
     if not output.exists():
         output.touch()
@@ -209,61 +214,52 @@ def _check_output(output: Path, gate: Path | None) -> None:
         output.open("ab").close()  # its content stays until the report replaces it
 
 
-@dataclass(frozen=True, slots=True)
-class _Tasks:
-    """Makes tasks from the arguments of the command line."""
+def _tasks_of(
+    place: Path, suffix: str, min_grade: int, workspace: Workspace, names: tuple[str, ...], indexing: Indexing
+) -> list[Task]:
+    """Return the sets in a folder, or the questions in a file."""
+    from mdvec.evaluation.corpus import judged_task
+    from mdvec.evaluation.judgements import read_judged_sets
+    from mdvec.evaluation.own_questions import own_task, read_questions
 
-    session: Session
-    workspace: Workspace
-    names: tuple[str, ...]
-    indexing: Indexing
+    if place.is_dir():
+        found = read_judged_sets(place, suffix=suffix, min_grade=min_grade)
+        return [judged_task(each, indexing) for each in found]
+    if not place.exists():
+        msg = f"{place} does not exist"
+        raise NotFoundError(msg, hint="Give a folder with a set, or a file with questions.")
+    return [own_task(read_questions(place), workspace, names)]
 
-    def of(self, place: Path, suffix: str, min_grade: int) -> list[Task]:
-        """Measure the sets in a folder, or a file of questions."""
-        from mdvec.evaluation.corpus import judged_task
-        from mdvec.evaluation.judgements import read_judged_sets
-        from mdvec.evaluation.own_questions import own_task, read_questions
 
-        if place.is_dir():
-            found = read_judged_sets(place, suffix=suffix, min_grade=min_grade)
-            return [judged_task(each, self.indexing) for each in found]
-        if not place.exists():
-            msg = f"{place} does not exist"
-            raise NotFoundError(msg, hint="Give a folder with a set, or a file with questions.")
-        return [own_task(read_questions(place), self.workspace, self.names)]
+def _feedback_file(workspace: Workspace) -> Path:
+    from mdvec.evaluation.own_questions import default_file
 
-    def of_feedback(self) -> Task:
-        """Measure the questions that ``mdvec feedback`` wrote."""
-        from mdvec.evaluation.own_questions import default_file, own_task, read_questions
+    file = default_file(workspace)
+    if not file.exists():
+        msg = "there is nothing to measure"
+        raise UsageError(
+            msg, hint="Name a set or a file of questions, add --auto, or use 'mdvec feedback' first."
+        )
+    return file
 
-        file = default_file(self.workspace)
-        if not file.exists():
-            msg = "there is nothing to measure"
-            raise UsageError(
-                msg,
-                hint="Name a set or a file of questions, add --auto, or use 'mdvec feedback' first.",
-            )
-        return own_task(read_questions(file), self.workspace, self.names)
 
-    def automatic(self, limit: int) -> Task:
-        """Measure questions made from the documents."""
-        from mdvec.evaluation.automatic import automatic_task
+def _automatic_task(
+    limit: int, docs_dir: Path | None, workspace: Workspace, names: tuple[str, ...], indexing: Indexing
+) -> Task:
+    from mdvec.evaluation.automatic import automatic_task
+    from mdvec.types.collection import SourceSpec
 
-        with shown_progress():
-            return automatic_task(self._sources(), self.indexing, limit=limit)
-
-    def _sources(self) -> dict[str, SourceSpec]:
-        from mdvec.types.collection import SourceSpec
-
-        if self.session.docs_dir is not None:  # its own database is not needed, so none is made
-            return {"docs": SourceSpec("folder", str(self.session.docs_dir))}
-        if self.names:
-            return {name: self.workspace.collection(name).source for name in self.names}
-        found = {each.name: each.source for each in self.workspace.collections()}
-        if not found:
-            msg = "there is no collection to make questions from"
-            raise NotFoundError(msg, hint="Give --docs-dir DIR, or add a collection with 'mdvec tool add'.")
-        return found
+    if docs_dir is not None:  # its own database is not needed, so none is made
+        sources = {"docs": SourceSpec("folder", str(docs_dir))}
+    elif names:
+        sources = {name: workspace.collection(name).source for name in names}
+    else:
+        sources = {each.name: each.source for each in workspace.collections()}
+    if not sources:
+        msg = "there is no collection to make questions from"
+        raise NotFoundError(msg, hint="Give --docs-dir DIR, or add a collection with 'mdvec tool add'.")
+    with shown_progress():
+        return automatic_task(sources, indexing, limit=limit)
 
 
 def _options(mode: str, by: str | None, min_grade: int, *, baselines: bool) -> Options:
