@@ -23,9 +23,9 @@ from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_res
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.interface import Embedder, Runtime
-from mdvec.stores.interface import PendingText, Store
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Filters, SearchMode, SearchQuery
+from mdvec.stores.interface import PendingText, Store
 from mdvec.workspace import Workspace, open_workspace
 
 NAME = "bench"
@@ -106,10 +106,10 @@ def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:
     }
     figures: dict[str, Any] = {}
     for name, kind in kinds.items():
-        queries = [_with_text(kind, text) for text in questions]
-        for query in queries[:10]:
+        asked = [_with_text(kind, text) for text in questions]
+        for query in asked[:10]:
             workspace.search(query)
-        spent = [time_ms(lambda query=query: workspace.search(query)) for query in queries]  # type: ignore[misc]
+        spent = [time_ms(lambda query=query: workspace.search(query)) for query in asked]  # type: ignore[misc]
         figures[name] = {
             "p50_ms": round(percentile(spent, 0.5), 2),
             "p95_ms": round(percentile(spent, 0.95), 2),

@@ -175,7 +175,7 @@ def feedback(
     name: str | None,
     file: Path | None,
 ) -> None:
-    """Note which documents answer a question, so that 'mdvec eval' measures it."""
+    """Record which documents answered a question, for 'mdvec eval'."""
     from mdvec.evaluation.own_questions import give_feedback
 
     with session.open() as (workspace, _):
