@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mdvec import run
 from mdvec.embedding.builtin import build
 from mdvec.embedding.builtin.cache import ready_directory
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
@@ -155,15 +154,18 @@ def test_check_accepts_near_vectors() -> None:
 
 @_NEEDS_MODEL
 def test_progress_then_cache(tmp_path: Path) -> None:
-    """Building reports per cents from 0 to 100, ascending; a later embedder builds nothing."""
-    reported: list[tuple[object, ...]] = []
-    with run.bound(run.Run(on_progress=lambda *progress: reported.append(progress))):
-        vector = BuiltinEmbedder(cache_dir=tmp_path, threads=1).embed_query("question")
-        assert reported == [(run.Stage.MODEL, percent, 100, "") for percent in (0, 70, 100)]
-        reported.clear()
-        second = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
-        assert second.embed_query("question") @ vector == pytest.approx(1, abs=1e-5)
-    assert reported == []
+    """Building tells per cents from 0 to 100, ascending; a later embedder builds nothing."""
+    told: list[int] = []
+    first = BuiltinEmbedder(cache_dir=tmp_path, threads=1, progress=told.append)
+    vector = first.embed_query("question")
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0, 100)
+    assert len(told) > 5
+
+    second = BuiltinEmbedder(cache_dir=tmp_path, threads=1, progress=told.append)
+    told.clear()
+    assert second.embed_query("question") @ vector == pytest.approx(1, abs=1e-5)
+    assert told == []
 
 
 @_NEEDS_MODEL

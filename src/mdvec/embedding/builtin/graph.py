@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +24,20 @@ _EPSILON = 1e-12  # of the layer normalisation, as trained
 _LARGEST_WEIGHT = 63
 
 
-def write_graph(weights: Weights, path: Path) -> None:
-    """Write the encoder's graph for a model's weights as an ONNX file; takes about half a second."""
+def write_graph(weights: Weights, path: Path, *, progress: Callable[[float], None]) -> None:
+    """Write the encoder's graph as an ONNX file.
+
+    Args:
+        weights: The weights of the model.
+        path: File to write.
+        progress: Receives the finished share, 0 to 1.
+    """
     graph = Graph()
     shape = weights.shape
     hidden = _embedding(graph, weights)
     for layer in range(shape.layers):
         hidden = _encoder_layer(graph, weights, f"l{layer}", hidden)
+        progress((layer + 1) / (shape.layers + 1))
     graph.node("ReduceMean", [hidden, graph.constant("token_axis", np.array([1]))], MEANS, keepdims=0)
     graph.save(
         path,
@@ -38,6 +45,7 @@ def write_graph(weights: Weights, path: Path) -> None:
         inputs={WORDS: ("texts", "tokens", shape.hidden)},
         outputs={MEANS: ("texts", shape.hidden)},
     )
+    progress(1.0)
 
 
 def _embedding(graph: Graph, weights: Weights) -> str:
