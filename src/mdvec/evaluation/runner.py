@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,19 +69,14 @@ _System = Callable[[Question], _Found]
 
 
 def evaluate(
-    tasks: Sequence[Task],
-    options: Options,
-    *,
-    say: Callable[[str], None] = lambda _: None,
-    indexing: Callable[[], AbstractContextManager[object]] = nullcontext,
+    tasks: Sequence[Task], options: Options, *, say: Callable[[str], None] = lambda _: None
 ) -> EvalReport:
-    """Measure sets, one after the other.
+    """Measure sets, one after the other. Indexing reports its progress to the current run.
 
     Args:
         tasks: The sets.
         options: The systems and groups.
         say: Receives a line for each step.
-        indexing: Makes a context for the time that documents are indexed, such as one that shows progress.
 
     Returns:
         The report.
@@ -98,9 +93,7 @@ def evaluate(
     for task in tasks:
         say(f"{task.set.name}: preparing the documents")
         started = time.perf_counter()
-        with ExitStack() as stack:
-            with indexing():
-                corpus = stack.enter_context(task.open())
+        with task.open() as corpus:
             model = corpus.model
             measured = _measure_set(task.set, corpus, options, say)
         reports.append(replace(measured, elapsed_ms=(time.perf_counter() - started) * 1000))

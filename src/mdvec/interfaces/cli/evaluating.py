@@ -12,7 +12,6 @@ import click
 
 from mdvec.errors import NotFoundError, UsageError
 from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
@@ -147,7 +146,7 @@ def eval_(
         if auto:
             limit = questions or _DEFAULT_QUESTIONS
             tasks.append(_automatic_task(limit, session.docs_dir, workspace, names, indexing))
-        report = evaluate(tasks, options, say=_say, indexing=shown_progress)
+        report = evaluate(tasks, options, say=_say)
     _print_notes(report)
     _print(report, shown, failures, session.cwd / output if output else None)
     if record is not None and not _print_verdict(compare(report, record)):
@@ -258,8 +257,7 @@ def _automatic_task(
     if not sources:
         msg = "there is no collection to make questions from"
         raise NotFoundError(msg, hint="Give --docs-dir DIR, or add a collection with 'mdvec tool add'.")
-    with shown_progress():
-        return automatic_task(sources, indexing, limit=limit)
+    return automatic_task(sources, indexing, limit=limit)
 
 
 def _options(mode: str, by: str | None, min_grade: int, *, baselines: bool) -> Options:
