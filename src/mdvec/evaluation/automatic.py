@@ -79,12 +79,8 @@ def choose(documents: Mapping[str, Document], limit: int) -> dict[str, HeldOut]:
     Half of the questions are titles and half first sentences, as far as possible. A title that two documents
     share is no question.
 
-    Args:
-        documents: By path.
-        limit: Most questions.
-
     Returns:
-        At most one question for each document, by path, in the order of the paths.
+        At most so many questions, one for each document, by path, in the order of the paths.
     """
     shared = Counter(document.title.casefold() for document in documents.values())
     chosen: dict[str, HeldOut] = {}
@@ -111,9 +107,6 @@ def automatic_task(sources: Mapping[str, SourceSpec], indexing: Indexing, *, lim
         sources: Places of the documents, by the names of the collections.
         indexing: How to read and index them; its cache is not used.
         limit: Most questions.
-
-    Returns:
-        The task.
 
     Raises:
         NotFoundError: If no document can become a question.

@@ -92,11 +92,7 @@ def judged_task(judged: JudgedSet, indexing: Indexing) -> Task:
 
 @contextmanager
 def indexed_set(judged: JudgedSet, indexing: Indexing) -> Iterator[Corpus]:
-    """Index the documents of a set through the normal pipeline.
-
-    Args:
-        judged: The set; its files are only read.
-        indexing: How to index them.
+    """Index the documents of a set through the normal pipeline; its files are only read.
 
     Yields:
         These documents and nothing else.
@@ -183,15 +179,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def corpus_files(documents: Iterable[CorpusDocument], names: Naming) -> dict[str, bytes]:
-    """Write each document of a corpus as Markdown.
-
-    Args:
-        documents: The corpus.
-        names: Their paths.
-
-    Returns:
-        The content of each file, by path.
-    """
+    """Return each document of a corpus as a Markdown file: its content by its path."""
     return {names.path_of(each.id): _markdown(each).encode() for each in documents}
 
 

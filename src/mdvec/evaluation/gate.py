@@ -96,12 +96,7 @@ def read_record(path: Path) -> Record:
 def compare(report: EvalReport, record: Record) -> Verdict:
     """Compare a report with a recorded one, value by value.
 
-    Args:
-        report: The new report. Values that the record does not have are ignored.
-        record: The recorded one.
-
-    Returns:
-        The verdict. A value that was recorded and is not measured is a failure.
+    A value that was recorded and is not measured is a failure; one that was not recorded is ignored.
     """
     if report.min_grade != record.min_grade:
         return Verdict(

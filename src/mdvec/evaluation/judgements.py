@@ -98,17 +98,7 @@ class CorpusDocument:
 
 
 def read_judged_sets(folder: Path, *, suffix: str = "", min_grade: int = 1) -> list[JudgedSet]:
-    """Read a set; without ``queries.jsonl`` each ``queries*.jsonl`` in the folder is a set of its own.
-
-    Args:
-        folder: The folder.
-        suffix: Of the only set to read.
-        min_grade: Documents with a lower grade are not relevant.
-
-    Raises:
-        NotFoundError: If one of the files is missing.
-        UsageError: If one of them cannot be parsed, or no question is left.
-    """
+    """Read a set with :func:`read_judged_set`; without ``queries.jsonl`` each ``queries*.jsonl`` is a set."""
     suffixes = [suffix]
     if not suffix and not (folder / _QUERIES.format("")).is_file():
         suffixes = _suffixes(folder, _QUERIES) or suffixes
@@ -122,9 +112,6 @@ def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> Ju
         folder: The set.
         suffix: Of the names of its two files, before their extensions, such as ``_xl``.
         min_grade: Documents with a lower grade are not relevant.
-
-    Returns:
-        The set.
 
     Raises:
         NotFoundError: If one of its files is missing.
@@ -208,16 +195,11 @@ def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 
 def text_of(value: Mapping[str, object], key: str, place: str, *, default: str | None = None) -> str:
-    """Return a text, or a whole number as text.
-
-    Args:
-        value: The object.
-        key: Its key.
-        place: File and line of the object, for the message.
-        default: Stands for a missing key or null; None if a text that is not blank is required.
+    """Return the text at a key, or a whole number as text; the default stands for a missing key or null.
 
     Raises:
-        UsageError: If it is missing or something else.
+        UsageError: If it is something else, or without a default if it is missing or blank; the message names
+            the place, which is a file and a line.
     """
     found = value.get(key)
     if found is None and default is not None:
@@ -231,7 +213,7 @@ def text_of(value: Mapping[str, object], key: str, place: str, *, default: str |
 
 
 def names_of(value: Mapping[str, object], key: str, place: str) -> tuple[str, ...]:
-    """Return a list of texts, empty when the key is missing; a single text is a list of one.
+    """Return the texts at a key, none when it is missing; a single text is a list of one.
 
     Raises:
         UsageError: If it is something else.

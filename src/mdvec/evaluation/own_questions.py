@@ -97,13 +97,7 @@ def read_questions(path: Path) -> QuestionSet:
 
 
 def own_task(questions: QuestionSet, workspace: Workspace, collections: Sequence[str] = ()) -> Task:
-    """Measure questions on the collections of a workspace, as they are indexed.
-
-    Args:
-        questions: The questions.
-        workspace: Open as long as the task is used; nothing in it is changed.
-        collections: Names; all enabled ones when empty.
-    """
+    """Measure questions on some collections (all enabled ones without names), as they are indexed."""
     return Task(questions, lambda: _as_indexed(questions, workspace, tuple(collections)))
 
 
@@ -158,9 +152,6 @@ def give_feedback(
         bad: Documents that do not.
         collection: The collection that was searched; all when None.
         file: Ends in ``.jsonl`` or ``.toml``; created if needed. :func:`default_file` when None.
-
-    Returns:
-        The judgement, as written.
 
     Raises:
         UsageError: If nothing is judged, a document is both good and bad, or the file has another content.
