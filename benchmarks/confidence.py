@@ -1,4 +1,4 @@
-"""Measures whether the confidence of an answer tells answerable questions from others.
+"""Measures how well the confidence of an answer separates answerable questions from others.
 
     python -m benchmarks.confidence SETS_DIR --embed-cache DIR
 
@@ -19,12 +19,11 @@ from typing import Any
 from benchmarks.harness import write_result
 from mdvec import SearchQuery, open_workspace
 from mdvec.config import Config
-from mdvec.evaluation.datasets import read_judged_set
-from mdvec.evaluation.model import Question
-from mdvec.evaluation.subject import Indexing, indexed_set
+from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
+from mdvec.evaluation.judgements import Question, read_judged_set
+from mdvec.text.hashing import text_hash
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
-from mdvec.text.hashing import text_hash
 
 # Sets by the language of their questions. Two sets of one subject are never put to each other.
 LANGUAGES = {
@@ -62,18 +61,21 @@ def auroc(answerable: Sequence[Confidence], unanswerable: Sequence[Confidence]) 
     return won / (len(answerable) * len(unanswerable))
 
 
-def asked(
+def searched(
     home: str, language: str, questions: dict[str, Sequence[Question]], folder: Path, cache: Path | None
 ) -> Iterator[tuple[bool, SearchMode, Confidence]]:
-    """Put a set's own questions and those of the others to its documents, in every mode."""
+    """Search a set's documents for its own questions and for those of the other sets, in every mode."""
     judged = read_judged_set(folder / home)
-    with indexed_set(judged, Indexing(opener=open_workspace, config=Config(), cache=cache)) as subject:
+    with (
+        temporary_folder() as temporary,
+        indexed_set(judged, Indexing(open_workspace, Config(), cache or temporary)) as corpus,
+    ):
         for name, those in questions.items():
             if name != home and not are_foreign(name, home):
                 continue
             count = OWN_QUESTIONS if name == home else FOREIGN_QUESTIONS
             for question, mode in product(sampled(those, language, count), SearchMode):
-                result = subject.workspace.search(SearchQuery(question.text, mode=mode, limit=1))
+                result = corpus.workspace.search(SearchQuery(question.text, mode=mode, limit=1))
                 yield name == home, mode, result.confidence
 
 
@@ -82,8 +84,8 @@ def measure(language: str, folder: Path, cache: Path | None) -> dict[str, Any]:
 
     Args:
         language: ``ja`` or ``en``.
-        folder: Where the sets are.
-        cache: Where indexes are kept; None to make and delete them.
+        folder: Folder of the sets.
+        cache: Folder of the indexes; None for a temporary one.
 
     Returns:
         AUROC of each mode, and how the levels of hybrid answers are spread.
@@ -97,7 +99,7 @@ def measure(language: str, folder: Path, cache: Path | None) -> dict[str, Any]:
     }
     for home in names:
         print(f"{language}: {home}", file=sys.stderr, flush=True)
-        for is_own, mode, level in asked(home, language, questions, folder, cache):
+        for is_own, mode, level in searched(home, language, questions, folder, cache):
             levels[is_own, mode].append(level)
     spread = {
         level.value: {

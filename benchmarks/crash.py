@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import write_result
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportMode
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import open_workspace
 
 NAME = "notes"
@@ -132,7 +132,7 @@ def _examine(database: Path, docs: Path) -> None:
 
 
 def _exactly(marker: str) -> SearchQuery:
-    """Ask for a word that one document holds, in its title and its first chunk."""
+    """Search for a word that one document holds, in its title and its first chunk."""
     return SearchQuery(marker, mode=SearchMode.LEXICAL, limit=100, per_document=1)
 
 

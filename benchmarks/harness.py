@@ -1,4 +1,4 @@
-"""What the benchmarks share: results as JSON, percentiles, and real text to work on."""
+"""Shared by the benchmarks: results as JSON, percentiles, and real texts."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from benchmarks.speed_embedding import JAPANESE
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.interface import Runtime
-from mdvec.types.report import ImportStage
+from mdvec.run import Run, Stage, bound
 from mdvec.workspace import open_workspace
 
 NAME = "bench"
@@ -108,17 +108,17 @@ def _import(
     samples: list[Sample] = []
     started = time.perf_counter()
 
-    def note(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and done:
+    def sample(stage: Stage, done: int, _total: int, _detail: str = "", /) -> None:
+        if stage is Stage.EMBED and done:
             samples.append((done, time.perf_counter() - started, process.memory_info().rss / 1e6))
 
     embedder = registry.load("embedding", provider)(
         model=model, dimension=None, runtime=Runtime(default_cache_dir(), threads=threads)
     )
-    with open_workspace(database=database, embedder=embedder) as workspace:
+    with bound(Run(sample)), open_workspace(database=database, embedder=embedder) as workspace:
         workspace.add_collection(NAME, "", str(docs))
         before = process.memory_info().rss / 1e6
-        report = workspace.import_collection(NAME, progress=note)
+        report = workspace.import_collection(NAME)
         embedder.unload(idle_s=0)
         figures = {
             "embedder": embedder.space.key,

@@ -15,9 +15,9 @@ from typing import Any
 from benchmarks.crash import NAME, change
 from benchmarks.harness import percentile, write_result
 from mdvec.errors import MdvecError
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportMode
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import open_workspace
 
 Outcome = tuple[str, list[float], list[str]]

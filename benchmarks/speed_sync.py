@@ -11,9 +11,9 @@ from typing import Any
 from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
 from mdvec import registry
 from mdvec.documents.parse import parse_document
-from mdvec.types.report import ImportMode
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.report import ImportMode
 from mdvec.workspace import open_workspace
 
 NAME = "bench"

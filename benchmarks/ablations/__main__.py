@@ -4,7 +4,7 @@
     python -m benchmarks.ablations                                prints the table of that JSON
 
 Differences are of nDCG@10 to the search as it is shipped, on the same questions; folds are halves of each
-set's questions, by a hash of their ids. docs/explanation/ranking.md says what came of it.
+set's questions, by a hash of their ids. docs/explanation/ranking.md has the results.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ablations.measuring import Scores
-from benchmarks.ablations.model import Variant
 from benchmarks.ablations.report import result_of, table
 from benchmarks.ablations.running import by_documents, measure
+from benchmarks.ablations.variant import Variant
 from benchmarks.ablations.variants import all_variants
 from benchmarks.harness import RESULTS, write_result
 from benchmarks.quality import MIN_GRADES, find_sets
 from mdvec.config import Config
-from mdvec.evaluation.datasets import JudgedSet
+from mdvec.evaluation.judgements import JudgedSet
 from mdvec.workspace.wiring import Parts
 
 # Measured when they are named alone: eight thousand documents for a few dozen questions.
@@ -32,7 +32,7 @@ NAMED_ALONE = frozenset({"docs_tldr_xl"})
 
 
 def chosen_variants(only: Sequence[str], *, slow: bool) -> list[Variant]:
-    """Return the variants of some names; without names all, the slow ones only when asked for.
+    """Return the variants of some names; without names all, the slow ones on request.
 
     Raises:
         ValueError: If there is no variant of a name.

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
-from mdvec.types.ids import ChunkId
+from benchmarks.ablations.variant import Evidence, Patch, Query, applied, as_shipped
 from mdvec.search import fusion
+from mdvec.types.ids import ChunkId
 
 # The constant of the paper and of most who build it.
 _RRF_K = 60
@@ -29,10 +29,10 @@ _NEIGHBOUR_SHARE = 0.2
 # What a document's second best chunk counts.
 _SHARE_OF_SECOND = 0.2
 
-Rank = Callable[[Evidence, Asked], Sequence[ChunkId]]
+Rank = Callable[[Evidence, Query], Sequence[ChunkId]]
 
 
-def by_ranks(evidence: Evidence, _asked: Asked) -> list[ChunkId]:
+def by_ranks(evidence: Evidence, _query: Query) -> list[ChunkId]:
     """Merge both rankings by the sum of reciprocal ranks.
 
     References:
@@ -49,39 +49,39 @@ def by_ranks(evidence: Evidence, _asked: Asked) -> list[ChunkId]:
 def with_weight(weight: float) -> Rank:
     """Return the real fusion with another weight of words."""
 
-    def rank(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+    def rank(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
         with applied([Patch(fusion, "_LEXICAL_WEIGHT", weight)]):
-            return as_shipped(evidence, asked)
+            return as_shipped(evidence, query)
 
     return rank
 
 
-def by_share_of_perfect(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+def by_share_of_perfect(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
     """Count the share of the perfect score, however long the question is: ``z + 7 * cov``."""
-    return _with_worth(_WORTH_OF_PERFECT, evidence, asked)
+    return _with_worth(_WORTH_OF_PERFECT, evidence, query)
 
 
-def by_share_of_best(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+def by_share_of_best(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
     """Count the share of the best score that is there, not of the best possible one: ``z + 2 * max``."""
     best = max((score for _, score in evidence.lexical.ranking), default=1.0)
     words = replace(evidence.lexical, perfect=best)
-    return _with_worth(_WORTH_OF_BEST, replace(evidence, lexical=words), asked)
+    return _with_worth(_WORTH_OF_BEST, replace(evidence, lexical=words), query)
 
 
-def by_coverage(evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+def by_coverage(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
     """Count the share of the perfect score, times 5 + 8 * the best coverage."""
     by_words = fusion.rank_by_words(evidence.lexical)
     best = max((each.coverage or 0.0 for each in by_words), default=0.0)
-    return _with_worth(_LEAST_WORTH + _WORTH_PER_COVERAGE * best, evidence, asked)
+    return _with_worth(_LEAST_WORTH + _WORTH_PER_COVERAGE * best, evidence, query)
 
 
-def _with_worth(worth: float, evidence: Evidence, asked: Asked) -> Sequence[ChunkId]:
+def _with_worth(worth: float, evidence: Evidence, query: Query) -> Sequence[ChunkId]:
     """Rank by the real fusion, with a perfect match worth so many standard deviations."""
     root = math.sqrt(evidence.lexical.perfect) or 1.0
-    return with_weight(worth / root)(evidence, asked)
+    return with_weight(worth / root)(evidence, query)
 
 
-def unknown_words_missing(evidence: Evidence, _asked: Asked) -> Evidence:
+def unknown_words_missing(evidence: Evidence, _query: Query) -> Evidence:
     """Take words that no chunk holds for a part of what a perfect match would have."""
     words = evidence.lexical
     if not words.known:
@@ -89,16 +89,16 @@ def unknown_words_missing(evidence: Evidence, _asked: Asked) -> Evidence:
     return replace(evidence, lexical=replace(words, perfect=words.perfect / words.known))
 
 
-def nothing_foreign(evidence: Evidence, _asked: Asked) -> Evidence:
+def nothing_foreign(evidence: Evidence, _query: Query) -> Evidence:
     """Expect the words of the query in texts of either language."""
     return replace(evidence, lexical=replace(evidence.lexical, foreign=frozenset()))
 
 
-def with_words_of_neighbours(evidence: Evidence, asked: Asked) -> Evidence:
+def with_words_of_neighbours(evidence: Evidence, query: Query) -> Evidence:
     """Let the scores of the chunks before and after one count; where they hold no word, they take away."""
     found = dict(evidence.lexical.ranking)
     smoothed = {
-        chunk: (score + _NEIGHBOUR_SHARE * _mean_of(found, asked.index.neighbours[chunk], score))
+        chunk: (score + _NEIGHBOUR_SHARE * _mean_of(found, query.index.neighbours[chunk], score))
         / (1 + _NEIGHBOUR_SHARE)
         for chunk, score in found.items()
     }
@@ -110,13 +110,13 @@ def _mean_of(scores: Mapping[ChunkId, float], chunks: Sequence[ChunkId], default
     return sum(scores.get(chunk, 0.0) for chunk in chunks) / len(chunks) if chunks else default
 
 
-def with_second_best(evidence: Evidence, asked: Asked) -> list[ChunkId]:
+def with_second_best(evidence: Evidence, query: Query) -> list[ChunkId]:
     """Add a share of each document's second best chunk to its best one, where it speaks for the document."""
     with applied([Patch(fusion, "_squash", float)]):  # sums of evidence, not scores from 0 to 1
         candidates = fusion.fuse(evidence.lexical, evidence.dense)
     chunks: defaultdict[str, list[fusion.Candidate]] = defaultdict(list)
     for each in candidates:
-        chunks[asked.index.path_of[each.id]].append(each)
+        chunks[query.index.path_of[each.id]].append(each)
     totals = {
         best.id: best.score + _SHARE_OF_SECOND * max(0.0, others[0].score if others else 0.0)
         for best, *others in chunks.values()

@@ -1,4 +1,4 @@
-"""The index of a set as it is shipped, and copies of it that a variant has written anew."""
+"""The index of a set as it is shipped, and copies of it that a variant has rebuilt."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import ChunkingSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.evaluation.datasets import JudgedSet
-from mdvec.evaluation.model import Question
+from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
+from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
-from mdvec.evaluation.subject import Indexing, indexed_set, temporary_folder
+from mdvec.stores.interface import Store, StoredChunk
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Scope
 from mdvec.types.report import ImportMode
-from mdvec.stores.interface import Store, StoredChunk
 from mdvec.workspace.wiring import make_store
 
 Vector = NDArray[np.float32]
@@ -34,11 +33,11 @@ _STORED = np.dtype("<f2")  # a number of a stored vector
 
 
 class Index:
-    """An open index with what variants need to know of it.
+    """An open index, as variants see it.
 
     Attributes:
         name: Of the cached index it was copied from.
-        workspace: What it was opened from.
+        workspace: Its workspace.
         store: The same database, open; nothing is written to it.
         embedder: Made its vectors.
         embed: Makes the vector of a question, each one once.
@@ -66,7 +65,7 @@ class Index:
         self._collections = tuple(each.id for each in workspace.collections())
 
     def scope_of(self, question: Question) -> Scope:
-        """Return where a question is asked."""
+        """Return the documents that count for a question."""
         return Scope(self._collections, scope_filters(question))
 
     @cached_property
@@ -81,7 +80,7 @@ class Index:
 
     @cached_property
     def rows(self) -> dict[ChunkId, int]:
-        """Where the vector of each chunk stands in :attr:`vectors`."""
+        """The row of each chunk in :attr:`vectors`."""
         return {chunk_id: row for row, chunk_id in enumerate(self._read[0])}
 
     @property
@@ -111,50 +110,52 @@ def shipped_index(
     Args:
         sets: Sets of the same documents.
         embedder: Makes the vectors.
-        cache: Where the index is kept; None to keep nothing.
+        cache: Folder of the index; None for a temporary one.
 
     Yields:
-        The index, written anew as those of variants are, and what translates the names of documents in all
-        these sets.
+        The index, rebuilt as those of variants are, and the naming of the documents in all these sets.
     """
     questions = tuple(question for each in sets for question in each.set.questions)
     together = replace(sets[0], set=replace(sets[0].set, questions=questions))
     opener = partial(open_workspace, embedder=embedder)
-    with indexed_set(together, Indexing(opener=opener, config=Config(), cache=cache)) as subject:
+    with (
+        temporary_folder() as folder,
+        indexed_set(together, Indexing(opener, Config(), cache or folder)) as corpus,
+    ):
         embed = remembered(embedder.embed_query)
-        database = subject.workspace.database
-        with written_anew(database.parent.name, database, embedder, embed) as index:
-            yield index, subject.naming
+        database = corpus.workspace.database
+        with rebuilt(database.parent.name, database, embedder, embed) as index:
+            yield index, corpus.naming
 
 
 @contextmanager
-def written_anew(
+def rebuilt(
     name: str,
     source: Path,
     embedder: Embedder,
     embed: Callable[[str], Vector],
     *,
     chunking: ChunkingSettings | None = None,
-    kept: Path | None = None,
+    file: Path | None = None,
 ) -> Iterator[Index]:
-    """Copy an index and write all its texts anew, with whatever the code does at this moment.
+    """Copy an index and import all its documents again with the current code.
 
-    An index knows when its terms are outdated by a number that people raise; while they work on it, a cached
-    one may be of other code than what it is compared with.
+    An index is outdated when a version number in the code is raised; during development a cached one may be
+    of other code than the one it is compared with.
 
     Args:
-        name: What the copy is called.
-        source: What is copied, for its vectors: a text that was embedded once is not embedded again.
+        name: Of the copy.
+        source: The index to copy, for its vectors: a text that has one is not embedded again.
         embedder: Makes the vectors that are missing.
         embed: Makes the vectors of questions.
-        chunking: How documents are cut; the defaults when None.
-        kept: The file that the copy is kept in for the next run; None to delete it.
+        chunking: Settings that documents are cut with; the defaults when None.
+        file: The copy, for the next run; None for a temporary one.
 
     Yields:
         The copy.
     """
     with temporary_folder() as folder:
-        database = kept or folder / "index.sqlite"
+        database = file or folder / "index.sqlite"
         database.parent.mkdir(parents=True, exist_ok=True)
         if not database.exists():
             _copy(source, database)

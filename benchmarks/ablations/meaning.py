@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.ablations.index import Index, Vector
-from benchmarks.ablations.model import Asked, Evidence
-from mdvec.types.ids import ChunkId
+from benchmarks.ablations.variant import Evidence, Query
 from mdvec.search.fusion import DenseEvidence
+from mdvec.types.ids import ChunkId
 
 # How far a question moves towards its best documents, and among how many chunks these are looked for.
 _FEEDBACK_SHARE = 0.3
@@ -22,7 +22,7 @@ _HUBNESS_SHARE = 0.3
 _HUBNESS_SAMPLE = 256
 
 
-def moved_towards_best(documents: int) -> Callable[[Asked], Vector]:
+def moved_towards_best(documents: int) -> Callable[[Query], Vector]:
     """Return pseudo-relevance feedback: the question moves towards the best chunks of its best documents.
 
     Args:
@@ -32,29 +32,29 @@ def moved_towards_best(documents: int) -> Callable[[Asked], Vector]:
         Rocchio, "Relevance feedback in information retrieval", 1971; the best documents are taken for good.
     """
 
-    def aim(asked: Asked) -> Vector:
-        index = asked.index
-        near = index.store.vectors.search(index.space_id, asked.vector, _FEEDBACK_DEPTH, asked.scope)
+    def aim(query: Query) -> Vector:
+        index = query.index
+        near = index.store.vectors.search(index.space_id, query.vector, _FEEDBACK_DEPTH, query.scope)
         best: dict[str, ChunkId] = {}
         for chunk in near.ids:
             best.setdefault(index.path_of[chunk], chunk)
         rows = [index.rows[chunk] for chunk in list(best.values())[:documents]]
         if not rows:
-            return asked.vector
+            return query.vector
         target = index.vectors[rows].mean(axis=0)
-        moved = (1 - _FEEDBACK_SHARE) * asked.vector + _FEEDBACK_SHARE * target
+        moved = (1 - _FEEDBACK_SHARE) * query.vector + _FEEDBACK_SHARE * target
         return np.asarray(moved / np.linalg.norm(moved), np.float32)
 
     return aim
 
 
-def less_hubness(evidence: Evidence, asked: Asked) -> Evidence:
-    """Take a share of a chunk's mean similarity to others off: some are near to whatever is asked.
+def less_hubness(evidence: Evidence, query: Query) -> Evidence:
+    """Take a share of a chunk's mean similarity to others off: some are near to every question.
 
     References:
         Radovanović, Nanopoulos and Ivanović, "Hubs in space", JMLR 2010.
     """
-    index, excess = asked.index, _excess(asked.index)
+    index, excess = query.index, _excess(query.index)
     similarities = {
         chunk: similarity - _HUBNESS_SHARE * float(excess[index.rows[chunk]])
         for chunk, similarity in evidence.dense.similarities.items()

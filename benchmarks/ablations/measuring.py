@@ -1,4 +1,4 @@
-"""Puts questions to the parts of the real search, and judges the rankings that come of them."""
+"""Searches with the parts of the real search, and computes the metrics of the rankings."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index
-from benchmarks.ablations.model import Asked, Evidence, Variant
+from benchmarks.ablations.variant import Evidence, Query, Variant
+from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.metrics import DEPTH, ndcg
-from mdvec.evaluation.model import Question
 from mdvec.evaluation.naming import Naming
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.search import dense, engine, fusion
 from mdvec.search.filters import clean
 from mdvec.search.foreign import with_foreign
 from mdvec.search.lexical import find_by_words
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import SearchMode, SearchQuery
 
 MODES = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
 """In the order of reports."""
@@ -27,8 +27,8 @@ MODES = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
 Scores = Mapping[SearchMode, NDArray[np.float64]]
 """nDCG@10 of each question, shape (questions,), in their order."""
 
-Found = dict[tuple[str, int], tuple[Evidence, Asked]]
-"""What was found for a question (by its id) when so many chunks were taken from each side."""
+Found = dict[tuple[str, int], tuple[Evidence, Query]]
+"""The evidence for a question (by its id) with so many chunks from each side."""
 
 
 def score_questions(
@@ -37,10 +37,10 @@ def score_questions(
     """Judge all modes of a variant; to be called while its patches are applied.
 
     Args:
-        questions: What is asked.
+        questions: The questions.
         naming: Between the names that judgements use and paths.
-        index: What is asked.
-        variant: How it is asked.
+        index: The index to search.
+        variant: The variant of the search.
         found: What was found already, before it was revised; what is looked for is added.
     """
     located = [naming.located(question) for question in questions]
@@ -67,40 +67,40 @@ def _best(question: Question, mode: SearchMode, index: Index, variant: Variant, 
         key = (question.id, depth)
         if key not in found:
             found[key] = _find(question, index, variant, depth)
-        evidence, asked = found[key]
-        ranking, complete = _ranked(mode, variant.revise(evidence, asked), asked, variant, depth)
+        evidence, query = found[key]
+        ranking, complete = _ranked(mode, variant.revise(evidence, query), query, variant, depth)
         documents = list(dict.fromkeys(index.path_of[chunk] for chunk in ranking))
         if complete or len(documents) >= wanted:
             return [path for path in documents[:wanted] if path not in question.exclude][:DEPTH]
         depth *= engine._DEPTH_GROWTH
 
 
-def _find(question: Question, index: Index, variant: Variant, depth: int) -> tuple[Evidence, Asked]:
-    """Ask both sides, and vectors about what words found."""
+def _find(question: Question, index: Index, variant: Variant, depth: int) -> tuple[Evidence, Query]:
+    """Search both sides, and add the similarities of the chunks that words found."""
     scope, store = index.scope_of(question), index.store
     text = clean(SearchQuery(question.text))[0].text
-    asked = Asked(text, index.embed(text), scope, index)
-    asked = replace(asked, vector=variant.aim(asked))
+    query = Query(text, index.embed(text), scope, index)
+    query = replace(query, vector=variant.aim(query))
     words = find_by_words(text, index=store.lexical, names=store.catalog, limit=depth, scope=scope)
     nearest = dense.find_by_meaning(
-        asked.vector, index=store.vectors, space_id=index.space_id, limit=depth, scope=scope
+        query.vector, index=store.vectors, space_id=index.space_id, limit=depth, scope=scope
     )
     others = [*(chunk for chunk, _ in words.ranking), *words.named]
-    similar = completed(nearest, others, asked)
+    similar = completed(nearest, others, query)
     words = with_foreign(words, text, similar.similarities, store.catalog)
-    return Evidence(words, similar), asked
+    return Evidence(words, similar), query
 
 
 def completed(
-    evidence: fusion.DenseEvidence, others: Iterable[ChunkId], asked: Asked
+    evidence: fusion.DenseEvidence, others: Iterable[ChunkId], query: Query
 ) -> fusion.DenseEvidence:
     """Add the similarities of other chunks."""
-    index = asked.index
-    return dense.complete(evidence, others, asked.vector, index=index.store.vectors, space_id=index.space_id)
+    index = query.index
+    return dense.complete(evidence, others, query.vector, index=index.store.vectors, space_id=index.space_id)
 
 
 def _ranked(
-    mode: SearchMode, evidence: Evidence, asked: Asked, variant: Variant, depth: int
+    mode: SearchMode, evidence: Evidence, query: Query, variant: Variant, depth: int
 ) -> tuple[Sequence[ChunkId], bool]:
     """Return chunks, best first, and whether a greater depth would give no more of them."""
     all_words = len(evidence.lexical.ranking) < depth
@@ -111,6 +111,6 @@ def _ranked(
         case SearchMode.DENSE:
             return [each.id for each in fusion.rank_by_similarity(evidence.dense)], all_near
         case SearchMode.HYBRID:
-            return variant.rank(evidence, asked), all_words and all_near
+            return variant.rank(evidence, query), all_words and all_near
         case _:
             assert_never(mode)

@@ -1,4 +1,4 @@
-"""What variants gain and lose: differences on both folds, a verdict, a table."""
+"""Gains and losses of variants: differences on both folds, a verdict, a table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ablations.measuring import MODES, Scores
-from benchmarks.ablations.model import SHIPPED
-from mdvec.evaluation.model import Question
-from mdvec.types.query import SearchMode
+from benchmarks.ablations.variant import SHIPPED
+from mdvec.evaluation.judgements import Question
 from mdvec.text.hashing import text_hash
+from mdvec.types.query import SearchMode
 
 FOLDS = 2
 
@@ -28,7 +28,7 @@ _COLUMN_WIDTH = 6
 
 
 class Verdict(StrEnum):
-    """What a variant does to hybrid search, on average over the sets and on both folds."""
+    """The effect of a variant on hybrid search, on average over the sets and on both folds."""
 
     HELPS = "helps"
     COSTS = "helps, but costs a set"
@@ -87,7 +87,7 @@ def mean_of(sets: Sequence[Differences]) -> dict[SearchMode, Difference]:
 
 
 def judge(sets: Sequence[Differences]) -> Verdict:
-    """Say what a variant is worth.
+    """Return the verdict on a variant.
 
     It helps when the mean over sets gains more than .001 on both folds and no set loses more than .005;
     it hurts when the mean loses as much on both folds.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.ablations.index import Index, shipped_index, written_anew
+from benchmarks.ablations.index import Index, rebuilt, shipped_index
 from benchmarks.ablations.measuring import Found, Scores, score_questions
-from benchmarks.ablations.model import SHIPPED, Stage, Variant, applied
+from benchmarks.ablations.variant import SHIPPED, Stage, Variant, applied
 from mdvec.embedding.interface import Embedder
-from mdvec.evaluation.datasets import JudgedSet
+from mdvec.evaluation.judgements import JudgedSet
 
 
 def by_documents(sets: Iterable[JudgedSet]) -> list[list[JudgedSet]]:
@@ -29,14 +29,14 @@ def measure(
     cache: Path | None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, dict[str, Scores]]:
-    """Put the questions of some sets to the shipped search and to variants of it.
+    """Measure the shipped search and variants of it on the questions of some sets.
 
     Args:
         sets: Sets of the same documents.
-        variants: What is tried.
+        variants: The variants.
         embedder: Makes vectors.
-        cache: Where indexes are kept; None to keep nothing.
-        say: Is told what is being done.
+        cache: Folder of the indexes; None for a temporary one.
+        say: Receives a line for each step.
 
     Returns:
         By set, the scores by variant; the shipped search comes first.
@@ -62,22 +62,22 @@ def prepared(variant: Variant, shipped: Index, cache: Path | None) -> Iterator[I
     """Apply a variant's patches, and write its index when it has one of its own.
 
     Args:
-        variant: What is tried.
-        shipped: The index as it is.
-        cache: Where to keep an index that needed other vectors; writing other terms is quick.
+        variant: The variant.
+        shipped: The index as it is shipped.
+        cache: Folder of the indexes that need other vectors; writing other terms is quick.
 
     Yields:
-        The index to be asked.
+        The index to search.
     """
     with applied(variant.patches):
         if variant.stage is not Stage.INDEXING:
             yield shipped
             return
-        kept = None
+        file = None
         if cache is not None and variant.slow:
-            kept = cache / "variants" / variant.name / f"{shipped.name}.sqlite"
+            file = cache / "variants" / variant.name / f"{shipped.name}.sqlite"
         source = shipped.workspace.database
-        with written_anew(
-            shipped.name, source, shipped.embedder, shipped.embed, chunking=variant.chunking, kept=kept
+        with rebuilt(
+            shipped.name, source, shipped.embedder, shipped.embed, chunking=variant.chunking, file=file
         ) as index:
             yield index

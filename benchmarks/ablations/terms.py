@@ -9,10 +9,6 @@ from dataclasses import replace
 
 from mdvec.chunking.context import context_line
 from mdvec.indexing import prepare
-from mdvec.types.chunk import Chunk
-from mdvec.types.document import Document
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
 from mdvec.search import lexical
 from mdvec.stores.interface import Catalog
 from mdvec.stores.lexical import Holding, LexicalFields
@@ -22,6 +18,10 @@ from mdvec.text.folding import normalise
 from mdvec.text.scripts import KATAKANA
 from mdvec.text.terms import QueryTerms, Terms
 from mdvec.text.words import STOP_WORDS, is_english, stem
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Document
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 # The real functions, from before anything stands for them.
 _by_kind = terms._by_kind
@@ -63,7 +63,7 @@ def add_stem_alone(word: str, kinds: _Kinds) -> None:
 
 
 def pair_is_bigram(bigram: str) -> terms._Kind:
-    """Take a bigram of hiragana and something else for one that tells something."""
+    """Treat a bigram of hiragana and something else as an informative one."""
     kind = _kind_of(bigram)
     return _Kind.BIGRAM if kind is _Kind.PAIR else kind
 
@@ -91,10 +91,10 @@ def fields_with_repeated_pairs(title: Terms, chunk: Chunk) -> LexicalFields:
     return replace(fields, minor=(*others, *pairs))
 
 
-def telling_kinds_with_all_singles(asked: QueryTerms, holding: Holding) -> Iterator[lexical._Sought]:
+def telling_kinds_with_all_singles(query: QueryTerms, holding: Holding) -> Iterator[lexical._Sought]:
     """Look for single kanji though none of their bigrams occurs."""
-    yield from _telling_kinds(replace(asked, singles=()), holding)
-    yield from (lexical._Sought(term, reach=lexical._MINOR_REACH) for term in asked.singles)
+    yield from _telling_kinds(replace(query, singles=()), holding)
+    yield from (lexical._Sought(term, reach=lexical._MINOR_REACH) for term in query.singles)
 
 
 # --- folding -----------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
-"""What is tried: the steps of the ranking taken away one by one, and steps that it does not have."""
+"""The variants: the steps of the ranking removed one by one, and steps that it does not have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from benchmarks.ablations import fusions, meaning, terms
-from benchmarks.ablations.model import Patch, Stage, Variant
 from benchmarks.ablations.sparse import with_sparse_head
+from benchmarks.ablations.variant import Patch, Stage, Variant
 from mdvec.chunking import sections
 from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
@@ -106,7 +106,7 @@ def _of_fields() -> Iterator[Variant]:
 def _of_names() -> Iterator[Variant]:
     yield Variant(
         "no-exact-names",
-        "what is called exactly as the question says gains nothing by it",
+        "a document whose name is exactly the question gains nothing by it",
         Stage.FINDING,
         patches=(Patch(SqliteCatalog, "chunks_named", terms.nothing_is_named),),
     )

@@ -6,17 +6,9 @@ import json
 
 from tests.docs.test_reference import documented, shape
 
+from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.metrics import METRICS
-from mdvec.evaluation.model import (
-    Comparison,
-    EvalReport,
-    Interval,
-    Outcome,
-    Question,
-    QuestionSet,
-    SetReport,
-    SystemReport,
-)
+from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
 from mdvec.interfaces.evaluation import report_json
 
 
@@ -26,7 +18,7 @@ def test_the_example_has_the_keys_of_a_report() -> None:
     one = Interval(1, 1, 1)
     means = dict.fromkeys(METRICS, one)
     outcome = Outcome("q1", ("旅行/京都.md",), dict.fromkeys(METRICS, 1.0), 8.0, 1067)
-    system = SystemReport("hybrid", (outcome,), means, {"ja": (1, means)}, 8.0, 12.0, 1067.4)
+    system = SystemReport("hybrid", means, 8.0, 12.0, 1067.4, (Group("ja", 1, means),), (outcome,))
     compared = Comparison("hybrid", "lexical", one, 0.001, 12, 4)
     report = SetReport(QuestionSet("s", "/s", (question,)), 5, 9, (system,), (compared,))
     printed = json.loads(json.dumps(report_json(EvalReport("m", (report,), ("lang",)))))

@@ -9,22 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.ablations import model
 from benchmarks.ablations.__main__ import chosen_variants
 from benchmarks.ablations.index import Index, shipped_index
 from benchmarks.ablations.measuring import MODES, Found, score_questions
-from benchmarks.ablations.model import SHIPPED, Evidence, Stage, Variant
 from benchmarks.ablations.report import result_of, table
 from benchmarks.ablations.running import by_documents, measure, prepared
+from benchmarks.ablations.variant import SHIPPED, Evidence, Stage, Variant, applied
 from benchmarks.ablations.variants import all_variants
 
 from mdvec import open_workspace
 from mdvec.config import Config
-from mdvec.evaluation.datasets import JudgedSet, read_judged_set
+from mdvec.evaluation.corpus import Indexing, judged_task
+from mdvec.evaluation.judgements import JudgedSet, read_judged_set
 from mdvec.evaluation.metrics import PRIMARY
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import Options, evaluate
-from mdvec.evaluation.subject import Indexing, judged_task
 from mdvec.testing.embedder import HashingEmbedder
 
 # About 350 tokens: one chunk as shipped, two with smaller ones.
@@ -86,9 +85,9 @@ def evidence_of(variant: Variant, sets: list[JudgedSet], shipped: tuple[Index, N
     """Return what a variant finds for every question, in terms of paths and positions."""
     index, naming = shipped
     found: Found = {}
-    with prepared(variant, index, None) as asked:
-        score_questions(sets[0].set.questions, naming, asked, variant, found)
-        places = {chunk.id: (chunk.path, chunk.start) for chunk in asked.chunks}
+    with prepared(variant, index, None) as searched:
+        score_questions(sets[0].set.questions, naming, searched, variant, found)
+        places = {chunk.id: (chunk.path, chunk.start) for chunk in searched.chunks}
         return [_portable(evidence, places) for evidence, _ in found.values()]
 
 
@@ -103,7 +102,7 @@ def _portable(evidence: Evidence, places: dict[Any, tuple[str, int]]) -> object:
     )
 
 
-def test_what_is_shipped_scores_as_in_an_evaluation(sets: list[JudgedSet]) -> None:
+def test_what_is_shipped_scores_as_in_an_evaluation(sets: list[JudgedSet], tmp_path: Path) -> None:
     """Question by question, in all modes, the shipped search is judged as ``mdvec eval`` judges it."""
     embedder = HashingEmbedder()
     mine = measure(sets, [], embedder=embedder, cache=None)
@@ -111,7 +110,7 @@ def test_what_is_shipped_scores_as_in_an_evaluation(sets: list[JudgedSet]) -> No
     def opener(config: Config | None = None, *, database: Path | None = None) -> Any:
         return open_workspace(config, database=database, embedder=embedder)
 
-    tasks = [judged_task(each, Indexing(opener=opener, config=Config())) for each in sets]
+    tasks = [judged_task(each, Indexing(opener, Config(), tmp_path)) for each in sets]
     for report in evaluate(tasks, Options()).sets:
         for system in report.systems:
             theirs = [outcome.metrics[PRIMARY] for outcome in system.outcomes]
@@ -133,7 +132,7 @@ def test_nothing_stays_changed(sets: list[JudgedSet], shipped: tuple[Index, Nami
     before = [getattr(patch.owner, patch.name) for patch in patches]
     evidence = evidence_of(SHIPPED, sets, shipped)
     for variant in all_variants():
-        with model.applied(variant.patches):
+        with applied(variant.patches):
             pass
     assert [getattr(patch.owner, patch.name) for patch in patches] == before
     assert evidence_of(SHIPPED, sets, shipped) == evidence

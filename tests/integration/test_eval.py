@@ -222,6 +222,21 @@ def test_a_scope_inside_a_corpus(shell: Shell) -> None:
     assert sorted(ranking) == ["a/b/x", "a/x"]
 
 
+def test_all_question_files_have_suffixes(shell: Shell) -> None:
+    """Each is a set of its own with the suffix in its name; the documents they share are embedded once."""
+    folder = shell.cwd / "set"
+    for suffix in ("_a", "_b"):
+        for name in ("queries.jsonl", "qrels.tsv"):
+            stem, _, extension = name.partition(".")
+            shell.write(f"set/{stem}{suffix}.{extension}", (folder / name).read_text(encoding="utf-8"))
+    (folder / "queries.jsonl").unlink()
+    report = shell.json("set")
+    assert [each["name"] for each in report["sets"]] == ["set_a", "set_b"]
+    assert len(shell.embedder.embedded) == len(set(shell.embedder.embedded))
+    assert report["elapsed_ms"] == pytest.approx(sum(each["elapsed_ms"] for each in report["sets"]), abs=0.01)
+    assert [each["name"] for each in shell.json("set", "--suffix", "_b")["sets"]] == ["set_b"]
+
+
 def test_an_archive_is_a_tree(shell: Shell) -> None:
     """``tree.tar.gz`` gives the figures of ``tree/``."""
     expected = rankings(shell.json("set"))
@@ -236,7 +251,7 @@ def test_judgements_of_documents_that_are_not_there(shell: Shell) -> None:
     shell.qrels("set/qrels.tsv", ("1", "en/gone.md", 1), ("2", "en/account.md", 1), ("9", "en/account.md", 1))
     report = shell.json("set")
     assert "relevant documents that are not among the documents: 1, such as 'en/gone.md'" in shell.err
-    assert "questions in qrels.tsv that are not asked: 1, such as '9'" in shell.err
+    assert "questions in qrels.tsv that are not in queries.jsonl: 1, such as '9'" in shell.err
     assert report["sets"][0]["notes"] == ["1 of 3 questions have no relevant document and are left out"]
     assert system(report, "hybrid")["metrics"]["R@10"]["mean"] == 0.5
 
@@ -493,6 +508,35 @@ def test_own_questions_are_put_to_the_index(noted: Shell) -> None:
     assert third["metrics"]["R@10"] == 0.5
 
 
+def test_failed_questions_are_shown(noted: Shell) -> None:
+    """Own questions that failed are listed with what was found instead; ``--failures`` limits them."""
+    noted.lines(
+        "mine.jsonl",
+        {"query": "sun", "good": ["tomatoes.md"]},
+        *({"query": f"sun {number}", "good": [f"gone-{number}.md"]} for number in range(7)),
+    )
+    out = noted.run("eval", "mine.jsonl")
+    assert "mine: 7 of 8 questions failed with hybrid" in out
+    assert "gone-4.md" in out
+    assert "gone-5.md" not in out
+    [failed] = [line for line in out.splitlines() if line.startswith("sun 0 ")]
+    assert "tomatoes.md" in failed
+    assert "gone-6.md" in noted.run("eval", "mine.jsonl", "--failures", "7")
+    assert "failed with" not in noted.run("eval", "mine.jsonl", "--failures", "0")
+    page = noted.run("eval", "mine.jsonl", "--failures", "1", "--format", "html")
+    assert "7 of 8 questions have no relevant document" in page
+    assert "gone-1.md" not in page[page.index("Not found by") :]
+
+
+def test_failed_questions_of_a_set_are_shown_on_request(shell: Shell) -> None:
+    """A judged set may have hundreds: they are listed with ``--failures`` alone."""
+    shell.qrels("set/qrels.tsv", ("1", "en/gone.md", 1))
+    assert "failed with" not in shell.run("eval", "set")
+    assert "set: 1 of 1 questions failed with lexical" in shell.run(
+        "eval", "set", "--mode", "lexical", "--failures", "3"
+    )
+
+
 def test_own_questions_about_a_folder(noted: Shell) -> None:
     """A folder that is not registered is asked, too; the limit to one collection holds."""
     noted.write("mine.toml", '[[question]]\nquery = "sun"\npaths = ["en/tomatoes.md"]\n')
@@ -646,4 +690,4 @@ def test_automatic_questions_of_collections(noted: Shell) -> None:
     assert alone["sets"][0]["documents"] == 12
     assert len(embedded(noted)) > known
     noted.run("eval", "--auto", "-n", "trips", code=1)
-    assert "no question can be made of 2 documents in trips" in noted.err
+    assert "no question can be made from 2 documents in trips" in noted.err

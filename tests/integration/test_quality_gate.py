@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mdvec.embedding.builtin.embedder import available
-from mdvec.evaluation.datasets import read_judged_set
+from mdvec.evaluation.judgements import read_judged_set
 from mdvec.evaluation.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]

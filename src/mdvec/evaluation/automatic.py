@@ -1,4 +1,4 @@
-"""Makes questions of people's own documents: a title or a first sentence, cut out of a copy."""
+"""Makes questions from people's own documents: a title or a first sentence, cut out of a copy."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
 from mdvec.documents.parse import parse_document
 from mdvec.errors import NotFoundError
-from mdvec.evaluation.corpus import lay_out
-from mdvec.evaluation.model import Question, QuestionSet
+from mdvec.evaluation.corpus import (
+    Corpus,
+    Indexing,
+    Task,
+    lay_out,
+    opened_index,
+    paths_of,
+    temporary_folder,
+)
+from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.naming import naming, wordless_name
+<<<<<<< HEAD
 from mdvec.evaluation.subject import Indexing, Subject, Task, opened_index, paths_of, temporary_folder
+=======
+>>>>>>> w/evaluation
 from mdvec.text.hashing import text_hash
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count
@@ -25,11 +36,11 @@ from mdvec.types.report import ImportMode
 
 SET_NAME = "auto"
 
-# One word is asked for by many documents; a longer sentence is a paragraph without a stop.
+# A single word fits many documents; a longer sentence is a paragraph without a full stop.
 _MIN_TITLE_TOKENS = 2
 _MIN_SENTENCE_TOKENS = 6
 _MAX_SENTENCE_TOKENS = 80
-# A document from which the question was all there was cannot be found any more.
+# A document needs text beside the question, or it cannot be found any more.
 _MIN_REST_TOKENS = 15
 
 _FRONTMATTER_TITLE = re.compile(r"^title[ \t]*[:=].*\n", re.MULTILINE)
@@ -40,7 +51,7 @@ _MARKS = re.compile(r"[*`]|(?<!\w)_|_(?!\w)")
 
 
 class Kind(StrEnum):
-    """What a question was made of; the label ``type`` of these questions."""
+    """The part of a document that is the question; the label ``type`` of these questions."""
 
     TITLE = "title"
     SENTENCE = "sentence"
@@ -48,13 +59,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A question, and the document without it.
-
-    Attributes:
-        kind: What it was.
-        question: What is asked.
-        rest: The text of the document that is left.
-    """
+    """A question, and the text of its document without it."""
 
     kind: Kind
     question: str
@@ -62,28 +67,24 @@ class HeldOut:
 
 
 def hold_out(document: Document) -> dict[Kind, HeldOut]:
-    """Return the questions that can be made of a document.
+    """Return the questions that can be made from a document.
 
-    A title that is said again in the frontmatter or as a heading, and a sentence that stands there
-    twice, make none: they would not be held out.
+    A title that is repeated in the frontmatter or as a heading, and a sentence that occurs twice, make none:
+    the document would still hold them.
     """
     made = (_title_of(document), _first_sentence_of(document))
     return {each.kind: each for each in made if each is not None and _enough_is_left(document, each)}
 
 
 def choose(documents: Mapping[str, Document], limit: int) -> dict[str, HeldOut]:
-    """Choose the documents that questions are made of, and what is held out of each.
+    """Choose the documents that become questions, and the part that is held out of each.
 
     The choice depends on the paths alone, so that it stays mostly the same while a collection grows.
-    Half of the documents are asked for by their title and half by their first sentence, as far as
-    they can be. A title that two documents share is not asked for.
-
-    Args:
-        documents: By path.
-        limit: Most questions.
+    Half of the questions are titles and half first sentences, as far as possible. A title that two documents
+    share is no question.
 
     Returns:
-        At most one question for each document, by path, in the order of the paths.
+        At most so many questions, one for each document, by path, in the order of the paths.
     """
     shared = Counter(document.title.casefold() for document in documents.values())
     chosen: dict[str, HeldOut] = {}
@@ -101,27 +102,24 @@ def choose(documents: Mapping[str, Document], limit: int) -> dict[str, HeldOut]:
 
 
 def automatic_task(sources: Mapping[str, SourceSpec], indexing: Indexing, *, limit: int) -> Task:
-    """Make questions of the documents of some collections.
+    """Make questions from the documents of some collections.
 
-    The documents are read and never written: what is asked is cut out of copies in a temporary folder,
-    which are indexed there, among copies of all other documents.
+    The documents are only read: the questions are cut out of copies in a temporary folder, which are indexed
+    there, among copies of all other documents.
 
     Args:
-        sources: Where the documents are, by the names of the collections.
+        sources: Places of the documents, by the names of the collections.
         indexing: How to read and index them; its cache is not used.
         limit: Most questions.
 
-    Returns:
-        The task.
-
     Raises:
-        NotFoundError: If there is no document that a question can be made of.
-        SourceMissingError: If a folder is not there.
+        NotFoundError: If no document can become a question.
+        SourceMissingError: If a folder is missing.
     """
     documents = _read(sources, indexing)
     chosen = choose(documents, limit)
     if not chosen:
-        msg = f"no question can be made of {len(documents):,} documents in {', '.join(sources)}"
+        msg = f"no question can be made from {len(documents):,} documents in {', '.join(sources)}"
         raise NotFoundError(
             msg,
             hint="It takes documents with a title of two words or a first sentence, and text below it.",
@@ -135,14 +133,14 @@ def automatic_task(sources: Mapping[str, SourceSpec], indexing: Indexing, *, lim
         Question(str(number), held.question, {path: 1}, labels={"type": held.kind.value})
         for number, (path, held) in enumerate(chosen.items(), 1)
     )
-    question_set = QuestionSet(SET_NAME, ", ".join(sources), questions)
-    return Task(question_set, lambda: _without_answers(documents, chosen, indexing, note))
+    question_set = QuestionSet(SET_NAME, ", ".join(sources), questions, notes=(note,))
+    return Task(question_set, lambda: _without_answers(documents, chosen, indexing))
 
 
 @contextmanager
 def _without_answers(
-    documents: Mapping[str, Document], chosen: Mapping[str, HeldOut], indexing: Indexing, note: str
-) -> Iterator[Subject]:
+    documents: Mapping[str, Document], chosen: Mapping[str, HeldOut], indexing: Indexing
+) -> Iterator[Corpus]:
     files: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for number, (path, document) in enumerate(documents.items(), 1):
@@ -156,12 +154,12 @@ def _without_answers(
     with temporary_folder() as home:
         folder = home / "documents"
         lay_out(files, folder)
-        with opened_index(folder, naming(renamed), home / "index.sqlite", indexing) as subject:
-            yield replace(subject, notes=(note,))
+        with opened_index(folder, naming(renamed), home / "index.sqlite", indexing) as corpus:
+            yield corpus
 
 
 def _read(sources: Mapping[str, SourceSpec], indexing: Indexing) -> dict[str, Document]:
-    """Read what an import would take, by path; below the name of its collection if there are several."""
+    """Read the documents an import would read, by path; below the collection's name if there are several."""
     documents: dict[str, Document] = {}
     with (
         temporary_folder() as home,
@@ -171,10 +169,7 @@ def _read(sources: Mapping[str, SourceSpec], indexing: Indexing) -> dict[str, Do
             workspace.add_collection(
                 name, "", source.location, include=source.include, exclude=source.exclude
             )
-            with indexing.progress() as progress:
-                workspace.import_collection(
-                    name, mode=ImportMode.UPDATE, embed=False, allow_empty=True, progress=progress
-                )
+            workspace.import_collection(name, mode=ImportMode.UPDATE, embed=False, allow_empty=True)
             for path in sorted(paths_of(workspace.status(name, files=True))):
                 place = path if len(sources) == 1 else f"{name}/{path}"
                 documents[place] = parse_document(place, workspace.read(path, collection=name).text)

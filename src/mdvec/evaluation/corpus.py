@@ -1,4 +1,4 @@
-"""Lays documents out as files, so that they go through the same pipeline as anybody's notes."""
+"""The documents of a set: laid out as files, and indexed into a workspace of their own."""
 
 from __future__ import annotations
 
@@ -6,42 +6,193 @@ import os
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
-from mdvec.errors import UsageError
-from mdvec.evaluation.datasets import CorpusDocument
-from mdvec.evaluation.naming import Naming
+from mdvec.config.schema import Config
+from mdvec.errors import CollectionExistsError, NotFoundError, UsageError
+from mdvec.evaluation.judgements import CorpusDocument, JudgedSet, QuestionSet, counted, read_corpus
+from mdvec.evaluation.naming import Naming, naming_by_path, neutral_naming
+from mdvec.text.hashing import text_hash
 from mdvec.text.undecodable import spelled
+from mdvec.types.document import DocumentState
+from mdvec.types.report import ImportMode, WorkspaceStatus
+from mdvec.workspace import Workspace
 
+_COLLECTION = "documents"
+# Another run may be embedding thousands of documents into the same cache.
+_WAIT_S = 24 * 3600.0
+# Names of folders may be as long as the file system allows; the hash is to fit after them.
+_MAX_NAME_CHARS = 80
 # An archive that claims more than this is no set of documents (a gigabyte of text takes days to embed).
 _MAX_UNPACKED_BYTES = 1_000_000_000
 _FRONTMATTER_FENCES = ("---", "+++")
 
 
-def corpus_files(documents: Iterable[CorpusDocument], names: Naming) -> dict[str, bytes]:
-    """Write each document of a corpus as Markdown.
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """The way documents are indexed into a workspace of their own.
+
+    Attributes:
+        opener: Opens the workspace, as :func:`mdvec.open_workspace` does.
+        config: The settings. For a judged set only those of chunking and embedding count, so that its
+            figures are the same wherever it is measured.
+        cache: Folder of the databases of judged sets; a database that is there is brought up to date.
+        embed: Whether vectors are needed.
+    """
+
+    opener: Callable[..., Workspace]
+    config: Config
+    cache: Path
+    embed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The documents that questions are measured on.
+
+    Attributes:
+        workspace: Holds them; open while the corpus is used.
+        naming: Translates the names that judgements use into paths.
+        collections: Names of what is searched; empty for all that are enabled.
+        documents: Number of documents.
+        chunks: Number of chunks.
+        model: The embedding space in use, or the reason why there is none.
+        warnings: Reasons to doubt the figures, for people.
+    """
+
+    workspace: Workspace
+    naming: Naming
+    collections: tuple[str, ...]
+    documents: int
+    chunks: int
+    model: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A set to be measured.
+
+    Attributes:
+        set: The questions.
+        open: Makes the corpus; may take minutes.
+    """
+
+    set: QuestionSet
+    open: Callable[[], AbstractContextManager[Corpus]]
+
+
+def judged_task(judged: JudgedSet, indexing: Indexing) -> Task:
+    """Measure a judged set on its own documents."""
+    return Task(judged.set, lambda: indexed_set(judged, indexing))
+
+
+@contextmanager
+def indexed_set(judged: JudgedSet, indexing: Indexing) -> Iterator[Corpus]:
+    """Index the documents of a set through the normal pipeline; its files are only read.
+
+    Yields:
+        These documents and nothing else.
+
+    Raises:
+        UsageError: If ``corpus.jsonl`` or ``tree.tar.gz`` cannot be read.
+        NotFoundError: If there is no document.
+    """
+    config = indexing.config
+    indexing = replace(indexing, config=Config(chunking=config.chunking, embedding=config.embedding))
+    home = _home(judged.documents.resolve(), indexing)
+    folder, naming = _documents(judged, home)
+    with opened_index(folder, naming, home / "index.sqlite", indexing) as corpus:
+        unknown = unknown_documents(corpus, judged.set)
+        warnings = counted("relevant documents that are not among the documents", unknown)
+        yield replace(corpus, warnings=(*corpus.warnings, *warnings))
+
+
+@contextmanager
+def opened_index(folder: Path, naming: Naming, database: Path, indexing: Indexing) -> Iterator[Corpus]:
+    """Index a folder into a database of its own, or bring that up to date.
 
     Args:
-        documents: The corpus.
-        names: Says at which path.
+        folder: The documents.
+        naming: Their names in judgements.
+        database: Created if needed.
+        indexing: How to index them; its cache is not used.
 
-    Returns:
-        The content of each file, by path.
+    Yields:
+        These documents and nothing else.
+
+    Raises:
+        NotFoundError: If there is no document in the folder.
     """
+    with indexing.opener(indexing.config, database=database) as workspace:
+        with suppress(CollectionExistsError):  # another run may add it at the same moment
+            workspace.add_collection(_COLLECTION, "Documents of a set", str(folder))
+        report = workspace.import_collection(
+            _COLLECTION, mode=ImportMode.UPDATE, embed=indexing.embed, allow_empty=True, wait_s=_WAIT_S
+        )
+        if not report.total_documents:
+            msg = f"{folder} holds no document"
+            raise NotFoundError(msg, hint="Documents are files that end in .md, .markdown, .mdx or .txt.")
+        yield Corpus(
+            workspace,
+            naming,
+            (),
+            report.total_documents,
+            report.total_chunks,
+            workspace.status(_COLLECTION).model,
+            warnings=counted("warnings of the import", report.warnings),
+        )
+
+
+def unknown_documents(corpus: Corpus, questions: QuestionSet) -> list[str]:
+    """Return the relevant documents that the collection of their question does not have, each once."""
+    known: dict[str, set[str]] = {}
+    unknown: dict[str, None] = {}
+    for question in questions.questions:
+        place = question.collection
+        if place not in known:
+            known[place] = _paths_in(corpus.workspace, (place,) if place else corpus.collections)
+        for name in question.relevant:
+            if corpus.naming.path_of(name) not in known[place]:
+                unknown[name] = None
+    return list(unknown)
+
+
+def paths_of(status: WorkspaceStatus) -> set[str]:
+    """Return the paths of all searchable documents in a status with files."""
+    searchable = (DocumentState.READY, DocumentState.PENDING)
+    return {file.path for each in status.collections for file in each.files if file.state in searchable}
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a folder that is deleted afterwards.
+
+    Yields:
+        Its path.
+    """
+    with tempfile.TemporaryDirectory(prefix="mdvec-eval-") as name:
+        yield Path(name).resolve()
+
+
+def corpus_files(documents: Iterable[CorpusDocument], names: Naming) -> dict[str, bytes]:
+    """Return each document of a corpus as a Markdown file: its content by its path."""
     return {names.path_of(each.id): _markdown(each).encode() for each in documents}
 
 
 def archived_files(archive: Path) -> dict[str, bytes]:
-    """Read the regular files of a gzipped tar archive; a folder ``tree`` around all of them is left away.
+    """Read the regular files of a gzipped tar archive; without a folder ``tree`` around all of them.
 
-    Nothing is written. Links and devices are passed over.
+    Nothing is written. Links and devices are skipped.
 
     Returns:
         The content of each file, by path.
 
     Raises:
-        UsageError: If it is no archive, too large, or names a place outside of itself.
+        UsageError: If it is no archive, too large, or has a path that leads out of it.
     """
     files: dict[str, bytes] = {}
     left = _MAX_UNPACKED_BYTES
@@ -53,7 +204,7 @@ def archived_files(archive: Path) -> dict[str, bytes]:
                 left -= member.size
                 if left < 0:
                     msg = f"{archive} holds more than {_MAX_UNPACKED_BYTES:,} bytes"
-                    raise UsageError(msg, hint="Unpack it to tree/ yourself if that is really meant.")
+                    raise UsageError(msg, hint="Unpack it to tree/ yourself if you want all of it.")
                 content = tar.extractfile(member)
                 if content is not None:
                     files[_inner_path(member.name, archive)] = content.read()
@@ -61,20 +212,20 @@ def archived_files(archive: Path) -> dict[str, bytes]:
         if isinstance(error, OSError) and error.strerror:
             raise
         msg = f"{archive} cannot be unpacked: {error}"
-        raise UsageError(msg, hint="Make it anew with: tar czf tree.tar.gz tree") from error
+        raise UsageError(msg, hint="Make it again with: tar czf tree.tar.gz tree") from error
     if files and all(path.startswith("tree/") for path in files):
         return {path.removeprefix("tree/"): content for path, content in files.items()}
     return files
 
 
 def lay_out(files: Mapping[str, bytes], folder: Path) -> None:
-    """Make a folder hold exactly these files; those that are there already are not touched.
+    """Make a folder hold exactly these files; files with the same content are not touched.
 
-    A file appears whole or not at all, so that several processes may do the same at once.
+    A file appears whole or not at all, so that several processes may do this at once.
 
     Args:
         files: Content by path, relative with ``/``.
-        folder: Made when it is not there; its parent must be on the same file system.
+        folder: Created if needed; its parent must be on the same file system.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {folder.joinpath(*PurePosixPath(path).parts): content for path, content in files.items()}
@@ -111,5 +262,36 @@ def _inner_path(name: str, archive: Path) -> str:
     here = PurePath(name)
     if path.is_absolute() or here.anchor or ".." in (*path.parts, *here.parts) or not path.parts:
         msg = f"{archive} names a place outside of itself: {name!r}"
-        raise UsageError(msg, hint="Make it anew with: tar czf tree.tar.gz tree")
+        raise UsageError(msg, hint="Make it again with: tar czf tree.tar.gz tree")
     return str(path)
+
+
+def _paths_in(workspace: Workspace, collections: Sequence[str]) -> set[str]:
+    names = collections or [each.name for each in workspace.collections()]
+    return {path for name in names for path in paths_of(workspace.status(name, files=True))}
+
+
+def _home(documents: Path, indexing: Indexing) -> Path:
+    """Return the folder for the index of some documents, made by one chunker and one model."""
+    chunking, settings = indexing.config.chunking, indexing.config.embedding
+    model = f"{settings.provider}:{settings.model}@{settings.dimension}"
+    key = text_hash(f"{documents}\n{chunking}\n{model}").hex()[:16]
+    home = indexing.cache / f"{documents.parent.name[:_MAX_NAME_CHARS]}-{key}"
+    home.mkdir(parents=True, exist_ok=True)
+    return home
+
+
+def _documents(judged: JudgedSet, home: Path) -> tuple[Path, Naming]:
+    """Return the folder that holds the documents as files, and their names."""
+    source, folder = judged.documents, home / "documents"
+    if source.suffix == ".jsonl":
+        corpus = read_corpus(source)
+        naming = neutral_naming(document.id for document in corpus)
+        lay_out(corpus_files(corpus, naming), folder)
+        return folder, naming
+    if source.is_dir():
+        folder = source
+    else:
+        lay_out(archived_files(source), folder)
+    questions = judged.set.questions
+    return folder, naming_by_path(name for each in questions for name in (*each.relevant, *each.exclude))

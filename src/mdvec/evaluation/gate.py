@@ -1,10 +1,10 @@
-"""Holds a report against a recorded one."""
+"""Compares a report with a recorded one."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import msgspec
 
 from mdvec.errors import UsageError
 from mdvec.evaluation.metrics import METRICS
-from mdvec.evaluation.model import EvalReport
+from mdvec.evaluation.report import EvalReport
 
 DEFAULT_TOLERANCE = 0.01
-"""How far a metric may fall when the record does not say."""
+"""How far a metric may fall, unless the record names a tolerance for it."""
 
 # A record holds as many digits as are printed.
 _ROUNDING = 1e-6
@@ -37,7 +37,7 @@ class _RecordedSet(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """The part of a recorded report that counts. Everything else in it is passed over.
+    """The part of a recorded report that is compared.
 
     Attributes:
         sets: What was measured.
@@ -52,31 +52,24 @@ class Record(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of it, in words.
+    """The result of a comparison.
 
     Attributes:
-        failures: What fell too far or was not measured, one line each; empty when the gate is open.
-        better: What is better than recorded, one line each.
-        held: How many values are as good as recorded or inside their tolerance.
+        failures: A line for each value that fell too far or was not measured; empty when the gate is open.
+        better: A line for each value that is better than recorded.
+        passed: Number of values that are as good as recorded or inside their tolerance.
     """
 
     failures: tuple[str, ...] = ()
     better: tuple[str, ...] = ()
-    held: int = 0
-
-
-@dataclass(slots=True)
-class _Tally:
-    failures: list[str] = field(default_factory=list)
-    better: list[str] = field(default_factory=list)
-    held: int = 0
+    passed: int = 0
 
 
 def read_record(path: Path) -> Record:
     """Read a recorded report.
 
     Raises:
-        UsageError: If it is none.
+        UsageError: If the file is not a record.
     """
     try:
         value: Any = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -88,7 +81,7 @@ def read_record(path: Path) -> Record:
         msg = f"{path} records no value"
         raise UsageError(msg, hint=_HINT)
     for name, system, metric, value in _recorded(record):
-        if not 0 <= value <= 1:  # nothing is less than NaN: such a record would hold for ever
+        if not 0 <= value <= 1:  # nothing is less than NaN: such a record would always pass
             msg = f"{path}: {metric} of {system} on {name} cannot be {value}"
             raise UsageError(msg, hint=_HINT)
     for metric, tolerance in record.tolerance.items():
@@ -100,15 +93,10 @@ def read_record(path: Path) -> Record:
     return record
 
 
-def hold_against(report: EvalReport, record: Record) -> Verdict:
+def compare(report: EvalReport, record: Record) -> Verdict:
     """Compare a report with a recorded one, value by value.
 
-    Args:
-        report: What was measured now. What the record does not have is not looked at.
-        record: What was measured then.
-
-    Returns:
-        The verdict. A set, a system or a metric that was recorded and is not measured is a failure.
+    A value that was recorded and is not measured is a failure; one that was not recorded is ignored.
     """
     if report.min_grade != record.min_grade:
         return Verdict(
@@ -120,22 +108,22 @@ def hold_against(report: EvalReport, record: Record) -> Verdict:
         for system in each.systems
         for metric, interval in system.metrics.items()
     }
-    tally = _Tally()
+    failures: list[str] = []
+    better: list[str] = []
+    passed = 0
     for name, system, metric, recorded in _recorded(record):
         value = now.get((name, system, metric))
         tolerance = record.tolerance.get(metric, DEFAULT_TOLERANCE)
         what = f"{name} {system} {metric}"
         if value is None:
-            tally.failures.append(f"{what} is recorded ({recorded:.4f}) and was not measured")
+            failures.append(f"{what} is recorded ({recorded:.4f}) and was not measured")
         elif value < recorded - tolerance - _ROUNDING:
-            tally.failures.append(
-                f"{what} is {value:.4f}, recorded {recorded:.4f}: more than {tolerance:g} below"
-            )
+            failures.append(f"{what} is {value:.4f}, recorded {recorded:.4f}: more than {tolerance:g} below")
         else:
-            tally.held += 1
+            passed += 1
             if value > recorded + _ROUNDING:
-                tally.better.append(f"{what} is {value:.4f}, recorded {recorded:.4f}")
-    return Verdict(tuple(tally.failures), tuple(tally.better), tally.held)
+                better.append(f"{what} is {value:.4f}, recorded {recorded:.4f}")
+    return Verdict(tuple(failures), tuple(better), passed)
 
 
 def _recorded(record: Record) -> Iterator[tuple[str, str, str, float]]:

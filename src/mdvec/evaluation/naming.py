@@ -1,4 +1,4 @@
-"""Between the names that judgements use for documents and the paths these have in a workspace."""
+"""Translates between the names of documents in judgements and their paths in a workspace."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from mdvec.evaluation.model import Question
+from mdvec.evaluation.judgements import Question
 
-# A name made of these says nothing: no letter, no digit, and nothing that a file system or an ignore
-# rule gives a meaning.
+# A name of these holds no word: no letter, no digit, and nothing with a meaning for file systems or ignore
+# rules.
 _SIGNS = "-=+,"
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Translates names; what is not listed is a path already, but for its Unicode form.
+    """A translation of names; one that is not listed is a path, perhaps in another Unicode form.
 
     Attributes:
         paths: Path of each document whose name is not its path.
@@ -32,7 +32,7 @@ class Naming:
         return self.paths.get(name) or unicodedata.normalize("NFC", name)
 
     def name_of(self, path: str) -> str:
-        """Return what judgements call the document at a path."""
+        """Return the name of the document at a path."""
         return self.names.get(path, path)
 
     def located(self, question: Question) -> Question:
@@ -48,32 +48,27 @@ class Naming:
 
 
 def naming_by_path(names: Iterable[str]) -> Naming:
-    """Translate names that are paths: judgements may spell one in another Unicode form than mdvec does.
-
-    Args:
-        names: Those that judgements use.
-    """
+    """Return the naming for names that are paths, perhaps in another Unicode form than mdvec's."""
     paths = {name: unicodedata.normalize("NFC", name) for name in names if not name.isascii()}
     return naming(paths)
 
 
 def naming(paths: Mapping[str, str], folders: Mapping[str, str] | None = None) -> Naming:
-    """Translate by a table of paths by name, and one of folders."""
+    """Return the naming with these paths by name, and folders by name."""
     return Naming(paths, folders or {}, {path: name for name, path in paths.items()})
 
 
 def neutral_naming(ids: Iterable[str]) -> Naming:
-    """Choose paths that say nothing about the documents, for ids that are no file names.
+    """Return paths without words for ids that are no file names.
 
-    An index takes a file's name for a part of what the file says, which is right for what people call
-    their notes and wrong for ``doc123``. The folders that ids lie in are kept, under such names too,
-    so that a question can be limited to one.
+    An index searches file names too, which is right for people's notes and wrong for ``doc123``. The folders
+    of ids become folders, also without words, so that a question can be limited to one.
 
     Args:
         ids: Any texts, each once.
 
     Returns:
-        A path for each id, and one for each folder; none holds a letter or a digit but in ``.md``.
+        A path for each id and each folder; without letters and digits but for ``.md``.
     """
     paths: dict[str, str] = {}
     folders: dict[str, str] = {}
@@ -98,7 +93,7 @@ def neutral_naming(ids: Iterable[str]) -> Naming:
 
 
 def wordless_name(number: int) -> str:
-    """Write a number, from 1, in signs that are no words: each number gives another name."""
+    """Return a number from 1 on, written in signs that are no words."""
     digits = ""
     while number:
         number, digit = divmod(number, len(_SIGNS))

@@ -1,14 +1,14 @@
-"""Plots as inline SVG, coloured by the style sheet of the page and named for screen readers."""
+"""Plots as inline SVG, coloured by the style sheet of the page, with names for screen readers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 
-from mdvec.evaluation.model import OUR_MODES
+from mdvec.evaluation.markup import Html, element
+from mdvec.evaluation.metrics import PRIMARY
+from mdvec.evaluation.report import OUR_MODES, SystemReport
 
 # Lengths are in pixels at the natural size.
 _LABEL_WIDTH = 104
@@ -30,56 +30,14 @@ _DIFFERENCE_HEIGHT = 140
 _DIFFERENCE_MARGIN = 34
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A share with its interval.
-
-    Attributes:
-        label: What was measured; it also names the bar's colour: see :func:`colour_class`.
-        value: 0..1.
-        low: Lower end of the interval.
-        high: Upper end.
-    """
-
-    label: str
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """How long one system took.
-
-    Attributes:
-        label: The system.
-        values_ms: One for each question; not empty.
-        p50_ms: Their median.
-        p95_ms: Their 95th percentile.
-    """
-
-    label: str
-    values_ms: Sequence[float]
-    p50_ms: float
-    p95_ms: float
-
-
 def colour_class(system: str) -> str:
-    """Return the class a system is coloured by: our modes have one each, all others share one."""
+    """Return the class for the colour of a system: one for each of our modes, one for all baselines."""
     return f"of-{system}" if system in OUR_MODES else "of-baseline"
 
 
-def bars(title: str, rows: Sequence[Bar]) -> str:
-    """Draw horizontal bars from 0 to 1 with whiskers.
-
-    Args:
-        title: Said by screen readers and shown on hovering.
-        rows: From top to bottom.
-
-    Returns:
-        An ``svg`` element.
-    """
-    bottom = len(rows) * _ROW_HEIGHT
+def bars(title: str, systems: Sequence[SystemReport]) -> Html:
+    """Draw the primary metric of systems as bars from 0 to 1, with whiskers for the intervals."""
+    bottom = len(systems) * _ROW_HEIGHT
     parts = [
         part
         for tick in (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -89,82 +47,81 @@ def bars(title: str, rows: Sequence[Bar]) -> str:
             _text(x, bottom + 14, f"{tick:g}", "tick middle"),
         )
     ]
-    for number, row in enumerate(rows):
-        parts.append(_bar(row, number * _ROW_HEIGHT + _ROW_HEIGHT / 2))
+    for number, system in enumerate(systems):
+        parts.append(_bar(system, number * _ROW_HEIGHT + _ROW_HEIGHT / 2))
     width = _LABEL_WIDTH + _BAR_AREA + _VALUE_WIDTH
-    said = "; ".join(f"{row.label} {row.value:.3f}" for row in rows)
-    return _svg(title, said, width, bottom + _AXIS_HEIGHT, parts)
+    description = "; ".join(f"{each.system} {each.metrics[PRIMARY].mean:.3f}" for each in systems)
+    return _svg(title, description, width, bottom + _AXIS_HEIGHT, parts)
 
 
-def _bar(row: Bar, middle: float) -> str:
-    left, low, high = (_LABEL_WIDTH + share * _BAR_AREA for share in (0.0, row.low, row.high))
-    length = row.value * _BAR_AREA
-    said = f"{row.label}: {row.value:.3f}, 95 % interval {row.low:.3f} to {row.high:.3f}"
+def _bar(system: SystemReport, middle: float) -> Html:
+    label, value = system.system, system.metrics[PRIMARY]
+    left, low, high = (_LABEL_WIDTH + share * _BAR_AREA for share in (0.0, value.low, value.high))
     return _group(
-        said,
-        _text(_LABEL_WIDTH - 8, middle + 4, row.label, "label end"),
-        _rect(left, middle - _BAR_HEIGHT / 2, length, _BAR_HEIGHT, colour_class(row.label)),
+        f"{label}: {value.mean:.3f}, 95 % interval {value.low:.3f} to {value.high:.3f}",
+        _text(_LABEL_WIDTH - 8, middle + 4, label, "label end"),
+        _rect(left, middle - _BAR_HEIGHT / 2, value.mean * _BAR_AREA, _BAR_HEIGHT, colour_class(label)),
         _line(low, middle, high, middle, "whisker"),
         _line(low, middle - _CAP, low, middle + _CAP, "whisker"),
         _line(high, middle - _CAP, high, middle + _CAP, "whisker"),
-        _text(_LABEL_WIDTH + _BAR_AREA + 10, middle + 4, f"{row.value:.3f}", "value"),
+        _text(_LABEL_WIDTH + _BAR_AREA + 10, middle + 4, f"{value.mean:.3f}", "value"),
     )
 
 
-def latency_histograms(title: str, rows: Sequence[Latencies]) -> str:
+def latency_histograms(title: str, systems: Sequence[SystemReport]) -> Html:
     """Draw one histogram under the other over a common logarithmic axis of milliseconds.
 
     All have one scale of shares, so that a high bar means the same everywhere. A line marks the median, a
     dashed one the 95th percentile.
-
-    Args:
-        title: Said by screen readers and shown on hovering.
-        rows: From top to bottom; at least one.
-
-    Returns:
-        An ``svg`` element.
     """
-    values = [max(value, _FASTEST_MS) for row in rows for value in row.values_ms]
+    latencies = [[max(outcome.latency_ms, _FASTEST_MS) for outcome in system.outcomes] for system in systems]
+    values = [value for each in latencies for value in each]
     first = math.floor(math.log10(min(values)) * _BINS_PER_DECADE)
     last = math.floor(math.log10(max(values)) * _BINS_PER_DECADE) + 1
-    shares = [_shares(row.values_ms, first, last) for row in rows]
+    shares = [_shares(each, first, last) for each in latencies]
     tallest = max(map(max, shares))
     bin_width = _LATENCY_AREA / (last - first)
 
     def place(value_ms: float) -> float:
         return _LABEL_WIDTH + (math.log10(max(value_ms, _FASTEST_MS)) * _BINS_PER_DECADE - first) * bin_width
 
-    bottom = len(rows) * _LATENCY_ROW
+    bottom = len(systems) * _LATENCY_ROW
     ticks = _ticks_ms(10 ** (first / _BINS_PER_DECADE), 10 ** (last / _BINS_PER_DECADE))
     parts = [_line(place(tick), 0, place(tick), bottom, "grid") for tick in ticks]
     parts += [_text(place(tick), bottom + 14, f"{tick:g} ms", "tick middle") for tick in ticks]
-    for number, (row, row_shares) in enumerate(zip(rows, shares, strict=True)):
+    for number, (system, its_shares) in enumerate(zip(systems, shares, strict=True)):
         base = (number + 1) * _LATENCY_ROW
         columns = [
-            _rect(_LABEL_WIDTH + at * bin_width, base - height, bin_width, height, colour_class(row.label))
-            for at, share in enumerate(row_shares)
+            _rect(
+                _LABEL_WIDTH + at * bin_width, base - height, bin_width, height, colour_class(system.system)
+            )
+            for at, share in enumerate(its_shares)
             for height in [share / tallest * (_LATENCY_ROW - 8)]
             if share
         ]
         parts.append(
             _group(
-                f"{row.label}: median {row.p50_ms:.3g} ms, 95th percentile {row.p95_ms:.3g} ms",
-                _text(_LABEL_WIDTH - 8, base - 12, row.label, "label end"),
+                f"{system.system}: median {system.p50_ms:.3g} ms, 95th percentile {system.p95_ms:.3g} ms",
+                _text(_LABEL_WIDTH - 8, base - 12, system.system, "label end"),
                 *columns,
                 _line(_LABEL_WIDTH, base, _LABEL_WIDTH + _LATENCY_AREA, base, "grid"),
-                _line(place(row.p50_ms), base - _LATENCY_ROW + 4, place(row.p50_ms), base, "median"),
-                _line(place(row.p95_ms), base - _LATENCY_ROW + 4, place(row.p95_ms), base, "median late"),
+                _line(place(system.p50_ms), base - _LATENCY_ROW + 4, place(system.p50_ms), base, "median"),
+                _line(
+                    place(system.p95_ms), base - _LATENCY_ROW + 4, place(system.p95_ms), base, "median late"
+                ),
             )
         )
-    said = "; ".join(f"{row.label} {row.p50_ms:.3g} ms, at most {row.p95_ms:.3g} ms in 95 %" for row in rows)
+    description = "; ".join(
+        f"{each.system} {each.p50_ms:.3g} ms, at most {each.p95_ms:.3g} ms in 95 %" for each in systems
+    )
     width = _LABEL_WIDTH + _LATENCY_AREA + 24
-    return _svg(title, said, width, bottom + _AXIS_HEIGHT, parts)
+    return _svg(title, description, width, bottom + _AXIS_HEIGHT, parts)
 
 
 def _shares(values_ms: Sequence[float], first: int, last: int) -> list[float]:
     counts = [0] * (last - first)
     for value in values_ms:
-        counts[math.floor(math.log10(max(value, _FASTEST_MS)) * _BINS_PER_DECADE) - first] += 1
+        counts[math.floor(math.log10(value) * _BINS_PER_DECADE) - first] += 1
     return [count / len(values_ms) for count in counts]
 
 
@@ -176,15 +133,12 @@ def _ticks_ms(low: float, high: float) -> list[float]:
     return [float(f"{tick:.6g}") for tick in ticks if low * 0.999 <= tick <= high * 1.001]
 
 
-def differences(title: str, values: Sequence[float]) -> str:
+def differences(title: str, values: Sequence[float]) -> Html:
     """Draw differences between two systems as bars, from the largest gain to the largest loss.
 
     Args:
-        title: Said by screen readers and shown on hovering.
+        title: Name of the plot.
         values: One for each question, -1..1; not empty.
-
-    Returns:
-        An ``svg`` element.
     """
     middle, half = _DIFFERENCE_HEIGHT / 2, _DIFFERENCE_HEIGHT / 2 - 6
     step = _DIFFERENCE_WIDTH / len(values)
@@ -209,40 +163,34 @@ def differences(title: str, values: Sequence[float]) -> str:
             parts.append(_rect(x, top, count * step, height, "win" if value > 0 else "loss"))
         at += count
     wins, losses = sum(value > 0 for value in values), sum(value < 0 for value in values)
-    said = f"{wins} better, {len(values) - wins - losses} equal, {losses} worse"
-    return _svg(title, said, _DIFFERENCE_MARGIN + _DIFFERENCE_WIDTH, _DIFFERENCE_HEIGHT, parts)
+    description = f"{wins} better, {len(values) - wins - losses} equal, {losses} worse"
+    return _svg(title, description, _DIFFERENCE_MARGIN + _DIFFERENCE_WIDTH, _DIFFERENCE_HEIGHT, parts)
 
 
 def _signed(value: float) -> str:
     return f"{value:+g}".replace("-", "\N{MINUS SIGN}") if value else "0"
 
 
-def _svg(title: str, description: str, width: float, height: float, parts: Sequence[str]) -> str:
-    return (
-        f'<svg role="img" aria-label="{escape(title)}: {escape(description)}" '
-        f'width="{_number(width)}" height="{_number(height)}" '
-        f'viewBox="0 0 {_number(width)} {_number(height)}">'
-        f"<title>{escape(title)}</title><desc>{escape(description)}</desc>{''.join(parts)}</svg>"
+def _svg(title: str, description: str, width: float, height: float, parts: Sequence[Html]) -> Html:
+    name = f"{title}: {description}"
+    view = f"0 0 {width:g} {height:g}"
+    head = (element("title", title), element("desc", description))
+    return element(
+        "svg", *head, *parts, role="img", aria_label=name, width=width, height=height, viewBox=view
     )
 
 
-def _group(title: str, *parts: str) -> str:
-    return f"<g><title>{escape(title)}</title>{''.join(parts)}</g>"
+def _group(title: str, *parts: Html) -> Html:
+    return element("g", element("title", title), *parts)
 
 
-def _rect(x: float, y: float, width: float, height: float, kind: str) -> str:
-    numbers = (_number(each) for each in (x, y, width, height))
-    return '<rect x="{}" y="{}" width="{}" height="{}" class="{}"/>'.format(*numbers, kind)
+def _rect(x: float, y: float, width: float, height: float, kind: str) -> Html:
+    return element("rect", x=x, y=y, width=width, height=height, class_=kind)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    numbers = (_number(each) for each in (x1, y1, x2, y2))
-    return '<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>'.format(*numbers, kind)
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 
-def _text(x: float, y: float, text: str, kind: str) -> str:
-    return f'<text x="{_number(x)}" y="{_number(y)}" class="{kind}">{escape(text)}</text>'
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+def _text(x: float, y: float, text: str, kind: str) -> Html:
+    return element("text", text, x=x, y=y, class_=kind)

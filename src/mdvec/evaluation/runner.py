@@ -1,4 +1,4 @@
-"""Puts questions to workspaces and judges the answers."""
+"""Searches for the questions of a set with each system, and computes metrics and comparisons."""
 
 from __future__ import annotations
 
@@ -6,50 +6,53 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.errors import EmbedderUnavailableError, UsageError
-from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY, measure
-from mdvec.evaluation.model import (
-    Comparison,
-    EvalReport,
-    Interval,
-    Outcome,
-    Question,
-    QuestionSet,
-    Ranker,
-    SetReport,
-    SystemReport,
+from mdvec.evaluation.corpus import Corpus, Task
+from mdvec.evaluation.judgements import Question, QuestionSet, Ranker
+from mdvec.evaluation.metrics import (
+    DEPTH,
+    METRICS,
+    PRIMARY,
+    intervals,
+    measure,
+    paired_p_value,
+    percentile,
 )
+<<<<<<< HEAD
 from mdvec.evaluation.statistics import intervals, paired_p_value, percentile
 from mdvec.evaluation.subject import Subject, Task
+=======
+from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
+>>>>>>> w/evaluation
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 
 NO_LABEL = "(none)"
-"""Group of the questions that do not have a label."""
+"""Group of the questions without a label."""
 
 _BEST_TEXT_CHARS = 800
 _MAX_LIMIT = 1_000  # of a search
 
 BaselineMaker = Callable[[Workspace, Sequence[str]], AbstractContextManager[Mapping[str, Ranker]]]
-"""Prepares other ways to search the named collections (all enabled ones without names), by their names."""
+"""Prepares baselines, by name, over some collections (all enabled ones without names)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is measured.
+    """The choice of systems and of groups.
 
     Attributes:
-        modes: Modes of ours, in the order of the report.
+        modes: Search modes, in the order of the report.
         all_modes: Whether a mode that cannot be used here is left out instead of being an error.
         by: Labels to group by; one group for each combination of their values.
-        min_grade: Smallest grade that counts; noted in the report (sets are read with it).
-        baselines: Prepares the baselines; None to run none.
+        min_grade: Smallest grade that counts; for the report only (sets are read with it).
+        baselines: Prepares the baselines; None for none.
     """
 
     modes: tuple[SearchMode, ...] = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
@@ -60,44 +63,32 @@ class Options:
 
     @property
     def needs_vectors(self) -> bool:
-        """Whether anything that is measured compares vectors."""
+        """Whether one of the systems compares vectors."""
         return self.baselines is not None or any(mode is not SearchMode.LEXICAL for mode in self.modes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What a system says to a question.
+_Found = tuple[Sequence[tuple[str, str]], str]
+"""Path and text of each document, best first, and the confidence of the search."""
 
-    Attributes:
-        passages: Path and text, best document first.
-        latency_ms: Time of the search alone.
-        confidence: What the answer said of itself.
-    """
-
-    passages: Sequence[tuple[str, str]]
-    latency_ms: float
-    confidence: str = ""
-
-
-_System = Callable[[Question], _Answer]
+_System = Callable[[Question], _Found]
 
 
 def evaluate(
     tasks: Sequence[Task], options: Options, *, say: Callable[[str], None] = lambda _: None
 ) -> EvalReport:
-    """Measure sets, one after the other.
+    """Measure sets, one after the other. Indexing reports its progress to the current run.
 
     Args:
         tasks: The sets.
-        options: What is measured.
-        say: Is told, in words, what is being done.
+        options: The systems and groups.
+        say: Receives a line for each step.
 
     Returns:
         The report.
 
     Raises:
         UsageError: If there are labels and none of those to group by, or two sets have the same name.
-        EmbedderUnavailableError: If a mode was asked for by name that needs a model, and there is none.
+        EmbedderUnavailableError: If a mode was chosen by name that needs a model, and there is none.
     """
     for label in _missing_labels([task.set for task in tasks], options.by):
         say(f"no question has the label {label!r}")
@@ -106,25 +97,23 @@ def evaluate(
     reports: list[SetReport] = []
     for task in tasks:
         say(f"{task.set.name}: preparing the documents")
-        with task.open() as subject:
-            model = subject.model
-            reports.append(_measure_set(task.set, subject, options, say))
-    return EvalReport(model, tuple(reports), options.by, options.min_grade)
+        started = time.perf_counter()
+        with task.open() as corpus:
+            model = corpus.model
+            measured = _measure_set(task.set, corpus, options, say)
+        reports.append(replace(measured, elapsed_ms=(time.perf_counter() - started) * 1000))
+    elapsed_ms = sum(report.elapsed_ms for report in reports)
+    return EvalReport(model, tuple(reports), options.by, options.min_grade, elapsed_ms)
 
 
 def scope_filters(question: Question) -> Filters:
-    """Return the filter that a question's scope is, so that it counts before anything is ranked.
-
-    The name of a folder may hold what a glob takes for a wildcard.
-    """
+    """Return the filter for a question's scope, whose name may hold wildcards of a glob."""
     literal = re.sub(r"([*?[])", r"[\1]", question.scope)
     return Filters(path=f"{literal}/") if literal else Filters()
 
 
 def _missing_labels(sets: Sequence[QuestionSet], by: Sequence[str]) -> list[str]:
-    """Return the labels to group by that no question has.
-
-    Many sets have no labels at all, and one command line is to do for them, too.
+    """Return the labels to group by that no question has; a set without labels has no groups.
 
     Raises:
         UsageError: If these are all, and there are others; the hint names them.
@@ -140,20 +129,20 @@ def _missing_labels(sets: Sequence[QuestionSet], by: Sequence[str]) -> list[str]
 def _check_names(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            msg = f"two sets are called {name}: their figures could not be told apart"
+            msg = f"two sets are called {name}: their figures could not be distinguished"
             raise UsageError(msg, hint="Measure them one at a time, or rename one.")
 
 
 def _measure_set(
-    questions: QuestionSet, subject: Subject, options: Options, say: Callable[[str], None]
+    questions: QuestionSet, corpus: Corpus, options: Options, say: Callable[[str], None]
 ) -> SetReport:
-    warnings = list(subject.warnings)
+    warnings = [*questions.warnings, *corpus.warnings]
     reports: list[SystemReport] = []
     with ExitStack() as stack:
-        for name, system in _systems(questions, subject, options, stack):
-            say(f"{questions.name}: {len(questions.questions):,} questions to {name}")
+        for name, system in _systems(questions, corpus, options, stack):
+            say(f"{questions.name}: searching {len(questions.questions):,} questions with {name}")
             try:
-                outcomes = _ask(questions, subject, system)
+                outcomes = _outcomes(questions, corpus, system)
             except EmbedderUnavailableError as error:
                 if not options.all_modes and name in options.modes:
                     raise
@@ -162,89 +151,79 @@ def _measure_set(
             reports.append(_system_report(name, questions, outcomes, options.by))
     return SetReport(
         questions,
-        subject.documents,
-        subject.chunks,
+        corpus.documents,
+        corpus.chunks,
         tuple(reports),
         tuple(_comparisons(reports)),
-        subject.notes,
-        tuple(warnings),
+        warnings=tuple(warnings),
     )
 
 
 def _systems(
-    questions: QuestionSet, subject: Subject, options: Options, stack: ExitStack
+    questions: QuestionSet, corpus: Corpus, options: Options, stack: ExitStack
 ) -> Iterator[tuple[str, _System]]:
     for mode in options.modes:
-        yield mode.value, _our_own(subject, mode)
+        yield mode.value, _mode(corpus, mode)
     if options.baselines is None:
         return
-    # A question that names its collection is asked of that one alone.
+    # A question that names its collection searches that one alone.
     rankers = {
         name: stack.enter_context(
-            options.baselines(subject.workspace, (name,) if name else subject.collections)
+            options.baselines(corpus.workspace, (name,) if name else corpus.collections)
         )
         for name in dict.fromkeys(question.collection for question in questions.questions)
     }
     for name in next(iter(rankers.values())):
-        yield name, _baseline({collection: made[name] for collection, made in rankers.items()})
+        yield name, _baseline(name, rankers)
 
 
-def _our_own(subject: Subject, mode: SearchMode) -> _System:
-    def ask(question: Question) -> _Answer:
+def _mode(corpus: Corpus, mode: SearchMode) -> _System:
+    def search(question: Question) -> _Found:
         query = SearchQuery(
             question.text,
             mode=mode,
-            collections=(question.collection,) if question.collection else subject.collections,
+            collections=(question.collection,) if question.collection else corpus.collections,
             filters=scope_filters(question),
-            # Documents that do not count take places, too.
+            # Documents that do not count take places too.
             limit=min(DEPTH + len(question.exclude), _MAX_LIMIT),
         )
-        started = time.perf_counter()
-        result = subject.workspace.search(query)
-        latency_ms = (time.perf_counter() - started) * 1000
+        result = corpus.workspace.search(query)
         if result.mode is not mode:
             msg = result.warnings[0] if result.warnings else "there is no model"
             raise EmbedderUnavailableError(msg)
-        passages = [(hit.path, hit.text) for hit in result.hits]
-        return _Answer(passages, latency_ms, result.confidence.value)
+        return [(hit.path, hit.text) for hit in result.hits], result.confidence.value
 
-    return ask
+    return search
 
 
-def _baseline(rankers: Mapping[str, Ranker]) -> _System:
-    def ask(question: Question) -> _Answer:
-        ranker = rankers[question.collection]
+def _baseline(name: str, rankers: Mapping[str, Mapping[str, Ranker]]) -> _System:
+    return lambda question: (rankers[question.collection][name](question), "")
+
+
+def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[Outcome, ...]:
+    located = [corpus.naming.located(question) for question in questions.questions]
+    system(located[0])  # loads the model and the caches before anything is timed
+    outcomes: list[Outcome] = []
+    for question, place in zip(questions.questions, located, strict=True):
         started = time.perf_counter()
-        passages = ranker(question)
-        return _Answer(passages, (time.perf_counter() - started) * 1000)
-
-    return ask
-
-
-def _ask(questions: QuestionSet, subject: Subject, system: _System) -> tuple[Outcome, ...]:
-    naming = subject.naming
-    located = [naming.located(question) for question in questions.questions]
-    system(located[0])  # loads what is loaded once, so that no question pays for it
-    return tuple(
-        _outcome(question, place, subject, system(place))
-        for question, place in zip(questions.questions, located, strict=True)
-    )
-
-
-def _outcome(question: Question, located: Question, subject: Subject, answer: _Answer) -> Outcome:
-    best = _best(located, answer.passages)
-    ranking = tuple(subject.naming.name_of(path) for path in best)
-    texts = list(best.values())
-    return Outcome(
-        question=question.id,
-        ranking=ranking,
-        metrics=measure(ranking, question.relevant),
-        latency_ms=answer.latency_ms,
-        tokens=sum(map(estimate_token_count, texts)),
-        confidence=answer.confidence,
-        best_text=texts[0][:_BEST_TEXT_CHARS] if texts else "",
-        bad=tuple(name for name in ranking if name in question.bad),
-    )
+        passages, confidence = system(place)
+        latency_ms = (time.perf_counter() - started) * 1000
+        best = _best(place, passages)
+        ranking = tuple(corpus.naming.name_of(path) for path in best)
+        texts = list(best.values())
+        outcomes.append(
+            Outcome(
+                question=question.id,
+                ranking=ranking,
+                metrics=measure(ranking, question.relevant),
+                latency_ms=latency_ms,
+                tokens=sum(map(estimate_token_count, texts)),
+                confidence=confidence,
+                best_text=texts[0][:_BEST_TEXT_CHARS] if texts else "",
+                bad=tuple(name for name in ranking if name in question.bad),
+            )
+        )
+    return tuple(outcomes)
 
 
 def _best(located: Question, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -266,12 +245,12 @@ def _system_report(
     latencies = [outcome.latency_ms for outcome in outcomes]
     return SystemReport(
         system=name,
-        outcomes=outcomes,
         metrics=_by_metric(values),
-        groups={
-            group: (len(rows), _by_metric(values[rows]))
+        groups=tuple(
+            Group(group, len(rows), _by_metric(values[rows]))
             for group, rows in _groups(questions.questions, by).items()
-        },
+        ),
+        outcomes=outcomes,
         p50_ms=percentile(latencies, 50),
         p95_ms=percentile(latencies, 95),
         tokens=sum(outcome.tokens for outcome in outcomes) / len(outcomes),
@@ -293,14 +272,14 @@ def _groups(questions: Sequence[Question], by: Sequence[str]) -> dict[str, list[
 
 
 def _comparisons(reports: Sequence[SystemReport]) -> Iterator[Comparison]:
-    """Hold hybrid against every other system."""
+    """Compare hybrid with every other system."""
     tested = next((each for each in reports if each.system == SearchMode.HYBRID), None)
     for other in reports:
         if tested is None or other is tested:
             continue
         differences = [
-            mine.metrics[PRIMARY] - its.metrics[PRIMARY]
-            for mine, its in zip(tested.outcomes, other.outcomes, strict=True)
+            one.metrics[PRIMARY] - two.metrics[PRIMARY]
+            for one, two in zip(tested.outcomes, other.outcomes, strict=True)
         ]
         yield Comparison(
             better=tested.system,

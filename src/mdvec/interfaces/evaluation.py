@@ -1,36 +1,25 @@
-"""The shapes in which measurements leave mdvec."""
+"""Reports of ``mdvec eval`` as JSON and as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 from mdvec import __version__
-from mdvec.evaluation.metrics import METRICS, PRIMARY
-from mdvec.evaluation.model import (
-    Comparison,
-    EvalReport,
-    Interval,
-    Outcome,
-    Question,
-    SetReport,
-    SystemReport,
-)
+from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
+from mdvec.evaluation.report import EvalReport, Interval, SetReport, by_grade, failures, main_system
 from mdvec.interfaces.present import JsonObject
 
 _DIGITS = 6
 _MS_DIGITS = 3
+_SHOWN_PATHS = 3
+_NOT_IN_JSON = frozenset({"best_text"})  # texts of documents
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table for people.
-
-    Attributes:
-        title: What stands above it.
-        columns: Their names.
-        rows: Their cells.
-    """
+    """A table for people, with a title above it."""
 
     title: str
     columns: tuple[str, ...]
@@ -44,22 +33,30 @@ def report_json(report: EvalReport) -> JsonObject:
         "model": report.model,
         "min_grade": report.min_grade,
         "by": list(report.by),
+        "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
         "sets": [_set_json(each) for each in report.sets],
     }
 
 
-def set_tables(report: SetReport) -> list[Table]:
-    """Return what people want to know of a set: the systems, how they differ, and the groups."""
+def set_tables(report: SetReport, *, max_failures: int = 0) -> list[Table]:
+    """Return the tables of a set: the systems, their differences, the groups and the failed questions.
+
+    Args:
+        report: The set.
+        max_failures: Failed questions to list.
+    """
     tables = [_systems_table(report)]
     if report.comparisons:
         tables.append(_comparisons_table(report))
     if any(system.groups for system in report.systems):
         tables.append(_groups_table(report))
+    if max_failures and report.systems:
+        tables += _failures_tables(report, max_failures)
     return tables
 
 
 def bad_lines(report: SetReport) -> list[str]:
-    """Say for each system how many of the documents marked bad it still shows; empty when none are."""
+    """Return a line for each system: how many documents marked bad it shows. Without marks there is none."""
     marked = sum(len(question.bad) for question in report.set.questions)
     if not marked:
         return []
@@ -76,76 +73,33 @@ def _set_json(report: SetReport) -> JsonObject:
         "source": report.set.source,
         "documents": report.documents,
         "chunks": report.chunks,
-        "notes": list(report.notes),
-        "warnings": list(report.warnings),
-        "questions": [_question_json(question) for question in report.set.questions],
-        "systems": [_system_json(system) for system in report.systems],
-        "comparisons": [_comparison_json(each) for each in report.comparisons],
-    }
-
-
-def _question_json(question: Question) -> JsonObject:
-    return {
-        "id": question.id,
-        "text": question.text,
-        "relevant": dict(question.relevant),
-        "scope": question.scope,
-        "exclude": sorted(question.exclude),
-        "bad": sorted(question.bad),
-        "collection": question.collection,
-        "labels": dict(question.labels),
-    }
-
-
-def _system_json(system: SystemReport) -> JsonObject:
-    return {
-        "system": system.system,
-        "metrics": _metrics_json(system.metrics),
-        "p50_ms": round(system.p50_ms, _MS_DIGITS),
-        "p95_ms": round(system.p95_ms, _MS_DIGITS),
-        "tokens": round(system.tokens, 1),
-        "groups": [
-            {"name": name, "questions": count, "metrics": _metrics_json(metrics)}
-            for name, (count, metrics) in system.groups.items()
+        "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
+        "notes": report.set.notes,
+        "warnings": report.warnings,
+        "questions": _plain(report.set.questions),
+        "systems": _plain(report.systems),
+        "comparisons": [
+            {"better": each.better, "other": each.other, "metric": PRIMARY, **_plain(each)}
+            for each in report.comparisons
         ],
-        "outcomes": [_outcome_json(outcome) for outcome in system.outcomes],
     }
 
 
-def _outcome_json(outcome: Outcome) -> JsonObject:
-    return {
-        "question": outcome.question,
-        "ranking": list(outcome.ranking),
-        "metrics": {name: round(value, _DIGITS) for name, value in outcome.metrics.items()},
-        "latency_ms": round(outcome.latency_ms, _MS_DIGITS),
-        "tokens": outcome.tokens,
-        "confidence": outcome.confidence,
-        "bad": list(outcome.bad),
-    }
-
-
-def _comparison_json(comparison: Comparison) -> JsonObject:
-    return {
-        "better": comparison.better,
-        "other": comparison.other,
-        "metric": PRIMARY,
-        "difference": _interval_json(comparison.difference),
-        "p_value": round(comparison.p_value, _DIGITS),
-        "wins": comparison.wins,
-        "losses": comparison.losses,
-    }
-
-
-def _metrics_json(metrics: Mapping[str, Interval]) -> JsonObject:
-    return {name: _interval_json(interval) for name, interval in metrics.items()}
-
-
-def _interval_json(interval: Interval) -> JsonObject:
-    return {
-        "mean": round(interval.mean, _DIGITS),
-        "low": round(interval.low, _DIGITS),
-        "high": round(interval.high, _DIGITS),
-    }
+def _plain(value: Any, key: str = "") -> Any:
+    """Return what JSON can hold: fields by name, rounded numbers, sorted sets."""
+    match value:
+        case float():
+            return round(value, _MS_DIGITS if key.endswith("_ms") else _DIGITS)
+        case frozenset():
+            return sorted(value)
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case Mapping():
+            return {name: _plain(each, name) for name, each in value.items()}
+        case _ if is_dataclass(value):
+            names = (field.name for field in fields(value) if field.name not in _NOT_IN_JSON)
+            return {name: _plain(getattr(value, name), name) for name in names}
+    return value
 
 
 def _systems_table(report: SetReport) -> Table:
@@ -182,12 +136,38 @@ def _comparisons_table(report: SetReport) -> Table:
 
 def _groups_table(report: SetReport) -> Table:
     rows = tuple(
-        (group, f"{count:,}", system.system, *(f"{metrics[metric].mean:.4f}" for metric in METRICS))
-        for group in report.systems[0].groups
-        for system in report.systems
-        for count, metrics in [system.groups[group]]
+        (
+            each.name,
+            f"{each.questions:,}",
+            system,
+            *(f"{each.metrics[metric].mean:.4f}" for metric in METRICS),
+        )
+        for groups in zip(*(system.groups for system in report.systems), strict=True)
+        for system, each in zip((system.system for system in report.systems), groups, strict=True)
     )
     return Table(f"{report.set.name}: by group", ("group", "questions", "system", *METRICS), rows)
+
+
+def _failures_tables(report: SetReport, most: int) -> list[Table]:
+    system = main_system(report.systems)
+    failed = failures(report.set.questions, system.outcomes)
+    if not failed:
+        return []
+    rows = tuple(
+        (question.text, _some(by_grade(question)), _some(outcome.ranking) or "nothing")
+        for question, outcome in failed[:most]
+    )
+    first = f", the first {most:,}" if len(failed) > most else ""
+    title = (
+        f"{report.set.name}: {len(failed):,} of {len(report.set.questions):,} questions failed with "
+        f"{system.system} (no relevant document among {DEPTH}){first}"
+    )
+    return [Table(title, ("question", "relevant", "found instead"), rows)]
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f", and {len(paths) - _SHOWN_PATHS:,} more" if len(paths) > _SHOWN_PATHS else ""
+    return ", ".join(paths[:_SHOWN_PATHS]) + more
 
 
 def _span(interval: Interval) -> str:

@@ -19,7 +19,7 @@ from benchmarks.ablations.report import (
     table,
 )
 
-from mdvec.evaluation.model import Question
+from mdvec.evaluation.judgements import Question
 from mdvec.types.query import SearchMode
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from benchmarks.ablations import fusions, meaning, sparse
 from benchmarks.ablations.index import Index, Vector
-from benchmarks.ablations.model import Asked, Evidence, Patch, applied, as_shipped
+from benchmarks.ablations.variant import Evidence, Patch, Query, applied, as_shipped
 from numpy.typing import NDArray
 
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 QUESTION = np.array([1.0, 0.0], np.float32)
 
@@ -63,8 +63,8 @@ def chunk(number: int) -> ChunkId:
     return ChunkId(number)
 
 
-def asked(index: FakeIndex | None = None) -> Asked:
-    return Asked("question", QUESTION, Scope(()), cast("Index", index or FakeIndex()))
+def query(index: FakeIndex | None = None) -> Query:
+    return Query("question", QUESTION, Scope(()), cast("Index", index or FakeIndex()))
 
 
 def evidence(words: Mapping[int, float], near: Mapping[int, float], *, known: float = 1.0) -> Evidence:
@@ -85,9 +85,9 @@ def evidence(words: Mapping[int, float], near: Mapping[int, float], *, known: fl
 def test_another_weight_turns_the_order_where_it_should() -> None:
     """2 of 10 are worth 1.3 deviations at weight 2 and 1.9 at weight 3; the real weight comes back."""
     found = evidence({1: 0.2}, {1: 0.0, 2: 0.15})
-    assert fusions.with_weight(2)(found, asked()) == [2, 1]
-    assert fusions.with_weight(3)(found, asked()) == [1, 2]
-    assert as_shipped(found, asked()) == [2, 1]
+    assert fusions.with_weight(2)(found, query()) == [2, 1]
+    assert fusions.with_weight(3)(found, query()) == [1, 2]
+    assert as_shipped(found, query()) == [2, 1]
     assert fusion._LEXICAL_WEIGHT == 0.8
 
 
@@ -97,60 +97,60 @@ def test_share_of_the_perfect_score_makes_no_difference_between_short_and_long_q
         words = LexicalEvidence([(chunk(1), perfect)], perfect, 1.0)
         below = Evidence(words, evidence({}, {1: 0.0, 2: 0.69}).dense)
         above = Evidence(words, evidence({}, {1: 0.0, 2: 0.71}).dense)
-        assert fusions.by_share_of_perfect(below, asked()) == [1, 2]
-        assert fusions.by_share_of_perfect(above, asked()) == [2, 1]
+        assert fusions.by_share_of_perfect(below, query()) == [1, 2]
+        assert fusions.by_share_of_perfect(above, query()) == [2, 1]
 
 
 def test_share_of_the_perfect_score_without_words() -> None:
     """Where no term is known there is no perfect score, and vectors decide."""
     nothing = Evidence(LexicalEvidence([], 0.0, 0.0), evidence({}, {1: 0.0, 2: 0.15}).dense)
-    assert fusions.by_share_of_perfect(nothing, asked()) == [2, 1]
+    assert fusions.by_share_of_perfect(nothing, query()) == [2, 1]
 
 
 def test_weight_by_coverage_grows_with_the_best_coverage() -> None:
     """Half of the question in one place gives a weight of 9; were half of it unknown, it would be 7."""
     near = {1: 0.0, 2: 0.4}
-    assert fusions.by_coverage(evidence({1: 0.5}, near), asked()) == [1, 2]
-    assert fusions.by_coverage(evidence({1: 0.5}, near, known=0.5), asked()) == [2, 1]
+    assert fusions.by_coverage(evidence({1: 0.5}, near), query()) == [1, 2]
+    assert fusions.by_coverage(evidence({1: 0.5}, near, known=0.5), query()) == [2, 1]
 
 
 def test_share_of_the_best_gives_two_points_to_the_best_of_bad_matches() -> None:
     """The best word match gains two deviations however small its share is."""
     found = evidence({1: 0.01}, {1: 0.0, 2: 0.15})
-    assert fusions.by_share_of_best(found, asked()) == [1, 2]
-    assert as_shipped(found, asked()) == [2, 1]
+    assert fusions.by_share_of_best(found, query()) == [1, 2]
+    assert as_shipped(found, query()) == [2, 1]
 
 
 def test_share_of_the_best_without_words() -> None:
     """Without any word match vectors decide."""
-    assert fusions.by_share_of_best(evidence({}, {1: 0.0, 2: 0.15}), asked()) == [2, 1]
+    assert fusions.by_share_of_best(evidence({}, {1: 0.0, 2: 0.15}), query()) == [2, 1]
 
 
 def test_ranks_count_in_both_rankings() -> None:
     """What both sides find second beats what one side finds first; ties are in order of id."""
     found = evidence({1: 0.9, 2: 0.1}, {3: 0.9, 2: 0.1})
-    assert fusions.by_ranks(found, asked()) == [2, 1, 3]
+    assert fusions.by_ranks(found, query()) == [2, 1, 3]
 
 
 def test_unknown_words_make_shares_smaller() -> None:
     """With half of the question's weight in unknown words every share is half of what it was."""
-    revised = fusions.unknown_words_missing(evidence({1: 0.5}, {}, known=0.5), asked())
+    revised = fusions.unknown_words_missing(evidence({1: 0.5}, {}, known=0.5), query())
     assert revised.lexical.perfect == 20.0
     nothing = evidence({}, {}, known=0.0)
-    assert fusions.unknown_words_missing(nothing, asked()) == nothing
+    assert fusions.unknown_words_missing(nothing, query()) == nothing
 
 
 def test_second_best_chunk_counts_for_its_document() -> None:
     """A fifth of a second good chunk turns two documents around; a bad second one takes nothing away."""
     paths = {chunk(1): "a", chunk(2): "b", chunk(3): "b", chunk(4): "c", chunk(5): "c"}
     found = evidence({}, {1: 0.3, 2: 0.29, 3: 0.2, 4: 0.25, 5: -0.5})
-    assert fusions.with_second_best(found, asked(FakeIndex(path_of=paths))) == [2, 1, 4]
+    assert fusions.with_second_best(found, query(FakeIndex(path_of=paths))) == [2, 1, 4]
 
 
 def test_words_of_neighbours_count() -> None:
     """A chunk beside one with words rises; one that stands alone keeps its score."""
     index = FakeIndex(neighbours={chunk(1): (chunk(7), chunk(8)), chunk(2): (), chunk(7): (chunk(1),)})
-    revised = fusions.with_words_of_neighbours(evidence({1: 0.1, 2: 0.11, 7: 0.4}, {}), asked(index))
+    revised = fusions.with_words_of_neighbours(evidence({1: 0.1, 2: 0.11, 7: 0.4}, {}), query(index))
     assert [found for found, _ in revised.lexical.ranking] == [chunk(7), chunk(1), chunk(2)]
     scores = [score for _, score in revised.lexical.ranking]
     assert scores == pytest.approx([(4.0 + 0.2 * 1.0) / 1.2, (1.0 + 0.2 * 2.0) / 1.2, 1.1])
@@ -160,7 +160,7 @@ def test_hubs_lose() -> None:
     """What is near to everything falls behind what is near to the question alone."""
     vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.6, 0.8]], np.float32)
     index = FakeIndex(rows={chunk(number): number - 1 for number in range(1, 5)}, vectors=vectors)
-    revised = meaning.less_hubness(evidence({}, {1: 0.58, 3: 0.6}), asked(index)).dense
+    revised = meaning.less_hubness(evidence({}, {1: 0.58, 3: 0.6}), query(index)).dense
     assert revised.ranking == [1, 3]
     # Mean similarities are .55, .65, .85 and .85, their mean is .725.
     assert revised.similarities[chunk(1)] == pytest.approx(0.58 + 0.3 * 0.175)
@@ -177,7 +177,7 @@ def test_the_sparse_product_adds_evidence_and_candidates() -> None:
     index = FakeIndex(chunks=chunks, known={chunk(4): 0.0, chunk(5): -1.0})
     found = evidence({}, {1: 0.0, 2: 0.0, 3: -0.5})
     with applied([Patch(sparse, "_code", code)]):
-        assert sparse.with_sparse_head(found, asked(index)) == [4, 2, 1, 3, 5]
+        assert sparse.with_sparse_head(found, query(index)) == [4, 2, 1, 3, 5]
     # Products are 0, 1, 1, 3 and 0: their mean is 1.
 
 

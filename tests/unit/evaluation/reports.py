@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.metrics import METRICS, PRIMARY, measure
-from mdvec.evaluation.model import (
-    Comparison,
-    EvalReport,
-    Interval,
-    Outcome,
-    Question,
-    QuestionSet,
-    SetReport,
-    SystemReport,
-)
+from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
 
 QUESTIONS = (
     Question("q1", "how to reset <script>alert(1)</script>", {"en/reset.md": 2, "ja/reset.md": 1}),
@@ -54,8 +46,8 @@ def system_report(system: str) -> SystemReport:
     answers = outcomes(system)
     means = {name: sum(each.metrics[name] for each in answers) / len(answers) for name in METRICS}
     intervals = {name: Interval(mean, mean / 2, (mean + 1) / 2) for name, mean in means.items()}
-    groups = {"ja": (1, dict(intervals)), "<en>": (2, dict(intervals))}
-    return SystemReport(system, answers, intervals, groups, 4.0, 81.4, 100.0)
+    groups = (Group("ja", 1, intervals), Group("<en>", 2, intervals))
+    return SystemReport(system, intervals, 4.0, 81.4, 100.0, groups, answers)
 
 
 def report(systems: Sequence[str] = tuple(RANKINGS), *, min_grade: int = 1) -> EvalReport:
@@ -67,12 +59,11 @@ def report(systems: Sequence[str] = tuple(RANKINGS), *, min_grade: int = 1) -> E
         if "hybrid" in made and other != "hybrid"
     ]
     judged = SetReport(
-        QuestionSet("notes & <tags>", "/sets/notes", QUESTIONS),
+        QuestionSet("notes & <tags>", "/sets/notes", QUESTIONS, notes=("made from headings",)),
         documents=1200,
         chunks=3400,
         systems=tuple(made.values()),
         comparisons=tuple(comparisons),
-        notes=("made from headings",),
         warnings=("one <document> is missing",),
     )
     return EvalReport("builtin model", (judged,), ("lang",), min_grade)

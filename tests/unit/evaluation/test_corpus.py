@@ -12,7 +12,7 @@ import pytest
 from mdvec.documents.parse import parse_document
 from mdvec.errors import UsageError
 from mdvec.evaluation.corpus import archived_files, corpus_files, lay_out
-from mdvec.evaluation.datasets import CorpusDocument
+from mdvec.evaluation.judgements import CorpusDocument
 from mdvec.evaluation.naming import neutral_naming
 from mdvec.types.document import TitleSource
 

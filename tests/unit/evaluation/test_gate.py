@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import UsageError
-from mdvec.evaluation.gate import Verdict, hold_against, read_record
-from mdvec.evaluation.model import EvalReport, Interval, QuestionSet, SetReport, SystemReport
+from mdvec.evaluation.gate import Verdict, compare, read_record
+from mdvec.evaluation.judgements import QuestionSet
+from mdvec.evaluation.report import EvalReport, Interval, SetReport, SystemReport
 from mdvec.interfaces.evaluation import report_json
 
 
@@ -19,7 +20,7 @@ def report(*, min_grade: int = 1, **values: Mapping[str, float]) -> EvalReport:
     """Make a report of one set, ``s``: values of systems."""
     systems = tuple(
         SystemReport(
-            name, (), {metric: Interval(value, 0, 1) for metric, value in metrics.items()}, {}, 1, 2, 3
+            name, {metric: Interval(value, 0, 1) for metric, value in metrics.items()}, 1, 2, 3, (), ()
         )
         for name, metrics in values.items()
     )
@@ -29,7 +30,7 @@ def report(*, min_grade: int = 1, **values: Mapping[str, float]) -> EvalReport:
 def gate(tmp_path: Path, recorded: EvalReport, now: EvalReport, **more: object) -> Verdict:
     path = tmp_path / "baseline.json"
     path.write_text(json.dumps({**report_json(recorded), **more}), encoding="utf-8")
-    return hold_against(now, read_record(path))
+    return compare(now, read_record(path))
 
 
 def test_a_value_below_its_tolerance_fails(tmp_path: Path) -> None:

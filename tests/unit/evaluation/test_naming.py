@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mdvec.evaluation.model import Question
+from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.naming import naming_by_path, neutral_naming, wordless_name
 from mdvec.text.terms import Terms, index_terms
 

@@ -166,10 +166,18 @@ def test_what_was_not_found_is_listed(read: Reader) -> None:
     assert QUESTIONS[0].text not in missed
 
 
+def test_fewer_failures_can_be_shown() -> None:
+    """The number of failed questions is there even if none of them is shown."""
+    said = " ".join(Reader(render(report(), max_failures=0)).said.split())
+    missed = said[said.index("Not found by hybrid") :]
+    assert "1 of 3 questions" in missed
+    assert QUESTIONS[2].text not in missed
+
+
 def test_confidence_is_held_against_results(read: Reader) -> None:
     """How often the first document is relevant is given for each confidence that was said."""
     said = " ".join(read.said.split())
-    assert "high3 33 %" in said[said.index("What hybrid said of its answers") :]
+    assert "high 3 33 %" in said[said.index("Confidence of hybrid") :]
 
 
 def test_documents_marked_bad_are_counted(read: Reader) -> None:

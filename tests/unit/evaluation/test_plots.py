@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.evaluation.plots import Bar, Latencies, bars, colour_class, differences, latency_histograms
+from mdvec.evaluation.metrics import PRIMARY
+from mdvec.evaluation.plots import bars, colour_class, differences, latency_histograms
+from mdvec.evaluation.report import Interval, Outcome, SystemReport
 
 LATENCIES = st.lists(st.floats(0, 1e6), min_size=1, max_size=30)
 
@@ -18,6 +21,17 @@ def elements(svg: str, name: str, kind: str = "") -> list[dict[str, str]]:
     """Return the attributes of the elements of a name and a class; the SVG must be well-formed."""
     found = [each.attrib for each in ElementTree.fromstring(svg).iter(name)]
     return [each for each in found if kind in each.get("class", "").split() or not kind]
+
+
+def bar(system: str, mean: float, low: float, high: float) -> SystemReport:
+    """Return a system with a value and its interval."""
+    return SystemReport(system, {PRIMARY: Interval(mean, low, high)}, 1, 1, 1, (), ())
+
+
+def timed(system: str, values_ms: Sequence[float], p50_ms: float, p95_ms: float) -> SystemReport:
+    """Return a system with a latency for each question."""
+    outcomes = tuple(Outcome("q", (), {}, value, 1) for value in values_ms)
+    return SystemReport(system, {}, p50_ms, p95_ms, 1, (), outcomes)
 
 
 def numbers(svg: str) -> list[float]:
@@ -32,7 +46,7 @@ def numbers(svg: str) -> list[float]:
 
 def test_a_bar_is_as_long_as_its_value() -> None:
     """Lengths are in proportion, and whiskers reach over the interval."""
-    svg = bars("t", [Bar("hybrid", 0.8, 0.7, 0.9), Bar("grep", 0.4, 0.4, 0.5), Bar("lexical", 0, 0, 0)])
+    svg = bars("t", [bar("hybrid", 0.8, 0.7, 0.9), bar("grep", 0.4, 0.4, 0.5), bar("lexical", 0, 0, 0)])
     lengths = [float(each["width"]) for each in elements(svg, "rect")]
     assert lengths[0] == pytest.approx(2 * lengths[1], abs=0.01)
     assert lengths[2] == 0
@@ -44,7 +58,7 @@ def test_our_modes_have_colours_of_their_own() -> None:
     """Each mode has one, all baselines share one; each is named beside its bar, so colour decides nothing."""
     names = ["lexical", "dense", "hybrid", "grep", "rrf-60"]
     assert len({colour_class(name) for name in names}) == 4
-    svg = bars("t", [Bar(name, 0.5, 0.4, 0.6) for name in names])
+    svg = bars("t", [bar(name, 0.5, 0.4, 0.6) for name in names])
     assert [each["class"] for each in elements(svg, "rect")] == [colour_class(name) for name in names]
     assert all(f">{name}</text>" in svg for name in names)
 
@@ -53,8 +67,8 @@ def test_texts_are_escaped() -> None:
     """A name with markup stays a name, in attributes too."""
     name = '"><script>&'
     for svg in (
-        bars(name, [Bar(name, 0.5, 0.4, 0.6)]),
-        latency_histograms(name, [Latencies(name, [1.0], 1, 1)]),
+        bars(name, [bar(name, 0.5, 0.4, 0.6)]),
+        latency_histograms(name, [timed(name, [1.0], 1, 1)]),
         differences(name, [0.5]),
     ):
         root = ElementTree.fromstring(svg)
@@ -79,7 +93,7 @@ def test_differences_are_sorted_and_all_there() -> None:
 def test_a_histogram_counts_every_question() -> None:
     """Heights are shares on one scale for all systems: two halves are each half as high as one whole."""
     svg = latency_histograms(
-        "t", [Latencies("dense", [1.0] * 8, 1, 1), Latencies("hybrid", [1.0] * 4 + [50.0] * 4, 25, 50)]
+        "t", [timed("dense", [1.0] * 8, 1, 1), timed("hybrid", [1.0] * 4 + [50.0] * 4, 25, 50)]
     )
     [whole], halves = elements(svg, "rect", "of-dense"), elements(svg, "rect", "of-hybrid")
     assert [float(each["height"]) * 2 for each in halves] == [float(whole["height"])] * 2
@@ -90,7 +104,7 @@ def test_a_histogram_counts_every_question() -> None:
 
 def test_the_axis_is_logarithmic() -> None:
     """Ten times slower is the same distance anywhere."""
-    svg = latency_histograms("t", [Latencies("dense", [1.0, 10.0, 100.0], 10, 100)])
+    svg = latency_histograms("t", [timed("dense", [1.0, 10.0, 100.0], 10, 100)])
     first, second, third = (float(each["x"]) for each in elements(svg, "rect"))
     assert second - first == pytest.approx(third - second, abs=0.02)
 
@@ -98,7 +112,7 @@ def test_the_axis_is_logarithmic() -> None:
 @given(LATENCIES, LATENCIES)
 def test_any_latencies_can_be_drawn(one: list[float], other: list[float]) -> None:
     """Zero, equal and huge times stay inside the picture, with few enough labels to read."""
-    rows = [Latencies(name, each, min(each), max(each)) for name, each in (("a", one), ("b", other))]
+    rows = [timed(name, each, min(each), max(each)) for name, each in (("a", one), ("b", other))]
     svg = latency_histograms("t", rows)
     assert all(math.isfinite(number) and number >= 0 for number in numbers(svg))
     width = float(ElementTree.fromstring(svg).attrib["width"])

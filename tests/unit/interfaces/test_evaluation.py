@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 
-from tests.unit.evaluation.reports import report
+from tests.unit.evaluation.reports import QUESTIONS, report
 
 from mdvec.evaluation.metrics import METRICS
 from mdvec.interfaces.evaluation import bad_lines, report_json, set_tables
@@ -21,7 +21,7 @@ def test_json_has_every_value() -> None:
     assert [each["system"] for each in measured["systems"]] == [each.system for each in systems]
     for shown, system in zip(measured["systems"], systems, strict=True):
         assert list(shown["metrics"]) == list(METRICS)
-        assert [group["name"] for group in shown["groups"]] == list(system.groups)
+        assert [group["name"] for group in shown["groups"]] == [group.name for group in system.groups]
         assert [each["ranking"] for each in shown["outcomes"]] == [
             list(each.ranking) for each in system.outcomes
         ]
@@ -41,6 +41,20 @@ def test_tables_for_people() -> None:
     assert [row[:3] for row in groups.rows[:2]] == [("ja", "1", "lexical"), ("ja", "1", "dense")]
     for table in (systems, differences, groups):
         assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_failed_questions_are_listed() -> None:
+    """At most so many questions are listed, with the relevant documents and those found instead."""
+    [measured] = report(["dense", "hybrid"]).sets
+    *_, failed = set_tables(measured, max_failures=5)
+    assert failed.title.startswith("notes & <tags>: 1 of 3 questions failed with hybrid")
+    assert failed.rows == (("who pays & why", "en/invoice.md", "x.md"),)
+    [grep] = report(["grep"]).sets
+    *_, failed = set_tables(grep, max_failures=1)
+    assert "2 of 3 questions failed with grep" in failed.title
+    assert failed.title.endswith(", the first 1")
+    assert failed.rows == ((QUESTIONS[0].text, "en/reset.md, ja/reset.md", "nothing"),)
+    assert len(set_tables(measured)) == len(set_tables(measured, max_failures=5)) - 1
 
 
 def test_documents_marked_bad_are_counted() -> None:

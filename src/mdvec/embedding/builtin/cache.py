@@ -1,4 +1,4 @@
-"""Folders that are built once and then shared: complete or absent, whoever else is building."""
+"""Folders that are built once and then shared: complete or absent, also while several processes build."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 
 _MANIFEST = "manifest.txt"
 _STAGING = ".partial"
-_LEFTOVER_AGE_S = 3600  # a build takes seconds: what is this old was left by a killed process
+_LEFTOVER_AGE_S = 3600  # a build takes seconds: older leftovers are of killed processes
 _ATTEMPTS = 5
 
 
 def ready_directory(target: Path, build: Callable[[Path], None]) -> Path:
     """Return a folder, built if it is missing or damaged.
 
-    It is built beside its place and then renamed, so other processes see all of it or nothing. When
-    two build at once, one result is kept.
+    It is built under a temporary name and then renamed, so other processes see all of it or nothing. When
+    two processes build at once, one result remains.
 
     Args:
         target: The folder; its parents are created.
-        build: Fills the empty folder it is given, with files only.
+        build: Fills an empty folder, with files only.
 
     Returns:
         ``target``, with every byte as it was built.

@@ -1,4 +1,4 @@
-"""Rewrites characters as the model's vocabulary spells them, and remembers where each came from."""
+"""Rewrites characters as the model's vocabulary spells them, and records the origin of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CharacterMap:
         """Rewrite a text: replace characters, merge runs of spaces, mark where words start.
 
         Args:
-            text: Any string; lone surrogates are kept.
+            text: Any string; lone surrogates stay.
             block: Characters rewritten at once; it does not change the result.
 
         Returns:
@@ -51,9 +51,9 @@ class CharacterMap:
         origins = np.concatenate([np.empty(0, np.int64), *(origins for _, origins in blocks)])
 
         is_space = codes == _SPACE
-        kept = np.ones(codes.size, dtype=bool)
-        kept[1:] = ~(is_space[1:] & is_space[:-1])
-        codes, origins = np.where(is_space, np.uint32(_WORD_START), codes)[kept], origins[kept]
+        needed = np.ones(codes.size, dtype=bool)
+        needed[1:] = ~(is_space[1:] & is_space[:-1])
+        codes, origins = np.where(is_space, np.uint32(_WORD_START), codes)[needed], origins[needed]
         if not (is_space.size and is_space[0]):
             codes = np.concatenate([np.array([_WORD_START], dtype=np.uint32), codes])
             origins = np.concatenate([np.zeros(1, dtype=np.int64), origins])

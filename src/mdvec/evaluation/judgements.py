@@ -1,15 +1,14 @@
-"""Reads judged sets: a folder with documents, questions about them, and which documents answer these."""
+"""Questions with the documents that answer them, and judged sets: folders of both and of the documents."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.evaluation.model import Question, QuestionSet
 
 _QUERIES = "queries{}.jsonl"
 _QRELS = "qrels{}.tsv"
@@ -22,35 +21,88 @@ _QRELS_COLUMNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedSet:
-    """A set as it lies on disk, its questions read and its documents not yet.
+class Question:
+    """A question with the documents that answer it.
+
+    Documents are named as their set names them: by path, or by the ``_id`` of ``corpus.jsonl``.
 
     Attributes:
-        set: The questions that have a relevant document.
-        documents: ``corpus.jsonl``, the folder ``tree`` or the archive ``tree.tar.gz``.
-        notes: What was left out on purpose.
-        warnings: What is odd about the files.
+        id: Unique in its set.
+        text: The question itself.
+        relevant: Positive grade of each document that answers it.
+        scope: Folder whose documents alone count, without a final ``/``; empty for all.
+        exclude: Documents that do not count.
+        bad: Documents that a person marked as no answer; they are only counted.
+        collection: Name of the collection to search; empty for all that are measured.
+        labels: Values to group results by, such as those of ``type`` or ``lang``.
     """
 
-    set: QuestionSet
-    documents: Path
+    id: str
+    text: str
+    relevant: Mapping[str, int]
+    scope: str = ""
+    exclude: frozenset[str] = frozenset()
+    bad: frozenset[str] = frozenset()
+    collection: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+Ranker = Callable[[Question], Sequence[tuple[str, str]]]
+"""Returns path and best passage of at least ten documents (if there are as many), best first.
+
+Its question names documents by their paths in the workspace.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Questions over one body of documents.
+
+    Attributes:
+        name: Name in reports; unique in a report.
+        source: The place it was read from, for people.
+        questions: Those that have a relevant document, in the order of their file.
+        own: Whether people wrote the questions for their own collections.
+        notes: How they were made and what was left out, for people.
+        warnings: Oddities of the files, for people.
+    """
+
+    name: str
+    source: str
+    questions: tuple[Question, ...]
+    own: bool = False
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusDocument:
-    """A line of ``corpus.jsonl``.
+class JudgedSet:
+    """A judged set whose documents are not read yet.
 
     Attributes:
-        id: Its ``_id``.
-        title: Empty without one.
-        text: Markdown.
+        set: The questions that have a relevant document.
+        documents: ``corpus.jsonl``, the folder ``tree`` or the archive ``tree.tar.gz``.
     """
+
+    set: QuestionSet
+    documents: Path
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusDocument:
+    """A line of ``corpus.jsonl``: its ``_id``, its title (may be empty) and its Markdown."""
 
     id: str
     title: str
     text: str
+
+
+def read_judged_sets(folder: Path, *, suffix: str = "", min_grade: int = 1) -> list[JudgedSet]:
+    """Read a set with :func:`read_judged_set`; without ``queries.jsonl`` each ``queries*.jsonl`` is a set."""
+    suffixes = [suffix]
+    if not suffix and not (folder / _QUERIES.format("")).is_file():
+        suffixes = _suffixes(folder, _QUERIES) or suffixes
+    return [read_judged_set(folder, suffix=each, min_grade=min_grade) for each in suffixes]
 
 
 def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> JudgedSet:
@@ -58,37 +110,39 @@ def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> Ju
 
     Args:
         folder: The set.
-        suffix: What stands before the extension of its two files, such as ``_xl``.
+        suffix: Of the names of its two files, before their extensions, such as ``_xl``.
         min_grade: Documents with a lower grade are not relevant.
 
-    Returns:
-        The set.
-
     Raises:
-        NotFoundError: If one of its files is not there.
-        UsageError: If one of them cannot be understood, or no question is left.
+        NotFoundError: If one of its files is missing.
+        UsageError: If one of them cannot be parsed, or no question is left.
     """
     queries, qrels = folder / _QUERIES.format(suffix), folder / _QRELS.format(suffix)
     _check_files(folder, suffix)
     grades, grade_warnings = _read_qrels(qrels)
-    asked = list(_read_queries(queries, grades, min_grade))
-    if not asked:
+    listed = list(_read_queries(queries, grades, min_grade))
+    if not listed:
         msg = f"{queries}: there is no question in it"
         raise UsageError(msg, hint='Write one JSON object a line: {"_id": "q1", "text": "…"}.')
-    questions = tuple(question for question in asked if question.relevant)
+    questions = tuple(question for question in listed if question.relevant)
     if not questions:
         msg = f"{qrels}: no question has a document of grade {min_grade} or more"
         raise UsageError(msg, hint="Lower --min-grade, or check that both files use the same ids.")
-    known = {question.id for question in asked}
-    strangers = [name for name in grades if name not in known]
-    left_out = len(asked) - len(questions)
-    notes = (f"{left_out:,} of {len(asked):,} questions have no relevant document and are left out",)
-    return JudgedSet(
-        QuestionSet(folder.resolve().name + suffix, str(folder), questions),
-        _documents_of(folder),
-        notes if left_out else (),
-        (*grade_warnings, *telling_some(f"questions in {qrels.name} that are not asked", strangers)),
+    known = {question.id for question in listed}
+    unknown = [name for name in grades if name not in known]
+    left_out = len(listed) - len(questions)
+    note = f"{left_out:,} of {len(listed):,} questions have no relevant document and are left out"
+    question_set = QuestionSet(
+        folder.resolve().name + suffix,
+        str(folder),
+        questions,
+        notes=(note,) if left_out else (),
+        warnings=(
+            *grade_warnings,
+            *counted(f"questions in {qrels.name} that are not in {queries.name}", unknown),
+        ),
     )
+    return JudgedSet(question_set, _documents_of(folder))
 
 
 def read_corpus(path: Path) -> list[CorpusDocument]:
@@ -111,24 +165,19 @@ def read_corpus(path: Path) -> list[CorpusDocument]:
     return list(documents.values())
 
 
-def telling_some(what: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a warning that counts names and shows the first; none without names.
-
-    Args:
-        what: What is wrong with them.
-        names: All of them.
-    """
-    return (f"{what}: {len(names):,}, such as {names[0]!r}",) if names else ()
+def counted(problem: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning with the number of names and the first of them; nothing without names."""
+    return (f"{problem}: {len(names):,}, such as {names[0]!r}",) if names else ()
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Read a file with one JSON object a line; blank lines are passed over.
+    """Read a file with one JSON object a line; blank lines are skipped.
 
     Yields:
         ``path:line`` and the object.
 
     Raises:
-        UsageError: If a line is something else; the message names it.
+        UsageError: If a line is not an object; the message names the line.
     """
     for number, line in enumerate(_text(path).split("\n"), 1):
         if not line.strip():
@@ -146,16 +195,11 @@ def json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 
 def text_of(value: Mapping[str, object], key: str, place: str, *, default: str | None = None) -> str:
-    """Return a text, or a whole number as text.
-
-    Args:
-        value: The object.
-        key: Its key.
-        place: Where the object is written, for the message.
-        default: What stands for a missing key or null; None when it must be there, and not be blank.
+    """Return the text at a key, or a whole number as text; the default stands for a missing key or null.
 
     Raises:
-        UsageError: If it is missing or something else.
+        UsageError: If it is something else, or without a default if it is missing or blank; the message names
+            the place, which is a file and a line.
     """
     found = value.get(key)
     if found is None and default is not None:
@@ -169,7 +213,7 @@ def text_of(value: Mapping[str, object], key: str, place: str, *, default: str |
 
 
 def names_of(value: Mapping[str, object], key: str, place: str) -> tuple[str, ...]:
-    """Return a list of texts, empty when the key is missing; a single text is a list of one.
+    """Return the texts at a key, none when it is missing; a single text is a list of one.
 
     Raises:
         UsageError: If it is something else.
@@ -207,15 +251,18 @@ def _check_files(folder: Path, suffix: str) -> None:
     for pattern in (_QUERIES, _QRELS):
         if (folder / pattern.format(suffix)).is_file():
             continue
-        stem, extension = pattern.split("{}")
-        others = sorted(
-            each.name.removeprefix(stem).removesuffix(extension) for each in folder.glob(pattern.format("*"))
-        )
         msg = f"{folder} has no {pattern.format(suffix)}"
-        if others:
+        if others := _suffixes(folder, pattern):
             shown = ", ".join(f"--suffix {other}" if other else "no --suffix" for other in others)
             raise NotFoundError(msg, hint=f"There are others: {shown}.")
         raise NotFoundError(msg, hint=_SET_HINT)
+
+
+def _suffixes(folder: Path, pattern: str) -> list[str]:
+    start, end = pattern.split("{}")
+    return sorted(
+        path.name.removeprefix(start).removesuffix(end) for path in folder.glob(pattern.format("*"))
+    )
 
 
 def _documents_of(folder: Path) -> Path:
@@ -261,7 +308,7 @@ def _read_qrels(path: Path) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]
         if grades[question].get(document, int(grade)) != int(grade):
             twice.append(document)
         grades[question][document] = int(grade)
-    return dict(grades), telling_some(
+    return dict(grades), counted(
         f"documents judged twice for one question in {path.name} (the last grade counts)", twice
     )
 

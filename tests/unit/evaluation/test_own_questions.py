@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import UsageError
-from mdvec.evaluation.questions import read_questions
+from mdvec.evaluation.own_questions import read_questions
 
 
 def jsonl(path: Path, *entries: object) -> Path:
@@ -30,8 +30,8 @@ def test_toml_and_jsonl_say_the_same(tmp_path: Path) -> None:
         {"query": "宿は?", "good": ["旅/a.md"], "lang": "ja"},
         {"query": "milk", "paths": ["todo.txt"], "bad": ["b.md"], "collection": "notes"},
     )
-    first, second = read_questions(toml).set.questions
-    assert read_questions(lines).set.questions == (first, second)
+    first, second = read_questions(toml).questions
+    assert read_questions(lines).questions == (first, second)
     assert (first.text, first.relevant, first.labels) == ("宿は?", {"旅/a.md": 1}, {"lang": "ja"})
     assert (dict(second.relevant), set(second.bad), second.collection) == ({"todo.txt": 1}, {"b.md"}, "notes")
 
@@ -46,7 +46,7 @@ def test_what_is_said_last_counts(tmp_path: Path) -> None:
         {"query": "a", "good": ["x.md"], "collection": "c"},
     )
     read = read_questions(path)
-    assert [(each.text, set(each.relevant), set(each.bad)) for each in read.set.questions] == [
+    assert [(each.text, set(each.relevant), set(each.bad)) for each in read.questions] == [
         ("a", {"y.md"}, {"x.md"}),
         ("a", {"x.md"}, set()),
     ]
@@ -56,7 +56,7 @@ def test_what_is_said_last_counts(tmp_path: Path) -> None:
 def test_a_path_in_another_unicode_form(tmp_path: Path) -> None:
     """A name typed on a Mac is the path that is indexed."""
     path = jsonl(tmp_path / "q.jsonl", {"query": "a", "good": [unicodedata.normalize("NFD", "が.md")]})
-    assert list(read_questions(path).set.questions[0].relevant) == ["が.md"]
+    assert list(read_questions(path).questions[0].relevant) == ["が.md"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_path_in_another_unicode_form(tmp_path: Path) -> None:
         ("q.jsonl", "", "no question names a document"),
         ("q.toml", "question = 3\n", "question is not a list of tables"),
         ("q.toml", "[[question]\n", "not TOML: .*line 1"),
-        ("q.toml", '[[questions]]\nquery = "a"\n', "'questions' is not understood"),
+        ("q.toml", '[[questions]]\nquery = "a"\n', "unknown key 'questions'"),
         ("q.toml", '[[question]]\nquery = "a"\n', "question 1: no document is named"),
         ("q.md", "# Questions\n", "neither a set nor a file of questions"),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.evaluation.datasets import CorpusDocument, read_corpus, read_judged_set
+from mdvec.evaluation.judgements import CorpusDocument, read_corpus, read_judged_set
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 MakeSet = Callable[..., Path]
@@ -55,7 +55,7 @@ def test_a_set_is_read(make: MakeSet) -> None:
     assert (first.scope, set(first.exclude)) == ("ja", {"ja/x.md"})
     assert first.labels == {"lang": "ja", "overlap": "0.5"}
     assert (second.id, second.labels) == ("7", {})
-    assert (judged.notes, judged.warnings) == ((), ())
+    assert (judged.set.notes, judged.set.warnings) == ((), ())
 
 
 def test_low_grades_are_not_relevant(make: MakeSet) -> None:
@@ -65,7 +65,7 @@ def test_low_grades_are_not_relevant(make: MakeSet) -> None:
     )
     judged = read_judged_set(folder, min_grade=2)
     assert [(each.id, each.relevant) for each in judged.set.questions] == [("a", {"x": 2})]
-    assert judged.notes == ("1 of 2 questions have no relevant document and are left out",)
+    assert judged.set.notes == ("1 of 2 questions have no relevant document and are left out",)
     with pytest.raises(UsageError, match="no question has a document of grade 3"):
         read_judged_set(folder, min_grade=3)
 
@@ -73,10 +73,10 @@ def test_low_grades_are_not_relevant(make: MakeSet) -> None:
 def test_odd_judgements_are_told(make: MakeSet) -> None:
     """Judgements of questions that are not there, and two grades for one document, each make a warning."""
     folder = make([{"_id": "a", "text": "?"}], "a\tx\t2\na\tx\t1\nz\tx\t1\nzz\tx\t1\n")
-    first, second = read_judged_set(folder).warnings
+    first, second = read_judged_set(folder).set.warnings
     assert first.startswith("documents judged twice")
     assert first.endswith("1, such as 'x'")
-    assert second.endswith("not asked: 2, such as 'z'")
+    assert second.endswith("not in queries.jsonl: 2, such as 'z'")
 
 
 @pytest.mark.parametrize(

@@ -1,68 +1,20 @@
-"""What is measured, and what comes of it."""
+"""The results of a measurement."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.types.query import SearchMode
 
 OUR_MODES = frozenset(mode.value for mode in SearchMode)
-"""Systems of ours; every other one is a baseline."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with the documents that answer it.
-
-    Documents are named as their set names them: by path, or by the ``_id`` of ``corpus.jsonl``.
-
-    Attributes:
-        id: Unique in its set.
-        text: What is asked.
-        relevant: Grade of each document that answers it; grades are positive.
-        scope: Folder whose documents alone count, without a final ``/``; empty for all.
-        exclude: Documents that do not count.
-        bad: Documents that somebody said do not answer it; they are only counted.
-        collection: Name of the collection to ask; empty for all that are measured.
-        labels: What results can be grouped by, such as ``type`` or ``lang``.
-    """
-
-    id: str
-    text: str
-    relevant: Mapping[str, int]
-    scope: str = ""
-    exclude: frozenset[str] = frozenset()
-    bad: frozenset[str] = frozenset()
-    collection: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-Ranker = Callable[[Question], Sequence[tuple[str, str]]]
-"""Answers a question: path and best passage of at least ten documents (if there are as many), best first.
-
-The question it is given names documents by their paths in the workspace, whatever the set calls them.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSet:
-    """Questions over one body of documents.
-
-    Attributes:
-        name: What the set is called in reports; unique in a report.
-        source: Where it was read from, for people.
-        questions: Those that have a relevant document, in the order of their file.
-    """
-
-    name: str
-    source: str
-    questions: tuple[Question, ...]
+"""The systems that are search modes of mdvec; every other one is a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one system answered one question.
+    """The result of one system for one question.
 
     Attributes:
         question: Id of the question.
@@ -70,8 +22,8 @@ class Outcome:
         metrics: Value of each metric, 0..1, by name (see :data:`mdvec.evaluation.metrics.METRICS`).
         latency_ms: Time of the search.
         tokens: Estimated tokens of the text that was returned for the ten best documents.
-        confidence: What the answer said of itself; empty for baselines.
-        best_text: The passage of the first document, cut to what a report shows.
+        confidence: The confidence that the search reported; empty for baselines.
+        best_text: The passage of the first document, shortened for reports.
         bad: Those of the question's bad documents that are among the ten best, best first.
     """
 
@@ -95,26 +47,35 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """The questions with the same labels: their number and the mean of each metric."""
+
+    name: str
+    questions: int
+    metrics: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True)
 class SystemReport:
-    """One system (a mode of ours or a baseline) on one set.
+    """One system (a mode of mdvec or a baseline) on one set.
 
     Attributes:
         system: ``lexical``, ``dense``, ``hybrid``, or the name of a baseline.
-        outcomes: One for each question, in the set's order.
         metrics: Mean over all questions, by metric.
-        groups: The same for each group of ``--by``, by the group's name; with the number of questions.
         p50_ms: Median latency.
-        p95_ms: 95th percentile of the same.
+        p95_ms: 95th percentile of the latency.
         tokens: Mean tokens returned for a question.
+        groups: The groups of ``--by``, the same for all systems of a set.
+        outcomes: One for each question, in the set's order.
     """
 
     system: str
-    outcomes: tuple[Outcome, ...]
     metrics: Mapping[str, Interval]
-    groups: Mapping[str, tuple[int, Mapping[str, Interval]]]
     p50_ms: float
     p95_ms: float
     tokens: float
+    groups: tuple[Group, ...]
+    outcomes: tuple[Outcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +84,7 @@ class Comparison:
 
     Attributes:
         better: The system under test.
-        other: What it is compared with.
+        other: The system it is compared with.
         difference: Mean of the paired differences with its interval; positive when ``better`` is better.
         p_value: Two-sided, by random sign flips.
         wins: Questions where it is better.
@@ -148,8 +109,8 @@ class SetReport:
         chunks: Chunks they are cut into.
         systems: In the order they were run.
         comparisons: Hybrid against each other mode and baseline, as far as they were run.
-        notes: How the questions were made and what was left out, for people.
-        warnings: What makes the figures doubtful, for people.
+        elapsed_ms: Wall time, indexing included.
+        warnings: Reasons to doubt the figures, for people.
     """
 
     set: QuestionSet
@@ -157,7 +118,7 @@ class SetReport:
     chunks: int
     systems: tuple[SystemReport, ...]
     comparisons: tuple[Comparison, ...]
-    notes: tuple[str, ...] = ()
+    elapsed_ms: float = 0.0
     warnings: tuple[str, ...] = ()
 
 
@@ -168,11 +129,34 @@ class EvalReport:
     Attributes:
         model: The embedding space that was used, or why there was none.
         sets: In the order given.
-        by: The labels that groups are made of.
+        by: The labels that questions are grouped by.
         min_grade: Smallest grade that counted as relevant.
+        elapsed_ms: Wall time of everything.
     """
 
     model: str
     sets: tuple[SetReport, ...]
     by: tuple[str, ...] = ()
     min_grade: int = 1
+    elapsed_ms: float = 0.0
+
+
+def main_system(systems: Sequence[SystemReport]) -> SystemReport:
+    """Return the system whose results are shown question by question: hybrid, else the last of our modes."""
+    ours = [system for system in systems if system.system in OUR_MODES]
+    hybrid = next((each for each in ours if each.system == SearchMode.HYBRID), None)
+    return hybrid or (ours or list(systems))[-1]
+
+
+def failures(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list[tuple[Question, Outcome]]:
+    """Return the questions without a relevant document among the ten best, in the order of the set."""
+    return [
+        (question, outcome)
+        for question, outcome in zip(questions, outcomes, strict=True)
+        if not any(document in question.relevant for document in outcome.ranking)
+    ]
+
+
+def by_grade(question: Question) -> list[str]:
+    """Return the relevant documents of a question, highest grade first."""
+    return sorted(question.relevant, key=lambda document: (-question.relevant[document], document))

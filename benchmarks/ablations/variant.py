@@ -1,4 +1,4 @@
-"""What a variant of the search is, and what it may change."""
+"""Variants of the search: the parts of it that they may change."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from benchmarks.ablations.index import Index, Vector
 from mdvec.config.schema import ChunkingSettings
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 
 class Stage(StrEnum):
@@ -25,21 +25,21 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What both sides know of one question; ``dense`` has the similarities of all candidates."""
+    """The evidence of both sides for one question; ``dense`` has the similarities of all candidates."""
 
     lexical: LexicalEvidence
     dense: DenseEvidence
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question on its way.
+class Query:
+    """A question to be searched.
 
     Attributes:
-        text: What is asked.
-        vector: With what the nearest chunks were looked for.
-        scope: Where to look.
-        index: What is asked.
+        text: Its text.
+        vector: The vector whose nearest chunks are searched.
+        scope: The documents that count.
+        index: The index to search.
     """
 
     text: str
@@ -55,7 +55,7 @@ class Patch:
     Attributes:
         owner: A module or class.
         name: A name that it has.
-        value: What stands for it.
+        value: Its replacement.
     """
 
     owner: object
@@ -63,17 +63,17 @@ class Patch:
     value: object
 
 
-def as_found(evidence: Evidence, _asked: Asked) -> Evidence:
-    """Return what was found as it is."""
+def as_found(evidence: Evidence, _query: Query) -> Evidence:
+    """Return the evidence unchanged."""
     return evidence
 
 
-def as_asked(asked: Asked) -> Vector:
-    """Return the vector of the question as it is."""
-    return asked.vector
+def as_embedded(query: Query) -> Vector:
+    """Return the vector of the question unchanged."""
+    return query.vector
 
 
-def as_shipped(evidence: Evidence, _asked: Asked) -> list[ChunkId]:
+def as_shipped(evidence: Evidence, _query: Query) -> list[ChunkId]:
     """Rank by the real fusion."""
     return [each.id for each in fusion.fuse(evidence.lexical, evidence.dense)]
 
@@ -83,14 +83,14 @@ class Variant:
     """The search with one thing changed.
 
     Attributes:
-        name: What it is called in tables.
-        change: What is changed, in a line.
+        name: Its name in tables.
+        change: The change, in a line.
         stage: The first stage that is changed.
         slow: Whether it embeds all documents again, which takes minutes to hours.
         patches: Values of the real code that are replaced.
-        chunking: Settings with which documents are cut.
-        aim: Says with which vector the nearest chunks are looked for.
-        revise: Changes what both sides found.
+        chunking: Settings that documents are cut with.
+        aim: Returns the vector whose nearest chunks are searched.
+        revise: Changes the evidence of both sides.
         rank: Orders chunks in hybrid mode.
     """
 
@@ -100,9 +100,9 @@ class Variant:
     slow: bool = False
     patches: tuple[Patch, ...] = ()
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
-    aim: Callable[[Asked], Vector] = as_asked
-    revise: Callable[[Evidence, Asked], Evidence] = as_found
-    rank: Callable[[Evidence, Asked], Sequence[ChunkId]] = as_shipped
+    aim: Callable[[Query], Vector] = as_embedded
+    revise: Callable[[Evidence, Query], Evidence] = as_found
+    rank: Callable[[Evidence, Query], Sequence[ChunkId]] = as_shipped
 
 
 SHIPPED = Variant("shipped", "the search as it is", Stage.FINDING)
