@@ -23,10 +23,6 @@ from mdvec.evaluation.corpus import (
 )
 from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.evaluation.naming import naming, wordless_name
-<<<<<<< HEAD
-from mdvec.evaluation.subject import Indexing, Subject, Task, opened_index, paths_of, temporary_folder
-=======
->>>>>>> w/evaluation
 from mdvec.text.hashing import text_hash
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count

@@ -13,11 +13,7 @@ from functools import partial
 from mdvec.evaluation.judgements import Question, Ranker
 from mdvec.evaluation.runner import scope_filters
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
-<<<<<<< HEAD
-from mdvec.text.undecodable import spelled
-=======
 from mdvec.text.words import stem
->>>>>>> w/evaluation
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace
 

@@ -25,15 +25,8 @@ from mdvec.evaluation.report import (
     failures,
     main_system,
 )
-<<<<<<< HEAD
-from mdvec.evaluation.plots import Bar, Latencies, bars, colour_class, differences, latency_histograms
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
 from mdvec.types.hit import Confidence
-from mdvec.types.query import SearchMode
-=======
-from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
-from mdvec.types.hit import Confidence
->>>>>>> w/evaluation
 
 MAX_FAILURES = 20
 """Failed questions of a set that are shown with their texts, unless chosen otherwise."""

@@ -23,12 +23,7 @@ from mdvec.evaluation.metrics import (
     paired_p_value,
     percentile,
 )
-<<<<<<< HEAD
-from mdvec.evaluation.statistics import intervals, paired_p_value, percentile
-from mdvec.evaluation.subject import Subject, Task
-=======
 from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
->>>>>>> w/evaluation
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
