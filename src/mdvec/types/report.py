@@ -135,6 +135,29 @@ class ImportMode(StrEnum):
     UPDATE = "update"
 
 
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How an import is done.
+
+    Attributes:
+        mode: What to do with what is there already.
+        embed: Make vectors now; without them the collection is searched by words.
+        allow_empty: Accept a source that is missing or holds nothing.
+        max_tokens: Largest chunk from now on; None leaves it as it is.
+        overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
+        accept_pending: Return a report, with its ``failure``, when the model fails on the way.
+        wait_s: How long to wait for another process, in seconds.
+    """
+
+    mode: ImportMode = ImportMode.NEW
+    embed: bool = True
+    allow_empty: bool = False
+    max_tokens: int | None = None
+    overlap_tokens: int | None = None
+    accept_pending: bool = False
+    wait_s: float = 60.0
+
+
 class ImportStage(StrEnum):
     """The steps of an import that take long enough to be shown."""
 
