@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -23,6 +23,7 @@ from mdvec.types.query import Scope, SearchQuery
 from mdvec.types.report import (
     Finding,
     ImportMode,
+    ImportOptions,
     ImportReport,
     ListedDocument,
     Passage,
@@ -41,7 +42,7 @@ from mdvec.workspace.importing import import_into, until
 from mdvec.workspace.linking import links_of
 from mdvec.workspace.listing import every_chunk, page_of_documents
 from mdvec.workspace.memory import idle_limit_s, memory_in_use
-from mdvec.workspace.models import Models
+from mdvec.workspace.models import Models, from_run
 from mdvec.workspace.wiring import Parts, given
 
 if TYPE_CHECKING:
@@ -210,54 +211,32 @@ class Workspace:
     def import_collection(
         self,
         name: str,
+        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
         *,
-        mode: ImportMode = ImportMode.NEW,
-        embed: bool = True,
-        allow_empty: bool = False,
-        max_tokens: int | None = None,
-        overlap_tokens: int | None = None,
-        accept_pending: bool = False,
-        wait_s: float = 60.0,
         progress: Progress | None = None,
+        **fields: Any,
     ) -> ImportReport:
-        """Bring a collection up to date with its source.
+        """Bring a collection up to date with its source. A temporary bridge to the run context.
 
         Args:
             name: The collection.
-            mode: What to do with what is there already.
-            embed: Whether to make vectors now; without them it is searched by words.
-            allow_empty: Believe a source that is missing or holds nothing.
-            max_tokens: Largest chunk from now on; None leaves it as it is.
-            overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
-            accept_pending: Whether a model that fails on the way, such as a service whose quota is used up,
-                ends the import with a report; its ``failure`` says why chunks are pending.
-            wait_s: How long to wait for another writer, in seconds.
-            progress: Is told how far it is; what it raises ends the import.
-
-        Returns:
-            What was done.
-
-        Raises:
-            CollectionNotFoundError: If there is no such collection.
-            CollectionNotEmptyError: If ``mode`` is ``new`` and it was imported before.
-            SourceMissingError: If its folder is not there.
-            SourceEmptyError: If its folder holds nothing though documents are known.
-            WriterBusyError: If another process writes for longer than ``wait_s``.
-            EmbeddingError: If the vectors cannot be made; the words are searched, and what was made is kept.
-            ImportStoppedError: If the workspace is closed meanwhile.
+            options: How to do it.
+            progress: Is told how far it is.
+            fields: Of the options.
         """
-        with self._listening(progress) as listener:
+        options = replace(options, **fields)
+        with self._listening(progress or from_run()) as listener:
             return import_into(
                 lambda: self.collection(name),
                 store=self._database.store(),
                 parts=self._parts,
-                mode=mode,
-                embed=embed,
-                allow_empty=allow_empty,
-                max_tokens=max_tokens,
-                overlap_tokens=overlap_tokens,
-                accept_pending=accept_pending,
-                wait_s=wait_s,
+                mode=options.mode,
+                embed=options.embed,
+                allow_empty=options.allow_empty,
+                max_tokens=options.max_tokens,
+                overlap_tokens=options.overlap_tokens,
+                accept_pending=options.accept_pending,
+                wait_s=options.wait_s,
                 progress=listener,
             )
 
@@ -296,7 +275,7 @@ class Workspace:
             DocumentNotFoundError: If it asks for documents that link to one that is not there.
             EmbedderUnavailableError: If it asks for ``dense`` and there is no model.
         """
-        listener: Progress = progress or (lambda *_: None)
+        listener: Progress = progress or from_run()
         told: tuple[str, ...] = ()
         with self._parts.telling(listener):
             if self._first_index is not None:

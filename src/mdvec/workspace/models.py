@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
+from mdvec import run
 from mdvec.config.schema import PriceSettings
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange
-from mdvec.types.report import ImportMode, Progress
+from mdvec.types.report import ImportOptions, ImportStage, Progress
 from mdvec.workspace.database import Database
 from mdvec.workspace.estimating import estimate
 from mdvec.workspace.model_list import checked, list_models
 from mdvec.workspace.switching import cancel_change, change_model
 from mdvec.workspace.wiring import Parts
+
+
+def from_run() -> Progress:
+    """Report to the run that is bound: a temporary bridge."""
+    current = run.current()
+
+    def report(stage: ImportStage, done: int, total: int) -> None:
+        current.check()
+        current.report(run.Stage(stage.value), done, total)
+
+    return report
 
 
 class Models:
@@ -48,38 +62,30 @@ class Models:
     def estimate(
         self,
         name: str,
+        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
         *,
-        mode: ImportMode = ImportMode.UPDATE,
-        allow_empty: bool = False,
-        max_tokens: int | None = None,
-        overlap_tokens: int | None = None,
         progress: Progress | None = None,
+        **fields: Any,
     ) -> ImportEstimate:
-        """Say what an import would embed, and what that would cost; nothing is written.
+        """Say what an import would embed, and what that would cost. A temporary bridge.
 
         Args:
             name: The collection.
-            mode: As for an import; ``new`` is like ``update``.
-            allow_empty: Believe a source that is missing or holds nothing.
-            max_tokens: Largest chunk, instead of what the collection says.
-            overlap_tokens: Overlap of chunks, likewise.
-            progress: Is told how far it is; what it raises ends it.
-
-        Raises:
-            CollectionNotFoundError: If there is no such collection.
-            SourceError: If its source cannot be read.
-            ConfigError: If the collection or the configuration names a model that there is not.
+            options: Of the import.
+            progress: Is told how far it is.
+            fields: Of the options.
         """
-        with self._listening(progress) as listener:
+        options = replace(options, **fields)
+        with self._listening(progress or from_run()) as listener:
             return estimate(
                 self._database.collection(name),
                 store=self._database.store(),
                 parts=self._parts,
                 prices=self._prices,
-                mode=mode,
-                allow_empty=allow_empty,
-                max_tokens=max_tokens,
-                overlap_tokens=overlap_tokens,
+                mode=options.mode,
+                allow_empty=options.allow_empty,
+                max_tokens=options.max_tokens,
+                overlap_tokens=options.overlap_tokens,
                 progress=listener,
             )
 
@@ -113,7 +119,7 @@ class Models:
             ImportStoppedError: If the workspace is closed meanwhile.
         """
         chosen = self._database.chosen(names, include_disabled=True)
-        with self._listening(progress) as listener:
+        with self._listening(progress or from_run()) as listener:
             wanted = checked(spec, self._parts)
             for each in chosen:
                 yield change_model(
