@@ -16,7 +16,7 @@ from mdvec.evaluation.model import (
     SetReport,
     SystemReport,
 )
-from mdvec.interfaces.present import JsonObject
+from mdvec.interfaces.wire import JsonObject
 
 _DIGITS = 6
 _MS_DIGITS = 3

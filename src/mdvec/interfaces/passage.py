@@ -39,6 +39,16 @@ _PAUSE = re.compile(r"[\s、，；：]+")
 # shortest comment has four characters.
 _GAP = re.compile(r"(?<![ \t])[ \t]*(?:\u00a0{4,}[ \t]*)+")
 _BLANK_LINE = re.compile(r"^[ \t\u00a0]{4,}$", re.MULTILINE)
+# Unicode's control and format characters, separators of lines and paragraphs, and lone surrogates.
+_STEERERS = (
+    r"\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    r"\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
+    r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
+)
+_STEERING_INSIDE = re.compile(rf"[\x00-\x09{_STEERERS}]")
+STEERING = re.compile(rf"[\x00-\x0a{_STEERERS}]")
+"""One character that could steer a terminal."""
+
 # These never start a line in Japanese typesetting.
 _NO_LINE_START = frozenset("、。，．・：；？！ー…」』）］｝〉》】〕々ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
 
@@ -69,8 +79,8 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         lines: Most lines.
 
     Returns:
-        Lines of segments, blank lines left out, control characters replaced by spaces; ``…`` at the end
-        when the last line goes on.
+        Lines of segments without blank lines, control characters replaced by spaces; ``…`` at the end
+        when the last line is cut.
     """
     text = _unwrapped(printable(without_gaps(text), keep_newlines=True))
     spans = match_spans(query, text)
@@ -126,18 +136,44 @@ def cell_width(text: str) -> int:
 
 
 def printable(text: str, *, keep_newlines: bool = False) -> str:
-    """Replace each control character by a space, so that a document cannot steer the terminal.
+    """Replace each character that could steer a terminal by a space: control and format characters.
 
     Args:
         text: Any text; its length does not change.
         keep_newlines: Leave line feeds as they are.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        " " if unicodedata.category(char) in ("Cc", "Cs") and not (keep_newlines and char == "\n") else char
-        for char in text
-    )
+    return (_STEERING_INSIDE if keep_newlines else STEERING).sub(" ", text)
+
+
+def visible(text: str, *, keep_newlines: bool = False) -> str:
+    r"""Write each character that could steer a terminal as an escape, such as ``\x1b`` or ``\u202e``.
+
+    Args:
+        text: Any text.
+        keep_newlines: Leave line feeds as they are.
+    """
+    return (_STEERING_INSIDE if keep_newlines else STEERING).sub(_escaped, text)
+
+
+def one_line(text: str, most_chars: int | None = None) -> str:
+    """Return a text on one line without control characters, so that it cannot look like several.
+
+    Args:
+        text: Such as a file name or a title.
+        most_chars: Cut it there, with ``…``; None for no limit.
+    """
+    part = text if most_chars is None else text[: 4 * most_chars]
+    line = " ".join(printable(part).split())
+    if most_chars is None or (len(line) <= most_chars and len(part) == len(text)):
+        return line
+    return f"{line[: most_chars - 1].rstrip()}…"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if found[0] == "\t":
+        return found[0]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _closed(gap: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from mdvec import __version__
-from mdvec.interfaces.cli.interruption import EXIT_INTERRUPTED
+from mdvec.interfaces.cli.progress import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.session import Group, Opener, Session, common_options
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, translate
@@ -34,7 +34,7 @@ _COMMANDS = {
     "eval": "mdvec.interfaces.cli.evaluating:eval_",
     "feedback": "mdvec.interfaces.cli.evaluating:feedback",
     "config": "mdvec.interfaces.cli.configuration:config",
-    "preset": "mdvec.interfaces.cli.preset:preset",
+    "preset": "mdvec.interfaces.cli.configuration:preset",
 }
 # What the rest of mdvec calls a tool.
 _SYNONYMS = {"collection": "tool"}

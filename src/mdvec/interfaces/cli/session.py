@@ -1,17 +1,20 @@
-"""What every command shares: the common options, the configuration, the way to the workspace."""
+"""Shared by all commands: the common options, the configuration, and the workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from mdvec import run
 from mdvec.errors import UsageError
+from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.terminal import print_step
+from mdvec.run import Run
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
@@ -44,10 +47,10 @@ class Session:
         cwd: Absolute path of the working directory.
         opener: Opens the workspace; None for the real one.
         docs_dir: Folder to work on without registering it.
-        data_dir: Where its index is kept.
+        data_dir: Folder of its index.
         config: Configuration file to read instead of looking for one.
         database: Database to use instead of the configured one.
-        verbose: Whether to say how long each step takes.
+        verbose: Print the duration of each step.
     """
 
     env: Mapping[str, str]
@@ -71,7 +74,7 @@ class Session:
 
     @contextmanager
     def open(self) -> Iterator[tuple[Workspace, Config]]:
-        """Open the workspace the options and the configuration name.
+        """Open the workspace of the options and the configuration, and show the progress of its calls.
 
         Yields:
             The workspace and the settings.
@@ -80,17 +83,15 @@ class Session:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
         if self.data_dir is not None and self.docs_dir is None:
-            msg = "--data-dir says where the index of --docs-dir goes"
-            raise UsageError(msg, hint="Give --docs-dir too, or name a database with --database.")
+            msg = "--data-dir needs --docs-dir"
+            raise UsageError(msg, hint="Add --docs-dir, or name a database with --database.")
         opener = self.opener or _real_opener()
         config = self.load_config().config
-        with ExitStack() as stack:
-            if self.verbose:
-                from mdvec.trace import listening
-
-                stack.enter_context(listening(print_step))
+        on_step = print_step if self.verbose else None
+        with shown_progress() as on_progress, run.bound(Run(on_progress, on_step)):
             workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
-            yield stack.enter_context(workspace), config
+            with workspace:
+                yield workspace, config
 
 
 def _real_opener() -> Opener:
@@ -136,11 +137,22 @@ def common_options(function: _AnyFunction) -> _AnyFunction:
         ),
         _common("--config", type=file, metavar="F", help="Read this configuration file."),
         _common("--database", type=file, metavar="F", help="Use this database."),
-        _common("--verbose", is_flag=True, default=None, help="Say how long each step takes."),
+        _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
     )
     for decorator in reversed(decorators):
         function = decorator(function)
     return function
+
+
+wait_option = click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another import of the same collection.",
+)
+"""``--wait`` of the commands that write."""
 
 
 def _common(name: str, **settings: Any) -> Callable[[_AnyFunction], _AnyFunction]:

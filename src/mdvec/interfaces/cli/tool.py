@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from mdvec.errors import UsageError
+from mdvec.interfaces import present, wire
 from mdvec.interfaces.cli.formats import chosen_format, format_option
 from mdvec.interfaces.cli.session import Group, Session, common_options
 from mdvec.interfaces.cli.terminal import note, write_json, write_table
@@ -160,12 +161,10 @@ def disable(session: Session, name: str) -> None:
 @click.pass_obj
 def list_(session: Session, include_disabled: bool, format_name: str | None) -> None:
     """List the collections."""
-    from mdvec.interfaces import present
-
     with session.open() as (workspace, config):
         collections = workspace.collections(include_disabled=include_disabled)
     if chosen_format(format_name, config, ("table", "json")) == "json":
-        write_json([present.collection_json(each) for each in collections])
+        write_json([wire.collection(each) for each in collections])
         return
     if not collections:
         note("no collections")

@@ -16,13 +16,11 @@ from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from mdvec import __version__
-from mdvec.interfaces.mcp.announcing import AnnouncingServer
-from mdvec.interfaces.mcp.changes import announce_changes, free_idle_model
-from mdvec.interfaces.mcp.completions import Completions
+from mdvec.interfaces.mcp.changes import AnnouncingServer, announce_changes, free_idle_model
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS
 from mdvec.interfaces.mcp.failures import OnBug, failure_for_client
 from mdvec.interfaces.mcp.prompts import get_prompt, list_prompts
-from mdvec.interfaces.mcp.resources import Resources
+from mdvec.interfaces.mcp.resources import Completions, Resources
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
 

@@ -18,10 +18,10 @@ from mcp_types import (
     TextContent,
 )
 
-from mdvec.interfaces.mcp.arguments import nearest, shown
+from mdvec.interfaces.mcp.schemas import nearest, shown
 
 Context = ServerRequestContext[None, Any]
-"""What the SDK hands to a handler."""
+"""The context of a request, from the SDK."""
 
 ANSWER = Prompt(
     name="answer_with_citations",
