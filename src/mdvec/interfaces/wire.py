@@ -382,13 +382,17 @@ def _collection_status(value: reports.CollectionStatus) -> CollectionStatus:
     return CollectionStatus(
         **_registered(value.collection),
         **dataclasses.asdict(value.counts),
-        check=check and _taken(Check, check, moved=tuple(Moved(*pair) for pair in check.moved)),
+        check=None if check is None else _check(check),
         check_error=value.check_error or None,
         files=value.files,
         model=value.model,
         change=value.change,
         warnings=value.warnings,
     )
+
+
+def _check(value: reports.DiskCheck) -> Check:
+    return _taken(Check, value, moved=tuple(Moved(*pair) for pair in value.moved))
 
 
 def _registered(value: collections.Collection) -> JsonObject:

@@ -48,7 +48,7 @@ class ProgressBar:
 
 
 def _bar(stage: Stage) -> Progress:
-    columns = [TextColumn("{task.description}", markup=False)]
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False)]
     if stage is not Stage.WAIT:
         columns += [BarColumn(), MofNCompleteColumn(), _RateColumn(), TimeRemainingColumn()]
     return Progress(*columns, console=Console(stderr=True), transient=True)

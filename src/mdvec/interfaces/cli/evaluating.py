@@ -156,7 +156,7 @@ def feedback(
     name: str | None,
     file: Path | None,
 ) -> None:
-    """Write down what answered a question, for 'mdvec eval' to ask it again."""
+    """Record which documents answered a question, for 'mdvec eval'."""
     from mdvec.evaluation.feedback import give_feedback
 
     with session.open() as (workspace, _):

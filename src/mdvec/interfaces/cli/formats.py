@@ -1,4 +1,4 @@
-"""Output formats: what a command can print, and what it prints when it is not told."""
+"""Output formats of the commands, and their defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def format_option(*formats: str) -> Callable[[_AnyFunction], _AnyFunction]:
     """Add ``--format``.
 
     Args:
-        formats: What can be chosen; the first is the one for people.
+        formats: The choices; the first is the one for people.
     """
     return click.option(
         "--format",
@@ -29,20 +29,20 @@ def format_option(*formats: str) -> Callable[[_AnyFunction], _AnyFunction]:
 
 
 def choice_of(kind: type[StrEnum]) -> click.Choice[str]:
-    """Let an option take the values of an enumeration; click would offer the names of its members."""
+    """Return the values of an enumeration as choices; click would offer the names of its members."""
     return click.Choice([member.value for member in kind])
 
 
-def chosen_format(given: str | None, config: Config, formats: Sequence[str]) -> str:
+def chosen_format(option: str | None, config: Config, formats: Sequence[str]) -> str:
     """Return the format to print in.
 
     Args:
-        given: What ``--format`` says, if anything.
-        config: Whose ``display.default_format`` counts otherwise, as far as the command has it.
-        formats: What the command can print; the first is the one for people.
+        option: The value of ``--format``; None without it.
+        config: Its ``display.default_format`` counts otherwise, if the command has that format.
+        formats: The formats of the command; the first is the one for people.
     """
-    if given is not None:
-        return given
+    if option is not None:
+        return option
     configured = config.display.default_format.value
     if configured == "jsonl" and "jsonl" not in formats:
         configured = "json"

@@ -60,7 +60,7 @@ def import_(
 ) -> None:
     """Read a collection's documents into the index.
 
-    Exits with 1 when a document could not be read, or not all vectors could be made; the rest is searchable.
+    Exits with 1 if a document could not be read or a vector could not be made; the rest can be searched.
     """
     session: Session = ctx.obj
     if not names and session.docs_dir is None:

@@ -21,10 +21,10 @@ _LINK_FORMATS = ("text", "json")
 
 @click.command(cls=Command)
 @click.argument("path")
-@click.option("-n", "--name", help="The collection, when several have this path.")
-@click.option("--lines", metavar="A:B", help="Only these lines; either end may be left open.")
+@click.option("-n", "--name", help="The collection, if several have this path.")
+@click.option("--lines", metavar="A:B", help="Only these lines; A or B may be left out.")
 @click.option("--section", metavar="HEADING", help="Only the section under this heading.")
-@click.option("--links", "with_links", is_flag=True, help="Its links, backlinks and versions, not its text.")
+@click.option("--links", "with_links", is_flag=True, help="Print its links, backlinks and versions instead.")
 @format_option(*_LINK_FORMATS)
 @common_options
 @click.pass_obj

@@ -83,6 +83,7 @@ _FORMATS = ("text", "json", "jsonl", "md", "paths")
 @click.pass_obj
 def search(
     session: Session,
+    /,
     query: tuple[str, ...],
     explain: bool,
     format_name: str | None,

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.option("-n", "--name", help="Only this collection, with the state of every file.")
+@click.option("-n", "--name", help="Only this collection, with the state of each file.")
 @click.option("--check", is_flag=True, help="Compare the index with its sources.")
-@click.option("--exit-code", is_flag=True, help="With --check: exit with 1 when they differ.")
+@click.option("--exit-code", is_flag=True, help="With --check: exit with 1 if they differ.")
 @format_option("table", "json")
 @common_options
 @click.pass_context
@@ -51,7 +51,7 @@ def status(
 @common_options
 @click.pass_context
 def doctor(ctx: click.Context, format_name: str | None) -> None:
-    """Look for problems; exits with 1 when there is one."""
+    """Look for problems; exit with 1 if there are any."""
     from mdvec.types.report import Severity
 
     session: Session = ctx.obj

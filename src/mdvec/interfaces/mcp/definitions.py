@@ -8,7 +8,8 @@ from mcp_types import Tool, ToolAnnotations
 
 from mdvec.interfaces import wire
 from mdvec.interfaces.mcp import schemas
-from mdvec.interfaces.mcp.wording import one_line
+from mdvec.interfaces.mcp.paging import MOST_DESCRIPTION_CHARS
+from mdvec.interfaces.passage import one_line
 from mdvec.types.collection import Collection
 from mdvec.types.names import RESERVED_NAMES
 
@@ -17,8 +18,6 @@ _WRITING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
-# Clients send every definition with every question, and cut long ones, some without a word.
-_MOST_DESCRIPTION_CHARS = 1_000
 
 INSTRUCTIONS = (
     "mdvec searches the user's own Markdown and text, in Japanese and English, on this machine. "
@@ -105,8 +104,8 @@ def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool
 
 
 def _places(collections: Sequence[Collection]) -> str:
-    room = _MOST_DESCRIPTION_CHARS // max(1, len(collections))
-    return "".join(f"\n- {each.name}: {_cut(one_line(each.description), room)}" for each in collections)
+    room = MOST_DESCRIPTION_CHARS // max(1, len(collections))
+    return "".join(f"\n- {each.name}: {one_line(each.description, room)}" for each in collections)
 
 
 def _collection_tool(collection: Collection, limit: int) -> Tool:
@@ -114,12 +113,8 @@ def _collection_tool(collection: Collection, limit: int) -> Tool:
         name=collection.name,
         title=f"Search {collection.name}",
         # Without one a model would have to guess from the name alone what the tool does.
-        description=_cut(collection.description.strip(), _MOST_DESCRIPTION_CHARS)
+        description=one_line(collection.description, MOST_DESCRIPTION_CHARS)
         or f"Find passages in the collection {collection.name}.",
         input_schema=schemas.search_input(limit=limit, only=("query", "limit")),
         annotations=_READING,
     )
-
-
-def _cut(text: str, most_chars: int) -> str:
-    return text if len(text) <= most_chars else f"{text[: most_chars - 1].rstrip()}…"

@@ -9,6 +9,9 @@ from mdvec.errors import DocumentNotFoundError, SourceEmptyError, UsageError, Wr
 from mdvec.interfaces.errors import Failure, shortened, translate
 from mdvec.interfaces.passage import one_line
 
+MOST_LINE_CHARS = 1_000
+"""Longest line of an error: a sentence with a cut input or two."""
+
 OnBug = Callable[[Exception], None]
 """Receives unexpected exceptions."""
 
@@ -41,5 +44,8 @@ def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[objec
         on_bug(error)
         return replace(failure, message=f"internal error ({type(error).__name__})")
     texts = [each for each in received if isinstance(each, str)]
-    message = "\n".join(one_line(line) for line in shortened(failure.message, texts).splitlines())
-    return replace(failure, message=message, hint=one_line(shortened(hint_for_client(failure.hint), texts)))
+    message = "\n".join(
+        one_line(line, MOST_LINE_CHARS) for line in shortened(failure.message, texts).splitlines()
+    )
+    hint = one_line(shortened(hint_for_client(failure.hint), texts), MOST_LINE_CHARS)
+    return replace(failure, message=message, hint=hint)

@@ -10,14 +10,18 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.arguments import LineRange, parse_lines
 from mdvec.interfaces.passage import one_line, without_gaps
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit, SearchResult
-from mdvec.types.report import Passage
+from mdvec.types.report import Passage, WorkspaceStatus
 
 MOST_TOKENS = 20_000
 """Clients cut longer answers, some without a word; the rest of a document comes with the next call."""
 
 MOST_RESOURCE_CHARS = 1_000_000
 """Longest text of a resource, which has no parts."""
+
+MOST_DESCRIPTION_CHARS = 1_000
+"""Longest description of a collection: clients send it with every question, and cut long ones."""
 
 # Far more than prose has: a text of blanks must not be long because it has few tokens.
 _MOST_CHARS_PER_TOKEN = 8
@@ -42,6 +46,21 @@ def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
     """Return warnings on one line each, cut when they are long or many."""
     more = (f"and {len(texts) - _MOST_NOTES:,} more warnings",) if len(texts) > _MOST_NOTES else ()
     return (*(one_line(each, _MOST_NOTE_CHARS) for each in texts[:_MOST_NOTES]), *more)
+
+
+def described(status: WorkspaceStatus) -> WorkspaceStatus:
+    """Return a status with descriptions on one line each, cut when they are long."""
+    return replace(
+        status,
+        collections=tuple(
+            replace(each, collection=replace(each.collection, description=_description(each.collection)))
+            for each in status.collections
+        ),
+    )
+
+
+def _description(collection: Collection) -> str:
+    return one_line(collection.description, MOST_DESCRIPTION_CHARS)
 
 
 def fitted(result: SearchResult) -> SearchResult:

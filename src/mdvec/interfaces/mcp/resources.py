@@ -31,8 +31,8 @@ from mcp_types import (
 from mdvec.errors import CollectionNotFoundError, NotFoundError
 from mdvec.interfaces import wire
 from mdvec.interfaces.errors import shortened
-from mdvec.interfaces.mcp.failures import hint_for_client
-from mdvec.interfaces.mcp.paging import MOST_RESOURCE_CHARS, name_line
+from mdvec.interfaces.mcp.failures import MOST_LINE_CHARS, hint_for_client
+from mdvec.interfaces.mcp.paging import MOST_RESOURCE_CHARS, described, name_line
 from mdvec.interfaces.mcp.prompts import ANSWER
 from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.mcp.threads import Threads
@@ -141,7 +141,7 @@ class Resources:
         """
         address = str(params.uri)
         if address == STATUS:
-            status = wire.status(await self._threads.call(self._workspace.status))
+            status = wire.status(described(await self._threads.call(self._workspace.status)))
             return _contents(address, _JSON, msgspec.json.encode(wire.to_json(status, "mcp")).decode())
         named = document_at(address)
         if named is None:
@@ -151,8 +151,9 @@ class Resources:
         try:
             passage = await self._threads.call(lambda: self._workspace.read(path, collection=collection))
         except NotFoundError as error:
-            message = one_line(shortened(f"{error}. {hint_for_client(error.hint)}".strip(), named))
-            raise MCPError(INVALID_PARAMS, message, {"uri": address}) from error
+            message = shortened(f"{error}. {hint_for_client(error.hint)}".strip(), named)
+            data = {"uri": address}
+            raise MCPError(INVALID_PARAMS, one_line(message, MOST_LINE_CHARS), data) from error
         return _contents(address, _mime_type(passage.path), _text(passage))
 
 

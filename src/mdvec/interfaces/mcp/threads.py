@@ -60,7 +60,8 @@ class CallProgress:
         start, span = _SHARES[stage]
         share = min(1.0, done / total) if total else 0.0
         waiting = _WAITING_STEP if stage in (Stage.WAIT, Stage.LIMIT) and line != self.line else 0.0
-        self.done = max(self.done + waiting, self.part * _WHOLE + start + span * share)
+        now = max(self.done + waiting, self.part * _WHOLE + start + span * share)
+        self.done = min(now, self.parts * _WHOLE)
         self.line = line
 
 

@@ -27,10 +27,10 @@ from mdvec.interfaces import wire
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import tool_definitions
 from mdvec.interfaces.mcp.failures import OnBug, failure_for_client, hint_for_client
-from mdvec.interfaces.mcp.paging import first_part, fitted, name_line, note_lines, parse_part
+from mdvec.interfaces.mcp.paging import described, first_part, fitted, name_line, note_lines, parse_part
 from mdvec.interfaces.mcp.schemas import check, nearest, shown
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, TagCount
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, TagCount, WorkspaceStatus
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -106,8 +106,7 @@ class Tools:
                     session, lambda progress: self._reindex(names, progress), parts=len(names), imports=True
                 )
             case "status":
-                status = await call(self._workspace.status)
-                return _answer(wire.status(status), wording.status_text(status))
+                return await call(lambda: _status_answer(self._workspace.status()))
             case _:
                 request = msgspec.convert(arguments, wire.SearchRequest)
                 if name != "search":
@@ -184,6 +183,11 @@ def _tags_answer(found: Sequence[TagCount]) -> CallToolResult:
     tags = tuple(replace(each, tag=name_line(each.tag)) for each in found[:_MOST_TAGS])
     more = len(found) - len(tags)
     return _answer(wire.Tags(tags, more), wording.tags_text(tags, more))
+
+
+def _status_answer(found: WorkspaceStatus) -> CallToolResult:
+    status = described(found)
+    return _answer(wire.status(status), wording.status_text(status))
 
 
 def _answer(data: msgspec.Struct, text: str) -> CallToolResult:
