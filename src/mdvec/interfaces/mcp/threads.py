@@ -46,6 +46,7 @@ class CallProgress:
         part: The current one, from 0.
         done: Never falls; ``parts`` times 100 at the end.
         line: The current step, for people.
+        ended: The call is over.
     """
 
     def __init__(self, parts: int = 1) -> None:
@@ -53,6 +54,7 @@ class CallProgress:
         self.part = 0
         self.done = 0.0
         self.line = ""
+        self.ended = False
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
         """Receive progress, from any thread."""
@@ -110,6 +112,7 @@ class Threads:
                 answer = await to_thread.run_sync(work, limiter=limiter)
             except Exception as error:  # noqa: BLE001 - raised below: a group would wrap it
                 failure = error
+            progress.ended = True
             group.cancel_scope.cancel()
         if isinstance(failure, ImportStoppedError):
             await checkpoint()  # a request that was cancelled gets no answer
@@ -128,4 +131,5 @@ async def _report(session: ServerSession, progress: CallProgress, call: Run) -> 
                 reported = progress.done
                 await session.report_progress(reported, progress.parts * _WHOLE, progress.line)
     finally:
-        call.cancel()
+        if not progress.ended:  # or work that a search has left in the background would stop, too
+            call.cancel()

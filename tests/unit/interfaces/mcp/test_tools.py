@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import jsonschema
 import pytest
 from mcp import Client, MCPError
@@ -300,6 +301,35 @@ def test_progress_is_told_in_shares_of_the_whole() -> None:
     assert told == sorted(set(told))
     assert {total for _, total in told} == {100.0}
     assert len(told) >= 2
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_client_that_leaves_cancels_its_call_alone(leaves: bool) -> None:
+    """The run of a call that ended by itself is not cancelled: its work in the background goes on."""
+    runs: list[run.Run] = []
+
+    class Slow(FakeWorkspace):
+        def import_collection(self, name: str, *_: Any, **__: Any) -> ImportReport:
+            runs.append(run.current())
+            for _step in range(1_000 if leaves else 1):
+                run.current().sleep(0.01)
+            return ImportReport(name)
+
+    async def reindex(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "reindex", {})
+            with anyio.fail_after(10):
+                while not runs:
+                    await anyio.sleep(0.01)
+            if leaves:
+                group.cancel_scope.cancel()
+        await client.call_tool("status", {})
+        with anyio.move_on_after(5 if leaves else 0):
+            while not runs[0].cancelled:
+                await anyio.sleep(0.01)
+
+    talk(Slow(), reindex)
+    assert runs[0].cancelled is leaves
 
 
 def test_errors_are_answers(workspace: FakeWorkspace) -> None:
