@@ -1,4 +1,4 @@
-"""Reads what people and programs write as arguments."""
+"""Parses arguments that people and programs write."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _AGE = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
 _DAY_NS = 24 * 60 * 60 * 10**9
-# Times of files are kept in 64 bits; before 1970 and after 2262 there are none.
+# Times of files are stored in 64 bits; before 1970 and after 2262 there are none.
 _LAST_NS = 2**63 - 1
 _MOST_SHOWN_CHARS = 40
 _LINES = re.compile(r"(\d{0,18})(:?)(\d{0,18})")  # Python reads no number of thousands of digits
 
 
 def parse_since(text: str, *, now: datetime) -> int:
-    """Read a point in time: an ISO 8601 date or time, or an age such as ``12h``, ``7d`` or ``2w``.
+    """Parse a point in time: an ISO 8601 date or time, or an age such as ``12h``, ``7d`` or ``2w``.
 
     Args:
         text: As written; a time without an offset is in the time zone of ``now``.
@@ -49,14 +49,14 @@ def parse_since(text: str, *, now: datetime) -> int:
 
 
 def parse_until(text: str, *, now: datetime) -> int:
-    """Read the end of a stretch of time, as :func:`parse_since` reads its beginning; a day is counted in.
+    """Parse the end of a period, as :func:`parse_since` its beginning; a day is included.
 
     Args:
         text: As written.
         now: What an age counts back from; must carry its time zone.
 
     Returns:
-        Nanoseconds since 1970, the first that does not belong to it: after a day the start of the next.
+        Nanoseconds since 1970, one past the period: after a day the start of the next.
 
     Raises:
         UsageError: If it is no date, time or age.
@@ -66,7 +66,7 @@ def parse_until(text: str, *, now: datetime) -> int:
 
 
 def parse_lines(text: str) -> LineRange:
-    """Read a range of lines: ``10:20``, ``10:``, ``:20`` or the single line ``10``.
+    """Parse a range of lines: ``10:20``, ``10:``, ``:20`` or the single line ``10``.
 
     Raises:
         UsageError: If it is no range, starts before line 1, or ends before it starts.

@@ -27,7 +27,7 @@ _STEP_WORDS: Final = {
 }
 # The table has room for one figure: the one that most models publish, and for Japanese.
 _MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"
-# Enough to tell commits apart, as git's own messages do.
+# Enough to distinguish commits, as in git's own messages.
 _REVISION_CHARS = 12
 _LABEL_ESCAPES = {ord("\\"): "\\\\", ord("["): "\\[", ord("]"): "\\]", ord("\n"): " "}
 # Angle brackets around a target let it hold spaces; these would end it or start a query.

@@ -95,7 +95,7 @@ class CollectionRequest(Struct, frozen=True, kw_only=True):
 
 
 class NoArguments(Struct, frozen=True):
-    """A request that says nothing more than its name."""
+    """A request without arguments."""
 
 
 def search_query(request: SearchRequest, defaults: SearchSettings, *, now: datetime) -> SearchQuery:
@@ -470,8 +470,8 @@ def _taken(kind: type[_Kind], value: object, **others: object) -> _Kind:
     return kind(**same, **others)
 
 
-def _first(said: Any, default: Any) -> Any:
-    return default if said is None else said
+def _first(value: Any, default: Any) -> Any:
+    return default if value is None else value
 
 
 @cache
@@ -492,7 +492,7 @@ def _door_of(kind: object) -> str | None:
 def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:
     """Put the parts of a schema in their places."""
     if "$ref" in node:
-        # What a class says of itself is for programmers.
+        # The docstring of a class is for programmers.
         part = {key: each for key, each in parts[node["$ref"]].items() if key != "description"}
         return _whole({**part, **{key: node[key] for key in node if key != "$ref"}}, parts, door)
     whole = {key: node[key] for key in node if key not in ("title", _DOOR)}

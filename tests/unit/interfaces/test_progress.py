@@ -8,7 +8,6 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from mdvec.interfaces.cli.bar import ProgressBar
 from mdvec.interfaces.cli.progress import LineProgress, TerminalProgress, shown_progress
 from mdvec.interfaces.cli.terminal import warn
 from mdvec.interfaces.mcp.threads import CallProgress
@@ -18,13 +17,13 @@ from mdvec.run import Stage
 
 def test_a_terminal_shows_every_step() -> None:
     """A step without words of its own would end the import."""
-    bar = ProgressBar()
+    bar = TerminalProgress()
     try:
         for stage in Stage:
-            bar.show(stage, 1, 2, "")
+            bar(stage, 1, 2, "")
             assert step_words(stage)
     finally:
-        bar.close()
+        bar.hide()
 
 
 def test_a_terminal_shows_no_whole_that_nobody_knows(
@@ -33,9 +32,9 @@ def test_a_terminal_shows_no_whole_that_nobody_knows(
     """Seconds left are seconds, not so many of a hundred."""
     for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "120")):
         monkeypatch.setenv(name, value)
-    bar = ProgressBar()
-    bar.show(Stage.LIMIT, 42, 0, "")
-    bar.close()
+    bar = TerminalProgress()
+    bar(Stage.LIMIT, 42, 0, "")
+    bar.hide()
     shown = capsys.readouterr().err
     assert "42/?" in shown
     assert "100" not in shown
@@ -87,9 +86,9 @@ def test_a_terminal_shows_a_wait_without_a_bar(
     """The details are one line, and nothing in them steers the terminal."""
     for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "120")):
         monkeypatch.setenv(name, value)
-    bar = ProgressBar()
-    bar.show(Stage.WAIT, 0, 0, WAITING.format(1) + "\x1b]0;x\x07[bold]")
-    bar.close()
+    bar = TerminalProgress()
+    bar(Stage.WAIT, 0, 0, WAITING.format(1) + "\x1b]0;x\x07[bold]")
+    bar.hide()
     shown = capsys.readouterr().err
     assert "Process 7 on host has been importing notes" in shown
     assert r"\x1b]0;x\x07[bold]" in shown
@@ -118,7 +117,7 @@ def test_the_bar_leaves_before_a_line_is_written(
         assert isinstance(progress, TerminalProgress)
         progress(Stage.EMBED, 105, 185)
         assert progress._bar is not None
-        monkeypatch.setattr(progress._bar, "close", lambda: hidden.append(capsys.readouterr().err))
+        monkeypatch.setattr(progress._bar, "stop", lambda: hidden.append(capsys.readouterr().err))
         warn("a.md: odd")
         assert progress._bar is None
     assert len(hidden) == 1
@@ -133,8 +132,7 @@ def test_listeners_are_called_from_any_thread_and_never_raise(monkeypatch: pytes
         raise OSError(msg)
 
     monkeypatch.setattr("mdvec.interfaces.cli.progress.note", fail)
-    monkeypatch.setattr(ProgressBar, "show", fail)
-    monkeypatch.setattr(ProgressBar, "close", fail)
+    monkeypatch.setattr("mdvec.interfaces.cli.progress._bar", fail)
     now = iter(range(0, 10_000, 11))
     line, bar = LineProgress(lambda: float(next(now))), TerminalProgress()
     with ThreadPoolExecutor(4) as pool:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.session import Command, Group, Session, common_options
+from mdvec.interfaces.cli.session import Command, Group, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
 

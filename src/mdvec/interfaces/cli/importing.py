@@ -8,9 +8,16 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import wire
-from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
-from mdvec.interfaces.cli.session import Command, Session, common_options, wait_option
+from mdvec.interfaces.cli.session import (
+    Command,
+    Session,
+    choice_of,
+    chosen_format,
+    common_options,
+    format_option,
+    wait_option,
+)
 from mdvec.interfaces.cli.terminal import print_failure, warn, write, write_json
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary

@@ -8,9 +8,15 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present, wire
-from mdvec.interfaces.cli.formats import chosen_format, format_option
 from mdvec.interfaces.cli.progress import reporting_interruption
-from mdvec.interfaces.cli.session import Group, Session, common_options, wait_option
+from mdvec.interfaces.cli.session import (
+    Group,
+    Session,
+    chosen_format,
+    common_options,
+    format_option,
+    wait_option,
+)
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 
 if TYPE_CHECKING:

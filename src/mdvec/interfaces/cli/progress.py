@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.interfaces.cli.terminal import note, transient
-from mdvec.interfaces.present import progress_line
+from mdvec.interfaces.passage import visible
+from mdvec.interfaces.present import progress_line, step_words
 from mdvec.run import ProgressListener, Stage
 
 if TYPE_CHECKING:
-    from mdvec.interfaces.cli.bar import ProgressBar
+    from rich.progress import Progress
+
     from mdvec.workspace import Workspace
 
 EXIT_INTERRUPTED = 130
@@ -57,24 +59,56 @@ class TerminalProgress:
 
     def __init__(self) -> None:
         self._guard = threading.RLock()
-        self._bar: ProgressBar | None = None
+        self._bar: Progress | None = None
+        self._stage: Stage | None = None
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
-        """Move the bar. It is made when there is something to show: quick commands do not load rich."""
+        """Move the bar; a new step replaces the one before. A wait is a line of text without a bar."""
         with self._guard, suppress(OSError, ValueError):  # a terminal that is closed stops no import
-            if self._bar is None:
-                from mdvec.interfaces.cli.bar import ProgressBar
-
-                self._bar = ProgressBar()
-            self._bar.show(stage, done, total, detail)
+            if self._bar is None or stage is not self._stage:
+                self.hide()
+                self._bar, self._stage = _bar(stage), stage
+                self._bar.start()
+            text = progress_line(stage, done, total, detail) if stage is Stage.WAIT else step_words(stage)
+            self._bar.update(
+                self._bar.task_ids[0],
+                description=visible(text[:1].upper() + text[1:]),
+                completed=done,
+                total=total or None,
+            )
 
     def hide(self) -> None:
         """Take the bar off the screen; the next progress shows it again."""
-        with self._guard:
+        with self._guard, suppress(OSError, ValueError):
             bar, self._bar = self._bar, None
             if bar is not None:
-                with suppress(OSError, ValueError):
-                    bar.close()
+                bar.stop()
+
+
+def _bar(stage: Stage) -> Progress:
+    """Return a bar that is not shown yet; quick commands do not load rich."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
+
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False)]
+    if stage is not Stage.WAIT:
+        columns += [BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn()]
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task("", total=None)
+    return bar
 
 
 @contextmanager

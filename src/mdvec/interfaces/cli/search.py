@@ -13,9 +13,15 @@ import click
 import msgspec
 
 from mdvec.interfaces import present, wire
-from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
 from mdvec.interfaces.cli.progress import reporting_interruption
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.session import (
+    Command,
+    Session,
+    choice_of,
+    chosen_format,
+    common_options,
+    format_option,
+)
 from mdvec.interfaces.cli.terminal import (
     note,
     use_color,

@@ -1,10 +1,11 @@
-"""Shared by all commands: the common options, the configuration, and the workspace."""
+"""Shared by all commands: their options, the configuration, and the workspace."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -142,6 +143,41 @@ def common_options(function: _AnyFunction) -> _AnyFunction:
     for decorator in reversed(decorators):
         function = decorator(function)
     return function
+
+
+def format_option(*formats: str) -> Callable[[_AnyFunction], _AnyFunction]:
+    """Add ``--format``.
+
+    Args:
+        formats: The choices; the first is the one for people.
+    """
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(formats),
+        help=f"How to print the result.  [default: {formats[0]}]",
+    )
+
+
+def choice_of(kind: type[StrEnum]) -> click.Choice[str]:
+    """Return the values of an enumeration as choices; click would offer the names of its members."""
+    return click.Choice([member.value for member in kind])
+
+
+def chosen_format(option: str | None, config: Config, formats: Sequence[str]) -> str:
+    """Return the format to print in.
+
+    Args:
+        option: The value of ``--format``; None without it.
+        config: Its ``display.default_format`` counts otherwise, if the command has that format.
+        formats: The formats of the command; the first is the one for people.
+    """
+    if option is not None:
+        return option
+    configured = config.display.default_format.value
+    if configured == "jsonl" and "jsonl" not in formats:
+        configured = "json"
+    return configured if configured in formats else formats[0]
 
 
 wait_option = click.option(

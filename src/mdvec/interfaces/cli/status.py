@@ -9,8 +9,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present, wire
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible

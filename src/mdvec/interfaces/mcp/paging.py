@@ -66,8 +66,8 @@ def _description(collection: Collection) -> str:
 def fitted(result: SearchResult) -> SearchResult:
     """Return an answer without the gaps of hidden comments, and as short as a client can show it.
 
-    Names of documents stand on one line each; only paths stay as they are, because they are asked for by
-    the next call. A warning names what was cut.
+    Names of documents stand on one line each; only paths stay as they are, because the
+    next call needs them. A warning names what was cut.
     """
     hits: list[SearchHit] = []
     left = MOST_TOKENS
@@ -96,7 +96,7 @@ _PART = re.compile(r"(?P<line>\d+)\+(?P<read>\d{1,12})(?P<rest>:\d*)?")
 
 
 def parse_part(text: str) -> tuple[LineRange, int]:
-    """Read ``lines`` as :func:`mdvec.interfaces.arguments.parse_lines` does, or as a part left out says it.
+    """Parse ``lines`` as :func:`mdvec.interfaces.arguments.parse_lines` does, or the rest of a document.
 
     Returns:
         The lines, and how many characters of the first one are left out.
@@ -149,7 +149,7 @@ def first_part(passage: Passage, *, read_chars: int = 0) -> tuple[Passage, str |
     line, _, _ = passage.text.partition("\n")
     if read_chars and read_chars >= len(line):
         msg = f"line {passage.start_line} of {passage.path} has {len(line):,} characters"
-        raise UsageError(msg, hint=f"Ask for it from its start: lines={str(passage.start_line)!r}.")
+        raise UsageError(msg, hint=f"Request it from its start: lines={str(passage.start_line)!r}.")
     text = passage.text[read_chars:]
     ends = estimate_token_ends(text) if len(text) > MOST_TOKENS else []
     if len(ends) <= MOST_TOKENS:

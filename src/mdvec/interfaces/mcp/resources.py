@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -31,9 +30,9 @@ from mcp_types import (
 from mdvec.errors import CollectionNotFoundError, NotFoundError
 from mdvec.interfaces import wire
 from mdvec.interfaces.errors import shortened
+from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.failures import MOST_LINE_CHARS, hint_for_client
 from mdvec.interfaces.mcp.paging import MOST_RESOURCE_CHARS, described, name_line
-from mdvec.interfaces.mcp.prompts import ANSWER
 from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.passage import one_line
@@ -41,9 +40,6 @@ from mdvec.types.report import ListedDocument, Passage
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
-
-Context = ServerRequestContext[None, Any]
-"""The context of a request, from the SDK."""
 
 TEMPLATE = "mdvec://{collection}/{+path}"
 """Address of a document, percent-encoded; ``+`` stands for a path with slashes."""
@@ -88,7 +84,7 @@ def document_at(address: str) -> tuple[str, str] | None:
 
 
 class Resources:
-    """Serves ``resources/*`` for one workspace.
+    """Serves ``resources/*`` and ``completion/complete`` for one workspace.
 
     Args:
         workspace: Holds the documents.
@@ -155,19 +151,6 @@ class Resources:
             data = {"uri": address}
             raise MCPError(INVALID_PARAMS, one_line(message, MOST_LINE_CHARS), data) from error
         return _contents(address, _mime_type(passage.path), _text(passage))
-
-
-class Completions:
-    """Serves ``completion/complete`` for one workspace.
-
-    Args:
-        workspace: Holds the documents.
-        threads: Run its calls.
-    """
-
-    def __init__(self, workspace: Workspace, threads: Threads) -> None:
-        self._workspace = workspace
-        self._threads = threads
 
     async def complete(self, _ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         """Answer ``completion/complete``.

@@ -119,8 +119,7 @@ def _result(node: Schema) -> Schema:
         return {"type": "array", "items": _together(_result(node["items"]))}
     if node.get("type") == "object":
         properties = {name: _result(each) for name, each in node["properties"].items()}
-        # With nothing else allowed, their number says that all are there, and takes fewer tokens than
-        # ``required``, which would name each once more.
+        # As nothing else is allowed, their number requires all of them, in fewer tokens than ``required``.
         return {
             "type": "object",
             "properties": properties,

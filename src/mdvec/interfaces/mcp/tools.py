@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -25,7 +24,7 @@ from mcp_types import (
 from mdvec.errors import ImportStoppedError, MdvecError, UsageError
 from mdvec.interfaces import wire
 from mdvec.interfaces.mcp import wording
-from mdvec.interfaces.mcp.definitions import tool_definitions
+from mdvec.interfaces.mcp.definitions import Context, tool_definitions
 from mdvec.interfaces.mcp.failures import OnBug, failure_for_client, hint_for_client
 from mdvec.interfaces.mcp.paging import described, first_part, fitted, name_line, note_lines, parse_part
 from mdvec.interfaces.mcp.schemas import check, nearest, shown
@@ -35,9 +34,6 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport, TagCount
 if TYPE_CHECKING:
     from mdvec.config import Config
     from mdvec.workspace import Workspace
-
-Context = ServerRequestContext[None, Any]
-"""The context of a request, from the SDK."""
 
 Arguments = Mapping[str, Any]
 
