@@ -1,4 +1,4 @@
-"""The shape of every answer and of a search request. JSON and JSON Schema derive from these classes."""
+"""The shape of every answer. JSON and JSON Schema derive from these classes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from mdvec.interfaces.arguments import parse_since, parse_until
 from mdvec.text.undecodable import spelled
 from mdvec.types.hit import Confidence
-from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.types.query import SearchMode
 from mdvec.types.report import ChangeProgress, FileStatus, TagCount
 
 if TYPE_CHECKING:
-    from mdvec.config.schema import SearchSettings
     from mdvec.types import collection as collections
     from mdvec.types import hit as hits
     from mdvec.types import model_report as models
@@ -45,92 +43,6 @@ def doc(description: str = "", door: Door | None = None) -> Meta:
         door: The only door that shows the field; None for all.
     """
     return Meta(description=description or None, extra_json_schema={_DOOR: door} if door else None)
-
-
-_Depth = Annotated[int, Meta(ge=0, le=3)]
-_Limit = Annotated[int, Meta(ge=1, le=1000)]
-_Positive = Annotated[int, Meta(ge=1)]
-_Cosine = Annotated[float, Meta(ge=-1, le=1)]
-
-
-# --- requests ----------------------------------------------------------------------------------------
-
-
-class SearchRequest(Struct, frozen=True, kw_only=True):
-    """A search as it is requested; None leaves a setting to the configuration."""
-
-    query: str
-    collections: Annotated[tuple[str, ...], doc("default all")] = ()
-    tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
-    tag_match: TagMatch = TagMatch.ANY
-    alias_prefix: Annotated[str | None, doc("start of an alias", "cli")] = None
-    path: Annotated[str | None, doc("glob such as 2026/** or *.md")] = None
-    depth: Annotated[_Depth | None, doc("heading level", "mcp")] = None
-    depths: Annotated[tuple[_Depth, ...], doc("heading levels, 0 to 3", "cli")] = ()
-    updated_since: Annotated[str | None, doc("date, time or age such as 7d", "cli")] = None
-    updated_until: Annotated[str | None, doc("date, time or age; a day is included", "cli")] = None
-    linked_to: Annotated[str | None, doc("path of a document", "cli")] = None
-    include_superseded: Annotated[bool, doc("also older versions", "cli")] = False
-    limit: _Limit | None = None
-    mode: SearchMode | None = None
-    threshold: Annotated[_Cosine | None, doc("least cosine similarity")] = None
-    per_document: Annotated[_Positive | None, doc("most hits of one document", "cli")] = None
-    expand: Annotated[Expansion | None, doc("text to return")] = None
-    max_tokens: Annotated[_Positive | None, doc("of all passages")] = None
-
-
-class DocumentRequest(Struct, frozen=True, kw_only=True):
-    """A document, or a part of it, as it is requested."""
-
-    path: Annotated[str, doc("as hits show it")]
-    collection: str | None = None
-    lines: Annotated[str | None, doc("such as 10:40")] = None
-    section: Annotated[str | None, doc("heading, instead of lines")] = None
-
-
-class CollectionRequest(Struct, frozen=True, kw_only=True):
-    """One collection, or all of them."""
-
-    collection: Annotated[str | None, doc("default all")] = None
-
-
-class NoArguments(Struct, frozen=True):
-    """A request without arguments."""
-
-
-def search_query(request: SearchRequest, defaults: SearchSettings, *, now: datetime) -> SearchQuery:
-    """Return what the workspace is to search.
-
-    Args:
-        request: As it came in.
-        defaults: The settings for what it leaves open.
-        now: What an age counts back from; must carry its time zone.
-
-    Raises:
-        UsageError: If a time cannot be read.
-    """
-    since, until = request.updated_since, request.updated_until
-    return SearchQuery(
-        text=request.query,
-        mode=_first(request.mode, defaults.mode),
-        collections=request.collections,
-        filters=Filters(
-            tags=request.tags,
-            tag_match=request.tag_match,
-            alias_prefix=request.alias_prefix,
-            path=request.path,
-            depths=request.depths if request.depth is None else (request.depth,),
-            updated_since_ns=parse_since(since, now=now) if since else None,
-            updated_until_ns=parse_until(until, now=now) if until else None,
-            linked_to=request.linked_to,
-            include_superseded=request.include_superseded,
-        ),
-        limit=_first(request.limit, defaults.k),
-        threshold=_first(request.threshold, defaults.threshold),
-        per_document=_first(request.per_document, defaults.per_document),
-        expand=_first(request.expand, defaults.expand),
-        max_tokens=_first(request.max_tokens, defaults.max_tokens),
-    )
 
 
 # --- answers to a search -----------------------------------------------------------------------------
@@ -468,10 +380,6 @@ def _taken(kind: type[_Kind], value: object, **others: object) -> _Kind:
     """Make a shape of the attributes of a value that have the same names, and of others."""
     same = {name: getattr(value, name) for name in kind.__struct_fields__ if name not in others}
     return kind(**same, **others)
-
-
-def _first(value: Any, default: Any) -> Any:
-    return default if value is None else value
 
 
 @cache

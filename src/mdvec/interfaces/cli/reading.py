@@ -8,10 +8,10 @@ from typing import assert_never
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.arguments import parse_lines
 from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
 from mdvec.interfaces.passage import visible
+from mdvec.interfaces.requests import parse_lines
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 

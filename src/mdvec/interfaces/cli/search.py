@@ -32,7 +32,7 @@ from mdvec.interfaces.cli.terminal import (
 )
 from mdvec.interfaces.passage import best_passage, cell_width, printable
 from mdvec.interfaces.present import trail, versions_line
-from mdvec.interfaces.wire import SearchRequest, search_query
+from mdvec.interfaces.requests import SearchRequest, search_query
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode, TagMatch
 

@@ -21,7 +21,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from mdvec.interfaces import wire
+from mdvec.interfaces import requests, wire
 from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MOST_DESCRIPTION_CHARS
 from mdvec.interfaces.mcp.schemas import nearest, shown
@@ -112,7 +112,7 @@ def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool
         name="get_doc",
         title="Read a document",
         description="Read an indexed document, some lines or a section of it.",
-        input_schema=schemas.input_schema(wire.DocumentRequest),
+        input_schema=schemas.input_schema(requests.DocumentRequest),
         output_schema=schemas.output_schema(wire.Passage),
         annotations=_READING,
     )
@@ -120,7 +120,7 @@ def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool
         name="list_tags",
         title="List tags",
         description="List the tags, most used first.",
-        input_schema=schemas.input_schema(wire.CollectionRequest),
+        input_schema=schemas.input_schema(requests.CollectionRequest),
         output_schema=schemas.output_schema(wire.Tags),
         annotations=_READING,
     )
@@ -128,7 +128,7 @@ def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool
         name="reindex",
         title="Update the index",
         description="Bring the index up to date with the files. Reads only what changed.",
-        input_schema=schemas.input_schema(wire.CollectionRequest),
+        input_schema=schemas.input_schema(requests.CollectionRequest),
         output_schema=schemas.output_schema(wire.Reindexed),
         annotations=_WRITING,
     )
@@ -136,7 +136,7 @@ def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool
         name="status",
         title="State of the index",
         description="List the collections, what they hold and what is pending.",
-        input_schema=schemas.input_schema(wire.NoArguments),
+        input_schema=schemas.input_schema(requests.NoArguments),
         output_schema=schemas.output_schema(wire.Status),
         annotations=_READING,
     )

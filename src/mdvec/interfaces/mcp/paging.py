@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.arguments import LineRange, parse_lines
 from mdvec.interfaces.passage import one_line, without_gaps
+from mdvec.interfaces.requests import LineRange, parse_lines
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit, SearchResult
@@ -96,7 +96,7 @@ _PART = re.compile(r"(?P<line>\d+)\+(?P<read>\d{1,12})(?P<rest>:\d*)?")
 
 
 def parse_part(text: str) -> tuple[LineRange, int]:
-    """Parse ``lines`` as :func:`mdvec.interfaces.arguments.parse_lines` does, or the rest of a document.
+    """Parse ``lines`` as :func:`mdvec.interfaces.requests.parse_lines` does, or the rest of a document.
 
     Returns:
         The lines, and how many characters of the first one are left out.

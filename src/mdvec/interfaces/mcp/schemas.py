@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces import wire
+from mdvec.interfaces import requests, wire
 
 Schema = dict[str, Any]
 """A JSON Schema, 2020-12."""
@@ -41,7 +41,7 @@ def search_input(*, limit: int, only: Sequence[str] = ()) -> Schema:
         limit: Hits when a client names no number, as configured.
         only: The arguments that are taken; all when empty.
     """
-    schema = input_schema(wire.SearchRequest)
+    schema = input_schema(requests.SearchRequest)
     taken = schema["properties"]
     taken["limit"] |= {"maximum": MOST_HITS, "default": min(limit, MOST_HITS)}
     return {**schema, "properties": {name: taken[name] for name in only or taken}}

@@ -22,7 +22,7 @@ from mcp_types import (
 )
 
 from mdvec.errors import ImportStoppedError, MdvecError, UsageError
-from mdvec.interfaces import wire
+from mdvec.interfaces import requests, wire
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
 from mdvec.interfaces.mcp.failures import OnBug, failure_for_client, hint_for_client
@@ -91,7 +91,7 @@ class Tools:
         call, call_long = self._threads.call, self._threads.call_long
         match name:
             case "get_doc":
-                document = msgspec.convert(arguments, wire.DocumentRequest)
+                document = msgspec.convert(arguments, requests.DocumentRequest)
                 return await call(lambda: self._get_doc(document))
             case "list_tags":
                 names = _names(arguments)
@@ -104,14 +104,14 @@ class Tools:
             case "status":
                 return await call(lambda: _status_answer(self._workspace.status()))
             case _:
-                request = msgspec.convert(arguments, wire.SearchRequest)
+                request = msgspec.convert(arguments, requests.SearchRequest)
                 if name != "search":
                     request = msgspec.structs.replace(request, collections=(name,))
                 return await call_long(session, lambda _: self._search(request))
 
-    def _search(self, request: wire.SearchRequest) -> CallToolResult:
+    def _search(self, request: requests.SearchRequest) -> CallToolResult:
         defaults = self._workspace.search_settings(request.collections)
-        query = wire.search_query(request, defaults, now=datetime.now().astimezone())
+        query = requests.search_query(request, defaults, now=datetime.now().astimezone())
         result = fitted(self._workspace.search(query, wait_for_vectors=False))
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
         return _answer(wire.search_answer(result), wording.search_text(result, never_indexed=new))
@@ -123,7 +123,7 @@ class Tools:
             if each.last_indexed_ms is None and (not names or each.name in names)
         )
 
-    def _get_doc(self, request: wire.DocumentRequest) -> CallToolResult:
+    def _get_doc(self, request: requests.DocumentRequest) -> CallToolResult:
         if request.lines is not None and request.section is not None:
             msg = "`lines` and `section` exclude each other"
             raise UsageError(msg, hint="Give one of them.")
@@ -171,7 +171,7 @@ class Tools:
 
 
 def _names(arguments: Arguments) -> tuple[str, ...]:
-    collection = msgspec.convert(arguments, wire.CollectionRequest).collection
+    collection = msgspec.convert(arguments, requests.CollectionRequest).collection
     return () if collection is None else (collection,)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces import wire
+from mdvec.interfaces import requests
 from mdvec.interfaces.mcp.schemas import check, input_schema, search_input
 
 SCHEMA = search_input(limit=5)
@@ -67,7 +67,7 @@ def test_an_argument_that_resembles_none_is_told_with_all_there_are() -> None:
     """A tool without arguments says so."""
     assert problem(query="x", zzz=1).startswith("unknown argument `zzz`; it takes `query`, `collections`")
     with pytest.raises(InvalidArgumentsError, match="unknown argument `zzz`; it takes none"):
-        check({"zzz": 1}, input_schema(wire.NoArguments))
+        check({"zzz": 1}, input_schema(requests.NoArguments))
 
 
 def test_long_values_and_long_lists_of_problems_are_cut() -> None:
