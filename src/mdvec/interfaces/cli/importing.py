@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces import wire
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
@@ -105,6 +104,8 @@ def import_(
 
 def _print_report(report: ImportReport, output: str) -> None:
     if output == "json":
+        from mdvec.interfaces import wire
+
         write_json(wire.import_report(report))
         return
     for warning in report.warnings:
@@ -126,6 +127,8 @@ def _print_missing_vectors(error: EmbeddingError, pending: str) -> None:
 
 def _print_estimate(estimate: ImportEstimate, output: str) -> None:
     if output == "json":
+        from mdvec.interfaces import wire
+
         write_json(wire.estimate(estimate))
         return
     for warning in estimate.warnings:

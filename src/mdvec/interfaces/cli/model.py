@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces import present, wire
+from mdvec.interfaces import present
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Group,
@@ -88,6 +88,8 @@ def use(
 
 
 def _print(changes: Iterable[ModelChange], output: str) -> None:
+    from mdvec.interfaces import wire
+
     for change in changes:
         if output == "json":
             write_json(wire.model_change(change))

@@ -13,7 +13,6 @@ import click
 
 from mdvec.interfaces.cli.terminal import note, transient
 from mdvec.interfaces.passage import visible
-from mdvec.interfaces.present import progress_line, step_words
 from mdvec.run import ProgressListener, Stage
 
 if TYPE_CHECKING:
@@ -42,6 +41,8 @@ class LineProgress:
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
         """Write a line when it is time, and a wait once."""
+        from mdvec.interfaces.present import progress_line
+
         with self._guard:
             now_s = self._clock()
             if now_s - self._last_line_s < _SECONDS_BETWEEN_LINES:
@@ -64,6 +65,8 @@ class TerminalProgress:
 
     def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
         """Move the bar; a new step replaces the one before. A wait is a line of text without a bar."""
+        from mdvec.interfaces.present import progress_line, step_words
+
         with self._guard, suppress(OSError, ValueError):  # a terminal that is closed stops no import
             if self._bar is None or stage is not self._stage:
                 self.hide()

@@ -11,7 +11,6 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
 from mdvec.interfaces.passage import visible
-from mdvec.interfaces.requests import parse_lines
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 
@@ -49,6 +48,8 @@ def get(
     if lines is not None and section is not None:
         msg = "--lines and --section exclude each other"
         raise UsageError(msg, hint="Give one of them.")
+    from mdvec.interfaces.requests import parse_lines
+
     line_range = parse_lines(lines) if lines is not None else None
     with session.open() as (workspace, _):
         passage = workspace.read(path, collection=name, lines=line_range, section=section)

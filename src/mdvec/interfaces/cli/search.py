@@ -10,9 +10,8 @@ from datetime import datetime
 from typing import Any
 
 import click
-import msgspec
 
-from mdvec.interfaces import present, wire
+from mdvec.interfaces import present
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
@@ -32,7 +31,6 @@ from mdvec.interfaces.cli.terminal import (
 )
 from mdvec.interfaces.passage import best_passage, cell_width, printable
 from mdvec.interfaces.present import trail, versions_line
-from mdvec.interfaces.requests import SearchRequest, search_query
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode, TagMatch
 
@@ -100,6 +98,11 @@ def search(
 
     Words need no quotes around them: mdvec search how to sign in
     """
+    import msgspec
+
+    from mdvec.interfaces import wire
+    from mdvec.interfaces.requests import SearchRequest, search_query
+
     request = msgspec.convert({"query": " ".join(query), **options}, SearchRequest)
     names = request.collections
     with session.open() as (workspace, config):

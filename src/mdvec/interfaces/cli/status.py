@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces import present, wire
+from mdvec.interfaces import present
 from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -29,6 +29,8 @@ def status(
     ctx: click.Context, name: str | None, check: bool, exit_code: bool, format_name: str | None
 ) -> None:
     """Show what is indexed, what is pending, and what failed."""
+    from mdvec.interfaces import wire
+
     if exit_code and not check:
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")

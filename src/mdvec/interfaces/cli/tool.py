@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces import present, wire
+from mdvec.interfaces import present
 from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -164,6 +164,8 @@ def disable(session: Session, name: str) -> None:
 @click.pass_obj
 def list_(session: Session, include_disabled: bool, format_name: str | None) -> None:
     """List the collections."""
+    from mdvec.interfaces import wire
+
     with session.open() as (workspace, config):
         collections = workspace.collections(include_disabled=include_disabled)
     if chosen_format(format_name, config, ("table", "json")) == "json":
