@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import click
 import pytest
@@ -180,13 +181,15 @@ def test_ctrl_c_says_what_is_pending(mdvec: Mdvec, workspace: FakeWorkspace) -> 
     assert workspace.closed
 
 
-def test_ctrl_c_in_a_first_search_says_what_is_pending(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+def test_ctrl_c_in_a_first_search_says_what_is_pending(
+    mdvec: Mdvec, workspace: FakeWorkspace, tmp_path: Path
+) -> None:
     """The import that the first search of a folder makes is interrupted in the same way."""
     workspace.interrupted = True
     outcome = mdvec("search", "--docs-dir", ".", "x")
     assert outcome.code == 130
     assert "4 of 9 chunks pending" in outcome.err
-    assert "hint: Run the same command again to resume." in outcome.err
+    assert f"hint: Run 'mdvec import --docs-dir {tmp_path}' to resume." in outcome.err
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:

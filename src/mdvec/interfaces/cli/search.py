@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 import click
 
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.progress import reporting_interruption
+from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
@@ -108,7 +109,7 @@ def search(
     with session.open() as (workspace, config):
         output = chosen_format(format_name, config, _FORMATS)
         settings = workspace.search_settings(names)
-        with reporting_interruption(workspace, names):
+        with reporting_interruption(workspace, names, resume=_resuming(session)):
             result = workspace.search(search_query(request, settings, now=datetime.now().astimezone()))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
@@ -131,6 +132,14 @@ def search(
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
     if result.hits and (output == "text" or (doubtful and output != "json")):
         note(present.confidence_line(result.confidence))
+
+
+def _resuming(session: Session) -> str:
+    """Return the command that resumes the import of a first search; a second search answers by words."""
+    if session.docs_dir is None:
+        return SAME_COMMAND
+    index = ["--data-dir", str(session.data_dir)] if session.data_dir else []
+    return f"'{shlex.join(['mdvec', 'import', '--docs-dir', str(session.docs_dir), *index])}'"
 
 
 def _note_shortcomings(result: SearchResult) -> None:
