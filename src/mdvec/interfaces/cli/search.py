@@ -30,7 +30,7 @@ from mdvec.interfaces.cli.terminal import (
     write_json,
     write_raw,
 )
-from mdvec.interfaces.passage import best_passage, cell_width, printable
+from mdvec.interfaces.passage import best_passage, cell_width, printable, visible
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode, TagMatch
@@ -180,11 +180,11 @@ def _hit_lines(
     gap = " " * max(2, width - cell_width(head) - len(score))
     yield styled(head, bold=True) + gap + styled(score, dim=True)
 
-    place = printable(f"{hit.collection}: {hit.path}" if several else hit.path)
+    place = visible(f"{hit.collection}: {hit.path}" if several else hit.path)
     stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
     yield _INDENT + styled(f"{place}:{hit.start_line}", fg="cyan") + stale
     if versions := versions_line(hit):
-        yield _INDENT + styled(printable(versions), dim=True)
+        yield _INDENT + styled(visible(versions), dim=True)
     if explain:
         yield _INDENT + styled(_reasons(hit), dim=True)
     for line in best_passage(query, _below_headings(hit), width=width - len(_INDENT), lines=_PASSAGE_LINES):

@@ -15,6 +15,7 @@ from mdvec.interfaces.passage import STEERING, cell_width, printable, visible, w
 
 _GAP = "  "
 _INDENT = "  "
+_BETWEEN = " · "
 # A column that is narrower is hard to read.
 _LEAST_COLUMNS = 20
 # Clear the screen of what is shown for a moment, such as a progress bar.
@@ -173,7 +174,14 @@ def _wrapped(cells: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
 
 
 def _paragraph(columns: Sequence[str], cells: Sequence[str], width: int) -> str:
-    named = [f"{name}: {cell}" for name, cell in zip(columns[1:], cells[1:], strict=True) if cell]
-    text = " · ".join(named)
-    lines = (text[start:end].strip() for start, end in wrap(text, max(_LEAST_COLUMNS, width - len(_INDENT))))
+    room = max(_LEAST_COLUMNS, width - len(_INDENT))
+    lines: list[str] = []
+    for name, cell in zip(columns[1:], cells[1:], strict=True):
+        text = f"{name}: {cell}"
+        if not cell:
+            continue
+        if lines and cell_width(lines[-1]) + cell_width(text) + len(_BETWEEN) <= room:
+            lines[-1] += _BETWEEN + text
+        else:
+            lines += [text[start:end].strip() for start, end in wrap(text, room)]
     return "".join(f"{line}\n" for line in (cells[0], *(f"{_INDENT}{line}" for line in lines)))
