@@ -86,6 +86,11 @@ class Run:
         """Whether :meth:`cancel` was called."""
         return self._cancelled.is_set()
 
+    @property
+    def on_step(self) -> StepListener | None:
+        """The listener for durations, so that a run inside this one can share it."""
+        return self._on_step
+
     def cancel(self) -> None:
         """Ask the call to stop. What it has committed stays; it ends at its next :meth:`check`."""
         self._cancelled.set()

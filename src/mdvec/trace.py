@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+from mdvec import run
+
 
 class Listener(Protocol):
     """Is told of each finished step."""
@@ -48,8 +50,9 @@ def step(name: str, **details: object) -> Iterator[dict[str, object]]:
         The details, to be added to while the step runs.
     """
     listener = _listener.get()
-    if listener is None:
-        yield details
+    if listener is None:  # a temporary bridge to the run context
+        with run.current().step(name, **details) as found:
+            yield found
         return
     started = time.perf_counter()
     try:

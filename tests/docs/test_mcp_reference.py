@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
-from mdvec.interfaces.mcp.addresses import STATUS, TEMPLATE
-from mdvec.interfaces.mcp.definitions import tool_definitions
-from mdvec.interfaces.mcp.prompts import ANSWER
+from mdvec.interfaces.mcp.definitions import ANSWER, tool_definitions
+from mdvec.interfaces.mcp.resources import STATUS, TEMPLATE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "mcp.md"
 TOOLS = {tool.name: tool for tool in tool_definitions([], limit=5, collection_tools=True)}

@@ -15,8 +15,7 @@ from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, M
 
 from mdvec.config.paths import CONFIG_NAMES
 from mdvec.config.schema import Config, Section
-from mdvec.interfaces import models as shown_models
-from mdvec.interfaces import present
+from mdvec.interfaces import wire
 from mdvec.interfaces.cli.main import cli
 from mdvec.interfaces.cli.session import CommonOption
 from mdvec.types.document import DocumentState
@@ -154,14 +153,14 @@ def test_json_shapes_are_documented() -> None:
     change = ChangeProgress("", 1, 0)
     status = CollectionStatus(collection, workspace.statuses[0].counts, files, check, change=change)
     printed: dict[str, object] = {
-        "search --format json": present.search_json(RESULT),
-        "import --format json": present.import_json(workspace.report),
-        "tool ls --format json": [present.collection_json(COLLECTION)],
-        "status --format json": present.status_json(WorkspaceStatus("", 0, "", (status,))),
-        "import --estimate --format json": shown_models.estimate_json(ESTIMATE),
-        "model ls --format json": [shown_models.model_json(MODEL)],
-        "model use --format json": shown_models.model_change_json(CHANGE),
-        "tags --format json": present.tags_json(workspace.found_tags),
+        "search --format json": wire.search_answer(RESULT),
+        "import --format json": wire.import_report(workspace.report),
+        "tool ls --format json": [wire.collection(COLLECTION)],
+        "status --format json": wire.status(WorkspaceStatus("", 0, "", (status,))),
+        "import --estimate --format json": wire.estimate(ESTIMATE),
+        "model ls --format json": [MODEL],
+        "model use --format json": wire.model_change(CHANGE),
+        "tags --format json": workspace.found_tags,
     }
     for heading, value in printed.items():
-        assert documented(heading) == shape(json.loads(msgspec.json.encode(value))), heading
+        assert documented(heading) == shape(wire.to_json(value)), heading

@@ -96,7 +96,7 @@ def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
             break
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert "interrupted: what was written is kept" in err
+    assert "interrupted: everything written so far stays" in err
     assert "chunks pending" in err
     assert "Traceback" not in err
     answer = shell.json("search", "word37x3", "--mode", "lexical")

@@ -1,7 +1,8 @@
-"""What went wrong, in the words each door needs."""
+"""Errors as each door needs them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mdvec.errors import MdvecError, UsageError
@@ -10,6 +11,9 @@ EXIT_FAILED = 1
 """Exit code when something failed, or a part of it."""
 EXIT_USAGE = 2
 """Exit code when the call itself is wrong."""
+
+# Enough to recognise what one has written.
+_MOST_ECHOED_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class Failure:
         message: What went wrong, for people.
         hint: The next step; empty when there is none.
         exit_code: For a process.
-        retry: Whether the same call may succeed later.
+        retry: The same call may succeed later.
     """
 
     code: str
@@ -32,7 +36,7 @@ class Failure:
 
 
 def translate(error: Exception) -> Failure:
-    """Say what an exception means to the one who called.
+    """Return an exception in the form that doors show.
 
     Args:
         error: One of ours, one of the operating system, or a bug.
@@ -48,3 +52,17 @@ def translate(error: Exception) -> Failure:
         case _:
             # A bug: the type says more than the message alone, which may be empty.
             return Failure("internal", f"{type(error).__name__}: {error}".rstrip(": "), "")
+
+
+def shortened(message: str, received: Iterable[str]) -> str:
+    """Cut the input that a message repeats to its first 200 characters.
+
+    Args:
+        message: For people.
+        received: The texts that a user or a client has sent.
+    """
+    for text in received:
+        if len(text) > _MOST_ECHOED_CHARS:
+            short = text[:_MOST_ECHOED_CHARS]
+            message = message.replace(text, f"{short}…").replace(repr(text)[1:-1], f"{repr(short)[1:-1]}…")
+    return message

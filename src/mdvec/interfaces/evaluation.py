@@ -9,7 +9,7 @@ from typing import Any
 from mdvec import __version__
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
 from mdvec.evaluation.report import EvalReport, Interval, SetReport, by_grade, failures, main_system
-from mdvec.interfaces.present import JsonObject
+from mdvec.interfaces.wire import JsonObject
 
 _DIGITS = 6
 _MS_DIGITS = 3

@@ -14,13 +14,13 @@ from mdvec.text.sentences import sentence_ends
 
 Span = tuple[int, int]
 
-# The best start is sought in the one part of this many characters that has most words of the query:
-# trying every start in a whole book to show four lines of it would take longer than finding it.
+# The best start is searched in the one part of this many characters that has most words of the query:
+# to try every start in a whole book would take longer than to find the book.
 _PART_CHARS = 8_000
 _MORE = "…"
 # Terminals differ in how wide they draw it.
 _MORE_COLUMNS = 2
-# Code, targets of links, and list items that are nothing but a link: words in them tell less than in prose.
+# Code, targets of links, and list items that are nothing but a link: words in them count less than in prose.
 _ASIDE = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)"
     r"|\]\([^()\n]*\)|https?://[^\s<>)]+"
@@ -39,6 +39,16 @@ _PAUSE = re.compile(r"[\s、，；：]+")
 # shortest comment has four characters.
 _GAP = re.compile(r"(?<![ \t])[ \t]*(?:\u00a0{4,}[ \t]*)+")
 _BLANK_LINE = re.compile(r"^[ \t\u00a0]{4,}$", re.MULTILINE)
+# Unicode's control and format characters, separators of lines and paragraphs, and lone surrogates.
+_STEERERS = (
+    r"\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    r"\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
+    r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
+)
+_STEERING_INSIDE = re.compile(rf"[\x00-\x09{_STEERERS}]")
+STEERING = re.compile(rf"[\x00-\x0a{_STEERERS}]")
+"""One character that could steer a terminal."""
+
 # These never start a line in Japanese typesetting.
 _NO_LINE_START = frozenset("、。，．・：；？！ー…」』）］｝〉》】〕々ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
 
@@ -49,7 +59,7 @@ class Segment:
 
     Attributes:
         text: The part.
-        matched: Whether it is a word of the query.
+        matched: It is a word of the query.
     """
 
     text: str
@@ -57,38 +67,38 @@ class Segment:
 
 
 def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[Segment]]:
-    """Choose the lines with the most different words of the query, and mark these words.
+    """Return the lines with the most different words of the query, these words marked.
 
     They start where a line or a sentence starts, or at a word of a sentence that is too long. Words in
     prose count more than words in code and in the targets of links.
 
     Args:
-        query: What was asked.
+        query: The query.
         text: The text of a hit.
         width: Most columns of a line; a wide character takes two.
         lines: Most lines.
 
     Returns:
-        Lines of segments, blank lines left out, control characters replaced by spaces; ``…`` at the end
-        when the last line goes on.
+        Lines of segments without blank lines, control characters replaced by spaces; ``…`` at the end
+        when the last line is cut.
     """
     text = _unwrapped(printable(without_gaps(text), keep_newlines=True))
     spans = match_spans(query, text)
     rows = list(islice(wrap(text, width, start=_best_start(text, spans, width, lines)), lines))
     if not rows:
         return []
-    goes_on = bool(text[rows[-1][1] : _line_end(text, rows[-1][1])].strip())
-    if goes_on:
+    is_cut = bool(text[rows[-1][1] : _line_end(text, rows[-1][1])].strip())
+    if is_cut:
         rows[-1] = next(wrap(text, max(2, width - _MORE_COLUMNS), start=rows[-1][0]))
     near = [span for span in spans if span[0] < rows[-1][1] and span[1] > rows[0][0]]
     shown = [list(_segments(text, row, near)) for row in rows]
-    if goes_on:
+    if is_cut:
         shown[-1].append(Segment(_MORE, matched=False))
     return shown
 
 
 def without_gaps(text: str) -> str:
-    """Close the gaps that hidden comments leave in a text, which keep all else at its place.
+    """Close the gaps that hidden comments leave in a text.
 
     Args:
         text: As it is indexed.
@@ -105,9 +115,9 @@ def wrap(text: str, width: int, *, start: int = 0) -> Iterator[Span]:
     A line ends after a space or beside a wide character; a longer word is cut.
 
     Args:
-        text: What to lay out.
+        text: The text.
         width: Most columns of a line.
-        start: Where in the text to begin.
+        start: The first character to lay out.
 
     Yields:
         Spans of the lines that are not blank, in order, without white space at their ends.
@@ -126,18 +136,44 @@ def cell_width(text: str) -> int:
 
 
 def printable(text: str, *, keep_newlines: bool = False) -> str:
-    """Replace each control character by a space, so that a document cannot steer the terminal.
+    """Replace each character that could steer a terminal by a space: control and format characters.
 
     Args:
         text: Any text; its length does not change.
         keep_newlines: Leave line feeds as they are.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        " " if unicodedata.category(char) in ("Cc", "Cs") and not (keep_newlines and char == "\n") else char
-        for char in text
-    )
+    return (_STEERING_INSIDE if keep_newlines else STEERING).sub(" ", text)
+
+
+def visible(text: str, *, keep_newlines: bool = False) -> str:
+    r"""Write each character that could steer a terminal as an escape, such as ``\x1b`` or ``\u202e``.
+
+    Args:
+        text: Any text.
+        keep_newlines: Leave line feeds as they are.
+    """
+    return (_STEERING_INSIDE if keep_newlines else STEERING).sub(_escaped, text)
+
+
+def one_line(text: str, most_chars: int | None = None) -> str:
+    """Return a text on one line without control characters, so that it cannot look like several.
+
+    Args:
+        text: Such as a file name or a title.
+        most_chars: Cut it there, with ``…``; None for no limit.
+    """
+    part = text if most_chars is None else text[: 4 * most_chars]
+    line = " ".join(printable(part).split())
+    if most_chars is None or (len(line) <= most_chars and len(part) == len(text)):
+        return line
+    return f"{line[: most_chars - 1].rstrip()}…"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if found[0] == "\t":
+        return found[0]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _closed(gap: re.Match[str]) -> str:
@@ -202,12 +238,12 @@ def _may_break(before: str, after: str) -> bool:
 def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
     line = text[start:end]
     if line.strip():
-        # White space before the text is kept: it is the indentation of code and lists.
+        # White space before the text stays: it is the indentation of code and lists.
         yield start, start + len(line.rstrip())
 
 
 def _best_start(text: str, spans: Sequence[Span], width: int, lines: int) -> int:
-    """Return where the lines that tell most begin; the start of the text without a match."""
+    """Return the start of the lines with the highest weight; that of the text without a match."""
     part = _best_part(text, spans)
     weights = _weights(text, part)
     reach = width * lines // 2  # so that a match is seen with what follows it
@@ -250,7 +286,7 @@ def _beginning(text: str, match: int, reach: int) -> int:
 
 
 def _weights(text: str, spans: Sequence[Span]) -> list[int]:
-    """Return for each match how much it tells."""
+    """Return the weight of each match."""
     asides = [found.span() for found in _ASIDE.finditer(text)]
     begins = [start for start, _ in asides]
 

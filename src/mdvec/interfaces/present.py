@@ -1,135 +1,65 @@
-"""The shapes in which results leave mdvec, shared by all doors."""
+"""Answers in words for people, shared by all doors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
-from typing import Any, assert_never
+from datetime import datetime
+from typing import Final, assert_never
 
 from mdvec.interfaces.passage import without_gaps
+from mdvec.run import Stage
 from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
-from mdvec.types.links import DocumentLinks
-from mdvec.types.report import CollectionStatus, Finding, ImportReport, TagCount, WorkspaceStatus
+from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
+from mdvec.types.report import CollectionStatus, ImportReport
 
-JsonObject = dict[str, object]
+MODEL_COLUMNS = ("model", "dimension", "languages", "MB", "USD/1M", "offline", "JMTEB", "here", "used by")
+"""The columns of :func:`model_row`."""
 
-_SIMILARITY_DIGITS = 6
-# Enough to tell commits apart, as git's own messages do.
+_STEP_WORDS: Final = {
+    Stage.WAIT: "waiting for another process",
+    Stage.LIMIT: "waiting for a service, seconds left",
+    Stage.SCAN: "listing files",
+    Stage.FETCH: "fetching documents",
+    Stage.TEXT: "reading documents",
+    Stage.MODEL: "preparing the model",
+    Stage.EMBED: "embedding texts",
+}
+# The table has room for one figure: the one that most models publish, and for Japanese.
+_MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"
+# Enough to distinguish commits, as in git's own messages.
 _REVISION_CHARS = 12
 _LABEL_ESCAPES = {ord("\\"): "\\\\", ord("["): "\\[", ord("]"): "\\]", ord("\n"): " "}
 # Angle brackets around a target let it hold spaces; these would end it or start a query.
 _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
 
 
-def search_json(result: SearchResult) -> JsonObject:
-    """Return an answer as documented in ``docs/reference/json.md``."""
-    return {
-        "query": result.query,
-        "mode": result.mode.value,
-        "hits": [hit_json(hit) for hit in result.hits],
-        "total_chunks": result.total_chunks,
-        "pending_chunks": result.pending_chunks,
-        "last_indexed": iso_time(result.last_indexed_ms),
-        "elapsed_ms": round(result.elapsed_ms, 1),
-        "warnings": list(result.warnings),
-        "hint": result.hint,
-        "confidence": result.confidence.value,
-    }
+def progress_line(stage: Stage, done: int, total: int, detail: str = "") -> str:
+    """Return the progress of a step in words; the arguments are those of a progress listener."""
+    if stage is Stage.WAIT:
+        return detail or step_words(stage)
+    if total:
+        return f"{step_words(stage)}: {done:,} of {total:,}"
+    return f"{step_words(stage)}: {done:,}"
 
 
-def hit_json(hit: SearchHit) -> JsonObject:
-    """Return one hit, its fields in the order of :class:`SearchHit`."""
-    similarity = hit.similarity
-    return {
-        **_shallow(hit),
-        "heading_path": list(hit.heading_path),
-        "score": round(hit.score, _SIMILARITY_DIGITS),
-        "similarity": None if similarity is None else round(similarity, _SIMILARITY_DIGITS),
-        "supersedes": list(hit.supersedes),
-        "superseded_by": list(hit.superseded_by),
-    }
-
-
-def import_json(report: ImportReport) -> JsonObject:
-    """Return an import's outcome, its fields in the order of :class:`ImportReport`; a failure is told."""
-    shown = _shallow(report)
-    del shown["failure"]
-    failure = [] if report.failure is None else [str(report.failure)]
-    return {
-        **shown,
-        "warnings": [*report.warnings, *failure],
-        "elapsed_ms": round(report.elapsed_ms, 1),
-    }
-
-
-def links_json(found: DocumentLinks) -> JsonObject:
-    """Return what a document is linked with, its fields in the order of :class:`DocumentLinks`."""
-    return {
-        **_shallow(found),
-        "links": [_shallow(link) for link in found.links],
-        "backlinks": [_shallow(link) for link in found.backlinks],
-        "supersedes": list(found.supersedes),
-        "superseded_by": list(found.superseded_by),
-    }
-
-
-def collection_json(collection: Collection) -> JsonObject:
-    """Return what is known of a collection without looking at its documents."""
-    return {
-        "name": collection.name,
-        "description": collection.description,
-        "source": str(collection.source),
-        "include": list(collection.source.include),
-        "exclude": list(collection.source.exclude),
-        "enabled": collection.enabled,
-        "last_indexed": iso_time(collection.last_indexed_ms),
-        "revision": collection.revision or None,
-        "preset": collection.preset or None,
-        "chunker": collection.chunking.strategy,
-    }
-
-
-def status_json(status: WorkspaceStatus) -> JsonObject:
-    """Return the state of a database and its collections."""
-    return {
-        "database": status.database,
-        "size_bytes": status.size_bytes,
-        "model": status.model,
-        "collections": [_collection_status_json(each) for each in status.collections],
-    }
+def step_words(stage: Stage) -> str:
+    """Return the name of a step, in small letters."""
+    return _STEP_WORDS[stage]
 
 
 def revision_line(collection: Collection) -> str:
-    """Say which commit was imported; empty when there is none."""
+    """Return the commit that was imported; empty without one."""
     return f"{collection.revision[:_REVISION_CHARS]} of {collection.source}" if collection.revision else ""
 
 
 def change_line(status: CollectionStatus) -> str:
-    """Say how far the change to another model is; empty when there is none."""
+    """Return the progress of a change to another model; empty without one."""
     change = status.change
     if change is None:
         return ""
     done = change.chunks - change.pending_chunks
     return f"changing to {change.model}: {done:,} of {change.chunks:,} chunks"
-
-
-def tags_json(tags: Sequence[TagCount]) -> list[JsonObject]:
-    """Return tags in the order given."""
-    return [_shallow(tag) for tag in tags]
-
-
-def findings_json(findings: Sequence[Finding]) -> list[JsonObject]:
-    """Return what ``doctor`` found, in the order given."""
-    return [_shallow(finding) for finding in findings]
-
-
-def iso_time(moment_ms: int | None) -> str | None:
-    """Write milliseconds since 1970 as ISO 8601 in UTC, to the second."""
-    if moment_ms is None:
-        return None
-    return datetime.fromtimestamp(moment_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
 
 
 def moment(moment_ms: int | None) -> str:
@@ -140,13 +70,13 @@ def moment(moment_ms: int | None) -> str:
 
 
 def trail(hit: SearchHit) -> str:
-    """Return ``title › heading › heading``; a first heading that is the title is not said twice."""
+    """Return ``title › heading › heading``; a first heading that is the title is left out."""
     headings = hit.heading_path[1:] if hit.heading_path[:1] == (hit.title,) else hit.heading_path
     return " › ".join((hit.title, *headings))
 
 
 def versions_line(hit: SearchHit) -> str:
-    """Say which older versions the document of a hit supersedes, and what supersedes it; else empty."""
+    """Return the older and newer versions of the document of a hit; empty without any."""
     parts = (("supersedes", hit.supersedes), ("superseded by", hit.superseded_by))
     return "; ".join(f"{words} {', '.join(paths)}" for words, paths in parts if paths)
 
@@ -157,7 +87,7 @@ def hits_markdown(result: SearchResult) -> str:
 
 
 def confidence_line(confidence: Confidence) -> str:
-    """Say for people how sure an answer is."""
+    """Return how likely an answer is right, for people."""
     match confidence:
         case Confidence.HIGH | Confidence.MEDIUM:
             return f"confidence: {confidence.value}"
@@ -175,7 +105,7 @@ def hit_paths(result: SearchResult) -> list[str]:
 
 
 def import_summary(report: ImportReport) -> str:
-    """Return two lines for people, and one about a change of the model that was completed."""
+    """Return two lines for people, and a third when a change of the model was completed."""
     changes = [
         f"{count:,} {word}"
         for word, count in (
@@ -199,9 +129,9 @@ def import_summary(report: ImportReport) -> str:
 
 
 def embedded_so_far(report: ImportReport) -> str:
-    """Say how much of a collection is found by meaning after an import that could not make all vectors."""
+    """Return the share of a collection that has vectors, after an import that could not make all."""
     done = report.total_chunks - report.pending_chunks
-    return f"{done:,} of {report.total_chunks:,} chunks are embedded and kept"
+    return f"{done:,} of {report.total_chunks:,} chunks are embedded"
 
 
 def _hit_markdown(hit: SearchHit) -> Iterator[str]:
@@ -213,26 +143,73 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     yield from (f"  > {line}".rstrip() for line in without_gaps(hit.text).strip().splitlines())
 
 
-def _collection_status_json(status: CollectionStatus) -> JsonObject:
-    check = status.check
-    return {
-        **collection_json(status.collection),
-        **_shallow(status.counts),
-        "check": check
-        and {
-            "in_sync": check.in_sync,
-            "new": list(check.new),
-            "changed": list(check.changed),
-            "moved": [{"from": old, "to": new} for old, new in check.moved],
-            "deleted": list(check.deleted),
-        },
-        "check_error": status.check_error or None,
-        "files": [_shallow(each) for each in status.files],
-        "model": status.model,
-        "change": None if status.change is None else _shallow(status.change),
-        "warnings": list(status.warnings),
-    }
+# --- models ------------------------------------------------------------------------------------------
 
 
-def _shallow(value: Any) -> JsonObject:  # any dataclass of the model
-    return {item.name: getattr(value, item.name) for item in fields(value)}
+def model_row(model: ListedModel) -> tuple[str, ...]:
+    """Return the cells of a model; unknown ones are empty."""
+    return (
+        model.spec,
+        ", ".join(map(str, model.dimensions)),
+        model.languages,
+        "" if model.size_mb is None else str(model.size_mb),
+        "" if model.price is None else f"{model.price.usd_per_million_tokens:g}",
+        "yes" if model.offline else "no",
+        next((f"{each.value:.2f}" for each in model.benchmarks if each.name == _MAIN_BENCHMARK), ""),
+        "no" if model.problem else "yes",
+        ", ".join(model.collections),
+    )
+
+
+def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:
+    """Yield the source of the figures, the date of the prices, and how to get what is missing."""
+    figures = (each for model in models for each in model.benchmarks if each.name == _MAIN_BENCHMARK)
+    if figure := next(figures, None):
+        yield f"JMTEB: {figure.name}, mean nDCG@10 in per cent, from {figure.source}"
+    days = sorted({model.price.as_of for model in models if model.price is not None and model.price.as_of})
+    if days:
+        yield f"prices as of {', '.join(days)}; [prices] in mdvec.toml changes them"
+    hints: dict[str, list[str]] = {}
+    for model in models:
+        if model.problem:
+            hints.setdefault(f"{model.problem}. {model.hint}", []).append(model.spec)
+    yield from (f"{', '.join(specs)}: {hint}" for hint, specs in hints.items())
+
+
+def model_change_line(change: ModelChange) -> str:
+    """Return the outcome of a change of the model in words."""
+    match change.outcome:
+        case ModelChangeOutcome.CHANGED:
+            return (
+                f"{change.collection}: {change.model} from now on; {change.embedded_chunks:,} of "
+                f"{change.total_chunks:,} chunks embedded, in {change.elapsed_ms / 1000:.1f} s"
+            )
+        case ModelChangeOutcome.CHOSEN:
+            next_step = f"next: mdvec import -n {change.collection}"
+            return f"{change.collection}: {change.model} will embed it; {next_step}"
+        case ModelChangeOutcome.SAME:
+            return f"{change.collection}: {_model_in_use(change)}; nothing to change"
+        case ModelChangeOutcome.CANCELLED:
+            return f"{change.collection}: the change was cancelled; {_model_in_use(change)}"
+        case _:
+            assert_never(change.outcome)
+
+
+def _model_in_use(change: ModelChange) -> str:
+    return f"uses {change.model}" if change.model else "uses the configured model"
+
+
+def estimate_summary(estimate: ImportEstimate) -> str:
+    """Return three lines for people."""
+    tokens = f"{estimate.tokens:,} tokens" + ("" if estimate.exact else " (estimated)")
+    requests = f", {estimate.requests:,} requests" if estimate.requests else ""
+    if estimate.price is None:
+        cost = "price: not known" if estimate.requests else "price: none"
+    else:
+        day = f" as of {estimate.price.as_of}" if estimate.price.as_of else ""
+        rate = f"{estimate.price.usd_per_million_tokens:g} USD per million tokens"
+        cost = f"price: {estimate.usd:.4f} USD, at {rate}{day}"
+    return (
+        f"{estimate.collection}: {estimate.documents:,} documents to read, model {estimate.model}\n"
+        f"to embed: {estimate.chunks:,} chunks, {estimate.names:,} names, {tokens}{requests}\n{cost}"
+    )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from mdvec import run
 from mdvec.config import Config
 from mdvec.config.presets import Preset
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
+from mdvec.run import Stage
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId
@@ -27,16 +30,13 @@ from mdvec.types.report import (
     CollectionCounts,
     CollectionStatus,
     Finding,
-    ImportMode,
+    ImportOptions,
     ImportReport,
-    ImportStage,
     ListedDocument,
     Passage,
-    Progress,
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.trace import step
 from mdvec.workspace import Workspace
 from mdvec.workspace.models import Models
 
@@ -135,25 +135,15 @@ class FakeModels(Models):
     def estimate(
         self,
         name: str,
-        *,
-        mode: ImportMode = ImportMode.UPDATE,
-        allow_empty: bool = False,
-        max_tokens: int | None = None,
-        overlap_tokens: int | None = None,
-        progress: Progress | None = None,
+        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
+        **_: Any,
     ) -> ImportEstimate:
         """Return the estimate."""
-        sizes = {"max_tokens": max_tokens, "overlap_tokens": overlap_tokens}
-        self._note("estimate", name=name, mode=mode, allow_empty=allow_empty, **sizes)
+        self._note("estimate", name=name, options=options)
         return replace(self.estimated, collection=name)
 
     def use(
-        self,
-        spec: EmbeddingSpec,
-        names: Sequence[str] = (),
-        *,
-        wait_s: float = 60.0,
-        progress: Progress | None = None,
+        self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0, **_: Any
     ) -> Iterator[ModelChange]:
         """Change the model of each collection."""
         self._note("use", spec=spec, names=tuple(names), wait_s=wait_s)
@@ -283,32 +273,15 @@ class FakeWorkspace(Workspace):
     def import_collection(
         self,
         name: str,
-        *,
-        mode: ImportMode = ImportMode.NEW,
-        embed: bool = True,
-        allow_empty: bool = False,
-        max_tokens: int | None = None,
-        overlap_tokens: int | None = None,
-        accept_pending: bool = False,
-        wait_s: float = 60.0,
-        progress: Progress | None = None,
+        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
+        **_: Any,
     ) -> ImportReport:
         """Report what it is told to."""
-        self._note(
-            "import",
-            name=name,
-            mode=mode,
-            embed=embed,
-            allow_empty=allow_empty,
-            max_tokens=max_tokens,
-            overlap_tokens=overlap_tokens,
-            wait_s=wait_s,
-        )
-        if progress is not None:
-            progress(ImportStage.EMBED, 1, 9)
+        self._note("import", name=name, options=options)
+        run.current().report(Stage.EMBED, 1, 9)
         if self.interrupted:
             raise KeyboardInterrupt
-        if self.report.failure is not None and not accept_pending:
+        if self.report.failure is not None and not options.accept_pending:
             raise self.report.failure
         return replace(self.report, collection=name)
 
@@ -346,11 +319,9 @@ class FakeWorkspace(Workspace):
         config = self.opened.get("config")
         return config.search if isinstance(config, Config) else SearchSettings()
 
-    def search(
-        self, query: SearchQuery, *, progress: Progress | None = None, wait_for_vectors: bool = True
-    ) -> SearchResult:
+    def search(self, query: SearchQuery, *, wait_for_vectors: bool = True, **_: Any) -> SearchResult:
         """Answer what it is told to."""
-        with step("dense", hits=50):
+        with run.current().step("dense", hits=50):
             self._note("search", query=query, wait_for_vectors=wait_for_vectors)
         if self.interrupted:
             raise KeyboardInterrupt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import click
 import pytest
@@ -16,9 +17,9 @@ from mdvec.errors import (
     EmbedderUnavailableError,
     WriterBusyError,
 )
-from mdvec.interfaces.cli.interruption import saying_what_is_pending
-from mdvec.interfaces.cli.progress import LineProgress
-from mdvec.types.report import ImportMode, ImportStage
+from mdvec.interfaces.cli.progress import LineProgress, reporting_interruption
+from mdvec.run import Stage
+from mdvec.types.report import ImportMode, ImportOptions
 
 IMPORT_KEYS = [
     "collection", "added", "updated", "moved", "deleted", "unchanged", "failed", "excluded",
@@ -33,15 +34,7 @@ def test_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert workspace.calls == [
         (
             "import",
-            {
-                "name": "notes",
-                "mode": ImportMode.NEW,
-                "embed": True,
-                "allow_empty": False,
-                "max_tokens": None,
-                "overlap_tokens": None,
-                "wait_s": 60.0,
-            },
+            {"name": "notes", "options": ImportOptions(accept_pending=True)},
         )
     ]
 
@@ -55,12 +48,15 @@ def test_every_option_reaches_the_workspace(mdvec: Mdvec, workspace: FakeWorkspa
     [(_, details)] = workspace.calls
     assert details == {
         "name": "notes",
-        "mode": ImportMode.REPLACE,
-        "embed": False,
-        "allow_empty": True,
-        "max_tokens": 256,
-        "overlap_tokens": 0,
-        "wait_s": 1.5,
+        "options": ImportOptions(
+            mode=ImportMode.REPLACE,
+            embed=False,
+            allow_empty=True,
+            max_tokens=256,
+            overlap_tokens=0,
+            accept_pending=True,
+            wait_s=1.5,
+        ),
     }
     assert str(workspace.opened["database"]).endswith("/x.sqlite")
 
@@ -123,7 +119,7 @@ def test_missing_vectors_end_with_what_is_there(mdvec: Mdvec, workspace: FakeWor
     ] * 2
     assert outcome.err == "".join(
         "error: the quota is used up\n"
-        f"hint: 12 of 40 chunks are embedded and kept. Run 'mdvec import -n {name} -m update' to go on.\n"
+        f"hint: 12 of 40 chunks are embedded. Run 'mdvec import -n {name} -m update' to resume.\n"
         for name in ("a", "b")
     )
     reported = mdvec("import", "-n", "a", "--format", "json")
@@ -139,8 +135,8 @@ def test_what_the_service_needs_is_said_too(mdvec: Mdvec, workspace: FakeWorkspa
     workspace.report = replace(workspace.report, total_chunks=9, pending_chunks=9, failure=failure)
     assert mdvec("import", "--docs-dir", ".").err == (
         "error: no key\n"
-        "hint: Set VOYAGE_API_KEY. 0 of 9 chunks are embedded and kept. "
-        "Run the same command again to go on.\n"
+        "hint: Set VOYAGE_API_KEY. 0 of 9 chunks are embedded. "
+        "Run the same command again to resume.\n"
     )
 
 
@@ -155,7 +151,7 @@ def test_a_folder_needs_no_name(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert mdvec("import", "--docs-dir", ".").code == 0
     [listing, (name, details)] = workspace.calls
     assert (listing[0], name) == ("collections", "import")
-    assert details["mode"] is ImportMode.UPDATE
+    assert details["options"] == ImportOptions(ImportMode.UPDATE, accept_pending=True)
 
 
 def test_a_name_is_needed_otherwise(mdvec: Mdvec) -> None:
@@ -179,29 +175,31 @@ def test_ctrl_c_says_what_is_pending(mdvec: Mdvec, workspace: FakeWorkspace) -> 
     workspace.interrupted = True
     outcome = mdvec("import", "-n", "notes")
     assert (outcome.code, outcome.out) == (130, "")
-    assert "interrupted: what was written is kept" in outcome.err
+    assert "interrupted: everything written so far stays" in outcome.err
     assert "notes: 3 documents searchable, 4 of 9 chunks pending" in outcome.err
     assert "mdvec import -n notes -m update" in outcome.err
     assert workspace.closed
 
 
-def test_ctrl_c_in_a_first_search_says_what_is_pending(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+def test_ctrl_c_in_a_first_search_says_what_is_pending(
+    mdvec: Mdvec, workspace: FakeWorkspace, tmp_path: Path
+) -> None:
     """The import that the first search of a folder makes is interrupted in the same way."""
     workspace.interrupted = True
     outcome = mdvec("search", "--docs-dir", ".", "x")
     assert outcome.code == 130
     assert "4 of 9 chunks pending" in outcome.err
-    assert "hint: Run the same command again to go on." in outcome.err
+    assert f"hint: Run 'mdvec import --docs-dir {tmp_path}' to resume." in outcome.err
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     """In a log, an import says every ten seconds how far it is, and a short one says nothing."""
     moments = iter([0.0, 9.9, 10.0, 11.0, 20.1])
     progress = LineProgress(lambda: next(moments))
-    progress(ImportStage.TEXT, 10, 2000)
-    progress(ImportStage.TEXT, 1500, 2000)
-    progress(ImportStage.EMBED, 1, 0)
-    progress(ImportStage.EMBED, 2, 0)
+    progress(Stage.TEXT, 10, 2000)
+    progress(Stage.TEXT, 1500, 2000)
+    progress(Stage.EMBED, 1, 0)
+    progress(Stage.EMBED, 2, 0)
     captured = capsys.readouterr()
     assert captured.err == "reading documents: 1,500 of 2,000\nembedding texts: 2\n"
     assert captured.out == ""
@@ -218,8 +216,8 @@ def test_ctrl_c_in_the_middle_of_a_clean_up_is_still_ctrl_c(workspace: FakeWorks
             msg = "half done"
             raise RuntimeError(msg)
 
-    with pytest.raises(click.exceptions.Exit) as caught, saying_what_is_pending(workspace, []):
+    with pytest.raises(click.exceptions.Exit) as caught, reporting_interruption(workspace, []):
         fail(interrupted=True)
     assert caught.value.exit_code == 130
-    with pytest.raises(RuntimeError, match="half done"), saying_what_is_pending(workspace, []):
+    with pytest.raises(RuntimeError, match="half done"), reporting_interruption(workspace, []):
         fail(interrupted=False)

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
 
-from mdvec.interfaces.mcp.answers import search_data
+from mdvec.interfaces import wire
 from mdvec.interfaces.mcp.wording import search_text
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
@@ -44,7 +44,7 @@ def test_links_are_listed_for_people(mdvec: Mdvec, workspace: FakeWorkspace) -> 
     assert lines[:4] == [
         "links (4)",
         "  3: [[宿#四条|shown]] → 旅行/宿.md",
-        "  4: ![[x.png]] → a file that is no document",
+        "  4: ![[x.png]] → a file, not a document",
         "  5: [site](https://x.example) → outside",
     ]
     assert lines[4].endswith("→ unresolved")
@@ -105,7 +105,7 @@ def test_search_passes_the_filters_on(mdvec: Mdvec, workspace: FakeWorkspace) ->
         *("search", "x", "--linked-to", "旅行/宿.md", "--include-superseded"),
         *("--updated-since", "2026-05-01T00:00Z", "--updated-until", "2026-05-02T00:00Z"),
     )
-    [(_, details)] = workspace.calls
+    [details] = [details for name, details in workspace.calls if name == "search"]
     filters = details["query"].filters  # type: ignore[attr-defined]
     assert (filters.linked_to, filters.include_superseded) == ("旅行/宿.md", True)
     assert filters.updated_until_ns - filters.updated_since_ns == 24 * 60 * 60 * 10**9
@@ -142,6 +142,6 @@ def test_hits_name_versions_for_agents() -> None:
     text = search_text(VERSIONED)
     assert "supersedes v1.md, v2.md" in text
     assert "superseded by n.md" in text
-    hits = search_data(VERSIONED)["hits"]
+    hits = wire.to_json(wire.search_answer(VERSIONED), "mcp")["hits"]
     assert isinstance(hits, list)
     assert [hit["supersedes"] for hit in hits] == [["v1.md", "v2.md"], []]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 
 from mdvec import __version__
 from mdvec.errors import MdvecError, NotADatabaseError
-from mdvec.interfaces.cli.main import run
+from mdvec.interfaces.cli.main import cli, run
 from mdvec.interfaces.errors import translate
 
 
@@ -153,3 +154,24 @@ def test_a_full_disk_is_told(
     with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", full)
         assert run(["tool", "ls"], env={}, cwd=tmp_path, opener=workspace) == 1
+
+
+def test_every_command_is_described_in_full() -> None:
+    """At 80 columns the lists of commands cut no description."""
+    context = click.Context(cli)
+    groups = [cli, *(cli.get_command(context, name) for name in cli.list_commands(context))]
+    for group in groups:
+        if isinstance(group, click.Group):
+            names = group.list_commands(context)
+            for name in names:
+                command = group.get_command(context, name)
+                assert command is not None
+                shown = command.get_short_help_str(80 - 6 - max(map(len, names)))
+                assert not shown.endswith("..."), (name, shown)
+
+
+def test_words_that_look_like_options_have_a_hint(mdvec: Mdvec) -> None:
+    """Code is searched for, too."""
+    err = mdvec("search", "--root-path").err
+    assert "Put -- before words that start with a dash." in err
+    assert "Put --" not in mdvec("tags", "--root-path").err

@@ -10,10 +10,10 @@ from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, MODEL, FakeWorkspace
 
 from mdvec.errors import EmbedderUnavailableError
-from mdvec.interfaces import models as shown
+from mdvec.interfaces import present
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec
 from mdvec.types.model_report import ModelChangeOutcome, Price
-from mdvec.types.report import ChangeProgress, CollectionCounts, CollectionStatus, ImportMode
+from mdvec.types.report import ChangeProgress, CollectionCounts, CollectionStatus, ImportOptions
 
 
 def test_list(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
@@ -61,14 +61,14 @@ def test_use(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
 @pytest.mark.parametrize(
     ("outcome", "model", "said"),
     [
-        (ModelChangeOutcome.CHOSEN, "m", "notes: m will make its vectors; next: mdvec import -n notes"),
+        (ModelChangeOutcome.CHOSEN, "m", "notes: m will embed it; next: mdvec import -n notes"),
         (ModelChangeOutcome.SAME, "m", "notes: uses m; nothing to change"),
         (ModelChangeOutcome.CANCELLED, "", "notes: the change was cancelled; uses the configured model"),
     ],
 )
 def test_outcomes(outcome: ModelChangeOutcome, model: str, said: str) -> None:
     """Each is said in its own words."""
-    assert shown.model_change_line(replace(CHANGE, outcome=outcome, model=model)) == said
+    assert present.model_change_line(replace(CHANGE, outcome=outcome, model=model)) == said
 
 
 def test_warnings_go_to_standard_error(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
@@ -125,19 +125,16 @@ def test_estimate(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     outcome = mdvec("import", "-n", "notes", "--estimate", "--chunk-size", "99", "--allow-empty")
     assert outcome.code == 0
     assert outcome.out == (
-        "notes: 3 documents to read, by voyage:voyage-4-lite@1024\n"
+        "notes: 3 documents to read, model voyage:voyage-4-lite@1024\n"
         "to embed: 9 chunks, 6 names, 12,345 tokens (estimated), 2 requests\n"
-        "price: 0.0002 USD, at 0.02 USD for a million tokens as of 2026-04-30\n"
+        "price: 0.0002 USD, at 0.02 USD per million tokens as of 2026-04-30\n"
     )
     assert workspace.calls == [
         (
             "estimate",
             {
                 "name": "notes",
-                "mode": ImportMode.NEW,
-                "allow_empty": True,
-                "max_tokens": 99,
-                "overlap_tokens": None,
+                "options": ImportOptions(allow_empty=True, max_tokens=99, accept_pending=True),
             },
         )
     ]

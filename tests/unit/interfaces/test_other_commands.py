@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 from tests.unit.interfaces.conftest import Mdvec
-from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
+from tests.unit.interfaces.fake_workspace import COLLECTION, MODEL, FakeWorkspace
 
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError
+from mdvec.interfaces import present
+from mdvec.interfaces.cli.terminal import table_text
 from mdvec.types.document import DocumentState
 from mdvec.types.report import CollectionCounts, CollectionStatus, DiskCheck, FileStatus, Finding, Severity
 
@@ -234,14 +236,25 @@ def test_status_of_everything(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert lines[-1].split() == ["notes", "yes", "3", "9", "4", "1", "2", "2026-05-01", "18:30"]
 
 
-def test_a_table_keeps_all_of_a_long_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a narrow terminal a path goes on in the next line; nothing is cut off."""
-    from mdvec.interfaces.cli.rich_output import table_text
-
-    monkeypatch.setenv("COLUMNS", "30")
+def test_a_table_keeps_all_of_a_long_cell() -> None:
+    """On a narrow terminal a path continues in the next line; nothing is cut off."""
     path = "a/long/path/" + "x" * 40 + ".md"
-    lines = table_text(("state", "path"), [("ready", path)]).splitlines()[1:]
-    assert "".join(line.removeprefix("ready").strip() for line in lines) == path
+    first, *lines = table_text(("state", "path"), [("ready", path)], 30).splitlines()
+    assert first == "ready"
+    assert "".join(line.strip() for line in lines) == f"path:{path}"
+    assert max(map(len, lines)) <= 30
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_tables_fit_a_terminal(width: int) -> None:
+    """No word is broken: the widest column is wrapped, or each row becomes a paragraph."""
+    rows = [present.model_row(replace(MODEL, spec="sentence-transformers:cl-nagoya/ruri-v3-30m"))] * 2
+    many = table_text(present.MODEL_COLUMNS, rows, width)
+    described = table_text(("name", "description"), [("notes", "words " * 30)], width)
+    for text in (many, described):
+        assert max(map(len, text.splitlines())) <= width
+    assert "sentence-transformers:cl-nagoya/ruri-v3-30m" in many
+    assert described.split() == ["NAME", "DESCRIPTION", "notes", *["words"] * 30]
 
 
 def test_status_of_one_collection_lists_its_files(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

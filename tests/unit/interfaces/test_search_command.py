@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.interfaces.conftest import Mdvec
-from tests.unit.interfaces.fake_workspace import HIT, RESULT, FakeWorkspace
+from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 
 from mdvec.errors import InvalidQueryError
 from mdvec.types.hit import Confidence
@@ -22,8 +22,7 @@ ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_
 
 
 def asked(workspace: FakeWorkspace) -> SearchQuery:
-    [(name, details)] = workspace.calls
-    assert name == "search"
+    [details] = [details for name, details in workspace.calls if name == "search"]
     query = details["query"]
     assert isinstance(query, SearchQuery)
     return query
@@ -156,6 +155,15 @@ def test_collections_are_named_when_there_are_several(mdvec: Mdvec, workspace: F
     """Hits of different collections say which one they are from."""
     workspace.result = replace(RESULT, hits=(HIT, replace(HIT, collection="work")))
     assert "work: 旅行/京都.md:12" in mdvec("search", "宿").out
+
+
+def test_the_collection_is_named_when_several_are_searched(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Even when all hits are from one: the reader cannot know which."""
+    assert "notes: 旅行/京都.md:12" in mdvec("search", "宿", "-n", "notes", "-n", "work").out
+    assert "notes: 旅行/京都.md:12" not in mdvec("search", "宿").out
+    workspace.known = [COLLECTION, replace(COLLECTION, name="work")]
+    assert "notes: 旅行/京都.md:12" in mdvec("search", "宿").out
+    assert "notes: 旅行/京都.md:12" not in mdvec("search", "宿", "-n", "notes").out
 
 
 def test_explain_gives_the_reasons(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -1,4 +1,4 @@
-"""``mdvec config``."""
+"""``mdvec config`` and ``mdvec preset``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.session import Command, Group, Session, common_options
-from mdvec.interfaces.cli.terminal import note, write, write_json
+from mdvec.interfaces.cli.session import Command, Group, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _FORMATS = ("text", "json")
 @click.command(cls=Group)
 @common_options
 def config() -> None:
-    """Show the settings in force."""
+    """Show the settings."""
 
 
 @config.command(cls=Command)
@@ -32,7 +31,7 @@ def config() -> None:
 @common_options
 @click.pass_obj
 def show(session: Session, format_name: str | None) -> None:
-    """Print every setting with its value and where it comes from.
+    """Print every setting, its value and its origin.
 
     The text is TOML and can be saved as mdvec.toml.
     """
@@ -53,9 +52,9 @@ def show(session: Session, format_name: str | None) -> None:
 @common_options
 @click.pass_obj
 def path(session: Session) -> None:
-    """Print the path of the configuration file that is read.
+    """Print the path of the configuration file.
 
-    When there is none, print where your own one would be read from.
+    If there is none, print where you can create it.
     """
     from mdvec.config.paths import CONFIG_NAMES, user_config_dir
 
@@ -68,8 +67,57 @@ def path(session: Session) -> None:
     write(f"{found or user_config_dir() / CONFIG_NAMES[0]}\n")
 
 
+@click.command(cls=Group)
+@common_options
+def preset() -> None:
+    """Show the presets for 'mdvec tool add --preset'."""
+
+
+@preset.command("ls", cls=Command)
+@format_option("table", "json")
+@common_options
+@click.pass_obj
+def list_presets(session: Session, format_name: str | None) -> None:
+    """List the presets."""
+    from mdvec.config.presets import load_preset, preset_names
+
+    presets = [load_preset(name, cwd=session.cwd) for name in preset_names()]
+    config = session.load_config().config
+    if chosen_format(format_name, config, ("table", "json")) == "json":
+        write_json(
+            [
+                {
+                    "name": each.name,
+                    "description": each.description,
+                    "chunker": each.chunking.strategy,
+                    "embedder": str(each.embedding) if each.embedding else None,
+                }
+                for each in presets
+            ]
+        )
+        return
+    write_table(
+        ("name", "chunker", "embedder", "description"),
+        [
+            (each.name, each.chunking.strategy, str(each.embedding or "as configured"), each.description)
+            for each in presets
+        ],
+    )
+
+
+@preset.command("show", cls=Command)
+@click.argument("name")
+@common_options
+@click.pass_obj
+def show_preset(session: Session, name: str) -> None:
+    """Print a preset, to change it and save it as your own."""
+    from mdvec.config.presets import load_preset
+
+    write(load_preset(name, cwd=session.cwd).text.rstrip("\n") + "\n")
+
+
 def _effective(loaded: LoadedConfig, session: Session) -> tuple[dict[str, object], dict[str, str]]:
-    """Return values and origins by dotted key, with the places that stand behind an unset path."""
+    """Return values and origins by dotted key, with the default places of paths that are not set."""
     from mdvec.config.paths import default_cache_dir, default_database
 
     values: dict[str, object] = {}

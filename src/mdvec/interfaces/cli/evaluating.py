@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
     json_text,

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
-from mdvec.interfaces.cli.interruption import SAME_COMMAND, saying_what_is_pending
-from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
+from mdvec.interfaces.cli.session import (
+    Command,
+    Session,
+    choice_of,
+    chosen_format,
+    common_options,
+    format_option,
+    wait_option,
+)
 from mdvec.interfaces.cli.terminal import print_failure, warn, write, write_json
-from mdvec.interfaces.cli.waiting import wait_option
 from mdvec.interfaces.errors import EXIT_FAILED, translate
-from mdvec.types.report import ImportMode
+from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
 if TYPE_CHECKING:
     from mdvec.errors import EmbeddingError
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     "-m",
     "--mode",
     type=choice_of(ImportMode),
-    help="new: fails when there is data already; replace: builds it again; update: only what differs."
+    help="new: fail if there is data already; replace: rebuild; update: only what differs."
     "  [default: new; update with --docs-dir]",
 )
 @click.option("--chunk-size", type=click.IntRange(min=8), metavar="TOKENS", help="Largest chunk.")
@@ -35,13 +41,13 @@ if TYPE_CHECKING:
     "--chunk-overlap",
     type=click.IntRange(min=0),
     metavar="TOKENS",
-    help="Repeated in the next part of a section.",
+    help="Tokens repeated in the next part of a section.",
 )
 @click.option(
-    "--estimate", is_flag=True, help="Say what would be embedded and what that costs; write nothing."
+    "--estimate", is_flag=True, help="Show what would be embedded and what that costs; write nothing."
 )
-@click.option("--no-embed", is_flag=True, help="Index the words now, leave the vectors for later.")
-@click.option("--allow-empty", is_flag=True, help="Accept that a folder has no documents any more.")
+@click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
+@click.option("--allow-empty", is_flag=True, help="Accept a folder that has no documents any more.")
 @wait_option
 @format_option("text", "json")
 @common_options
@@ -60,65 +66,59 @@ def import_(
 ) -> None:
     """Read a collection's documents into the index.
 
-    Exits with 1 when a document could not be read, or not all vectors could be made; the rest is searchable.
+    Exits with 1 if a document could not be read or a vector could not be made; the rest can be searched.
     """
-    from mdvec.interfaces import present
-
     session: Session = ctx.obj
     if not names and session.docs_dir is None:
-        msg = "which collection is to be imported?"
-        raise UsageError(msg, hint="Give -n NAME; 'mdvec tool ls' lists them.")
+        msg = "no collection is named"
+        raise UsageError(msg, hint="Add -n NAME; 'mdvec tool ls' lists the collections.")
     if mode is None:
         mode = ImportMode.UPDATE if session.docs_dir is not None else ImportMode.NEW
+    options = ImportOptions(
+        mode=ImportMode(mode),
+        embed=not no_embed,
+        allow_empty=allow_empty,
+        max_tokens=chunk_size,
+        overlap_tokens=chunk_overlap,
+        accept_pending=True,
+        wait_s=wait,
+    )
     failed = False
-    with session.open() as (workspace, config), shown_progress() as progress:
+    with session.open() as (workspace, config):
         names = names or tuple(each.name for each in workspace.collections())
         output = chosen_format(format_name, config, ("text", "json"))
-        if estimate:
-            for name in names:
-                found = workspace.models.estimate(
-                    name,
-                    mode=ImportMode(mode),
-                    allow_empty=allow_empty,
-                    max_tokens=chunk_size,
-                    overlap_tokens=chunk_overlap,
-                    progress=progress,
-                )
-                _print_estimate(found, output)
-            return
         for name in names:
-            go_on = f"'mdvec import -n {name} -m update'" if session.docs_dir is None else SAME_COMMAND
-            with saying_what_is_pending(workspace, (name,), go_on=go_on):
-                report = workspace.import_collection(
-                    name,
-                    mode=ImportMode(mode),
-                    embed=not no_embed,
-                    allow_empty=allow_empty,
-                    max_tokens=chunk_size,
-                    overlap_tokens=chunk_overlap,
-                    accept_pending=True,
-                    wait_s=wait,
-                    progress=progress,
-                )
+            if estimate:
+                _print_estimate(workspace.models.estimate(name, options), output)
+                continue
+            resume = f"'mdvec import -n {name} -m update'" if session.docs_dir is None else SAME_COMMAND
+            with reporting_interruption(workspace, (name,), resume=resume):
+                report = workspace.import_collection(name, options)
             failed = failed or bool(report.failed or report.failure)
-            if output == "json":
-                write_json(present.import_json(report))
-            else:
-                for warning in report.warnings:
-                    warn(warning)
-                write(present.import_summary(report) + "\n")
+            _print_report(report, output)
             if report.failure is not None:
-                _tell_failure(report.failure, f"{present.embedded_so_far(report)}. Run {go_on} to go on.")
+                _print_missing_vectors(report.failure, f"{embedded_so_far(report)}. Run {resume} to resume.")
     if failed:
         ctx.exit(EXIT_FAILED)
 
 
-def _tell_failure(error: EmbeddingError, pending: str) -> None:
-    """Say why vectors are missing, and what to do about it.
+def _print_report(report: ImportReport, output: str) -> None:
+    if output == "json":
+        from mdvec.interfaces import wire
+
+        write_json(wire.import_report(report))
+        return
+    for warning in report.warnings:
+        warn(warning)
+    write(import_summary(report) + "\n")
+
+
+def _print_missing_vectors(error: EmbeddingError, pending: str) -> None:
+    """Print why vectors are missing, and the next step.
 
     Args:
-        error: What ended the import.
-        pending: How far it is, and what goes on with it: more than the error itself can say of that.
+        error: Ended the import.
+        pending: The progress, and the command that resumes it; it replaces the error's general hint.
     """
     failure = translate(error)
     own_hint = "" if failure.hint == error.default_hint else f"{failure.hint} "
@@ -126,11 +126,11 @@ def _tell_failure(error: EmbeddingError, pending: str) -> None:
 
 
 def _print_estimate(estimate: ImportEstimate, output: str) -> None:
-    from mdvec.interfaces import models as shown
-
     if output == "json":
-        write_json(shown.estimate_json(estimate))
+        from mdvec.interfaces import wire
+
+        write_json(wire.estimate(estimate))
         return
     for warning in estimate.warnings:
         warn(warning)
-    write(shown.estimate_summary(estimate) + "\n")
+    write(estimate_summary(estimate) + "\n")

@@ -1,4 +1,4 @@
-"""The entry point: finds the command, runs it, turns errors into words and an exit code."""
+"""The entry point: finds the command, runs it, and turns errors into messages and an exit code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 import click
 
 from mdvec import __version__
-from mdvec.interfaces.cli.interruption import EXIT_INTERRUPTED
+from mdvec.interfaces.cli.progress import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.session import Group, Opener, Session, common_options
 from mdvec.interfaces.cli.terminal import note, print_failure
-from mdvec.interfaces.errors import EXIT_USAGE, translate
+from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 
 _COMMANDS = {
     "search": "mdvec.interfaces.cli.search:search",
@@ -34,14 +34,16 @@ _COMMANDS = {
     "eval": "mdvec.interfaces.cli.evaluating:eval_",
     "feedback": "mdvec.interfaces.cli.evaluating:feedback",
     "config": "mdvec.interfaces.cli.configuration:config",
-    "preset": "mdvec.interfaces.cli.preset:preset",
+    "preset": "mdvec.interfaces.cli.configuration:preset",
 }
-# What the rest of mdvec calls a tool.
+_WITH_WORDS = ("mdvec search", "mdvec feedback")
 _SYNONYMS = {"collection": "tool"}
+# No command is longer, and comparing takes its time.
+_MOST_COMPARED_CHARS = 40
 
 
 class LazyGroup(Group):
-    """Imports a command when it is named, so that ``--version`` pays for none of them."""
+    """Imports a command when it is named, so that ``--version`` loads none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the commands' names in the order of a day's work."""
@@ -57,7 +59,7 @@ class LazyGroup(Group):
         if target is None:
             if ctx.resilient_parsing:  # the shell asks for completions
                 return None
-            near = get_close_matches(cmd_name, [*_COMMANDS, *_SYNONYMS], n=1)
+            near = get_close_matches(cmd_name[:_MOST_COMPARED_CHARS], [*_COMMANDS, *_SYNONYMS], n=1)
             ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
@@ -99,12 +101,12 @@ def run(
         session.cwd = cwd or Path.cwd()
         code = cli.main(args=list(args), prog_name="mdvec", standalone_mode=False, obj=session)
     except click.ClickException as error:
-        return _report_usage(error)
+        return _report_usage(error, args)
     except click.Abort:
         note("interrupted")
         return EXIT_INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last resort: nobody is to see a traceback unasked
-        return _report(error, verbose=session.verbose)
+    except Exception as error:  # noqa: BLE001 - the last resort: a traceback only with --verbose
+        return _report(error, args, verbose=session.verbose)
     return code if isinstance(code, int) else 0
 
 
@@ -117,22 +119,25 @@ def main() -> None:
     sys.exit(run(sys.argv[1:], env=os.environ))
 
 
-def _report_usage(error: click.ClickException) -> int:
+def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         note(error.format_message())
         return EXIT_USAGE
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "mdvec"
-    print_failure(error.format_message(), f"Run '{path} --help' to see what it takes.")
+    hint = f"Run '{path} --help' to see its options."
+    if isinstance(error, click.NoSuchOption) and path in _WITH_WORDS:
+        hint += " Put -- before words that start with a dash."
+    print_failure(shortened(error.format_message(), args), hint)
     return error.exit_code
 
 
-def _report(error: Exception, *, verbose: bool) -> int:
+def _report(error: Exception, args: Sequence[str], *, verbose: bool) -> int:
     failure = translate(error)
     hint = failure.hint
     if failure.code == "internal":
         hint = "This is a bug in mdvec. Run again with --verbose to see where it happened."
         if verbose:
             note("".join(traceback.format_exception(error)).rstrip())
-    print_failure(failure.message, hint)
+    print_failure(shortened(failure.message, args), shortened(hint, args))
     return failure.exit_code

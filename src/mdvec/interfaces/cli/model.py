@@ -1,4 +1,4 @@
-"""``mdvec model``: which models there are, and the change from one to another."""
+"""``mdvec model``: the list of embedding models, and the change from one to another."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.interruption import SAME_COMMAND, saying_what_is_pending
-from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.session import Group, Session, common_options
+from mdvec.interfaces import present
+from mdvec.interfaces.cli.progress import reporting_interruption
+from mdvec.interfaces.cli.session import (
+    Group,
+    Session,
+    chosen_format,
+    common_options,
+    format_option,
+    wait_option,
+)
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
-from mdvec.interfaces.cli.waiting import wait_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 @click.command(cls=Group)
 @common_options
 def model() -> None:
-    """Choose what makes the vectors."""
+    """List the embedding models, or choose one."""
 
 
 @model.command("ls")
@@ -31,23 +36,21 @@ def model() -> None:
 @common_options
 @click.pass_obj
 def list_(session: Session, format_name: str | None) -> None:
-    """List the known models, and those in use."""
-    from mdvec.interfaces import models as shown
-
+    """List the known models and where they are used."""
     with session.open() as (workspace, config):
         models = workspace.models.known()
     if chosen_format(format_name, config, ("table", "json")) == "json":
-        write_json([shown.model_json(each) for each in models])
+        write_json(models)
         return
-    write_table(shown.MODEL_COLUMNS, [shown.model_row(each) for each in models])
-    for line in shown.model_notes(models):
+    write_table(present.MODEL_COLUMNS, [present.model_row(each) for each in models])
+    for line in present.model_notes(models):
         note(line)
 
 
 @model.command()
 @click.argument("spec", required=False)
 @click.option("-n", "--name", "names", multiple=True, help="Only for this collection; may be repeated.")
-@click.option("--cancel", is_flag=True, help="Keep the model in use, and forget a change that is under way.")
+@click.option("--cancel", is_flag=True, help="Keep the current model and cancel a change to another one.")
 @wait_option
 @format_option("text", "json")
 @common_options
@@ -60,17 +63,19 @@ def use(
     wait: float,
     format_name: str | None,
 ) -> None:
-    """Change the model of collections; the old one answers until the new one is complete.
+    """Change the embedding model of collections.
 
-    SPEC is PROVIDER[:MODEL][@DIMENSION]; 'mdvec model ls' lists what is known.
+    Searches use the old model until all vectors of the new one are made.
+
+    SPEC is PROVIDER[:MODEL][@DIMENSION]; 'mdvec model ls' lists the known models.
     """
     from mdvec.types.embedding_spec import parse_embedding_spec
 
     if cancel is (spec is not None):
-        msg = "give either a model or --cancel"
-        raise UsageError(msg, hint="'mdvec model ls' lists the known ones.")
+        msg = "name either a model or --cancel"
+        raise UsageError(msg, hint="'mdvec model ls' lists the models.")
     wanted = None if spec is None else parse_embedding_spec(spec)
-    with session.open() as (workspace, config), shown_progress() as progress:
+    with session.open() as (workspace, config):
         output = chosen_format(format_name, config, ("text", "json"))
         if wanted is None:
             _print(workspace.models.cancel(names), output)
@@ -78,17 +83,17 @@ def use(
         if not workspace.collections(include_disabled=True):
             msg = "there is no collection whose model could be changed"
             raise UsageError(msg, hint=f"Add one with 'mdvec tool add --embedder {spec}'.")
-        with saying_what_is_pending(workspace, names, go_on=SAME_COMMAND):
-            _print(workspace.models.use(wanted, names, wait_s=wait, progress=progress), output)
+        with reporting_interruption(workspace, names):
+            _print(workspace.models.use(wanted, names, wait_s=wait), output)
 
 
 def _print(changes: Iterable[ModelChange], output: str) -> None:
-    from mdvec.interfaces import models as shown
+    from mdvec.interfaces import wire
 
     for change in changes:
         if output == "json":
-            write_json(shown.model_change_json(change))
+            write_json(wire.model_change(change))
             continue
         for warning in change.warnings:
             warn(warning)
-        write(shown.model_change_line(change) + "\n")
+        write(present.model_change_line(change) + "\n")

@@ -1,70 +1,172 @@
-"""Says how far an import is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a bar on a terminal, a line now and then elsewhere. And what Ctrl-C leaves behind."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from mdvec.interfaces.cli.terminal import note
-from mdvec.interfaces.steps import step_words
-from mdvec.types.report import ImportStage, Progress
+import click
+
+from mdvec.interfaces.cli.terminal import note, transient
+from mdvec.interfaces.passage import visible
+from mdvec.run import ProgressListener, Stage
 
 if TYPE_CHECKING:
-    from mdvec.interfaces.cli.rich_output import ProgressBar
+    from rich.progress import Progress
 
-# Short imports say nothing in a log; long ones show that they live.
+    from mdvec.workspace import Workspace
+
+EXIT_INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+SAME_COMMAND = "the same command again"
+"""Resumes a command that brings an index up to date by itself."""
+
+# Short imports print nothing in a log; long ones show that they are alive.
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 class LineProgress:
-    """Writes a line to stderr at most every ten seconds; a :class:`mdvec.types.report.Progress`."""
+    """Writes a line at most every ten seconds; a :class:`mdvec.run.ProgressListener`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._guard = threading.Lock()
         self._last_line_s = clock()
+        self._last_line = ""
 
-    def __call__(self, stage: ImportStage, done: int, total: int) -> None:
-        """Write a line when it is time."""
-        now_s = self._clock()
-        if now_s - self._last_line_s >= _SECONDS_BETWEEN_LINES:
-            self._last_line_s = now_s
-            words = step_words(stage)
-            note(f"{words}: {done:,} of {total:,}" if total else f"{words}: {done:,}")
+    def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
+        """Write a line when it is time, and a wait once."""
+        from mdvec.interfaces.present import progress_line
+
+        with self._guard:
+            now_s = self._clock()
+            if now_s - self._last_line_s < _SECONDS_BETWEEN_LINES:
+                return
+            line = progress_line(stage, done, total, detail)
+            if stage is Stage.WAIT and line == self._last_line:
+                return
+            self._last_line_s, self._last_line = now_s, line
+            with suppress(OSError, ValueError):  # a log that is full or closed stops no import
+                note(line)
 
 
-class _TerminalProgress:
-    """Starts the bar when there is something to show, so that quick commands do not load rich."""
+class TerminalProgress:
+    """Shows a bar while there is something to show; a :class:`mdvec.run.ProgressListener`."""
 
     def __init__(self) -> None:
-        self._bar: ProgressBar | None = None
+        self._guard = threading.RLock()
+        self._bar: Progress | None = None
+        self._stage: Stage | None = None
 
-    def __call__(self, stage: ImportStage, done: int, total: int) -> None:
-        if self._bar is None:
-            from mdvec.interfaces.cli.rich_output import ProgressBar
+    def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
+        """Move the bar; a new step replaces the one before. A wait is a line of text without a bar."""
+        from mdvec.interfaces.present import progress_line, step_words
 
-            self._bar = ProgressBar()
-        self._bar(stage, done, total)
+        with self._guard, suppress(OSError, ValueError):  # a terminal that is closed stops no import
+            if self._bar is None or stage is not self._stage:
+                self.hide()
+                self._bar, self._stage = _bar(stage), stage
+                self._bar.start()
+            text = progress_line(stage, done, total, detail) if stage is Stage.WAIT else step_words(stage)
+            self._bar.update(
+                self._bar.task_ids[0],
+                description=visible(text[:1].upper() + text[1:]),
+                completed=done,
+                total=total or None,
+            )
 
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    def hide(self) -> None:
+        """Take the bar off the screen; the next progress shows it again."""
+        with self._guard, suppress(OSError, ValueError):
+            bar, self._bar = self._bar, None
+            if bar is not None:
+                bar.stop()
+
+
+def _bar(stage: Stage) -> Progress:
+    """Return a bar that is not shown yet; quick commands do not load rich."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
+
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False)]
+    if stage is not Stage.WAIT:
+        columns += [BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn()]
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task("", total=None)
+    return bar
 
 
 @contextmanager
-def shown_progress() -> Iterator[Progress]:
-    """Show progress while an import runs.
+def shown_progress() -> Iterator[ProgressListener]:
+    """Show the progress of what runs inside.
 
     Yields:
-        What the import is to call.
+        The listener of a run.
     """
     if not sys.stderr.isatty():
         yield LineProgress()
         return
-    progress = _TerminalProgress()
+    progress = TerminalProgress()
+    with transient(progress.hide):
+        try:
+            yield progress
+        finally:
+            progress.hide()
+
+
+@contextmanager
+def reporting_interruption(
+    workspace: Workspace, names: Sequence[str], *, resume: str = SAME_COMMAND
+) -> Iterator[None]:
+    """Report the state of the index after Ctrl-C, and end the program.
+
+    Args:
+        workspace: Writes the index.
+        names: Collections to report on; all when empty.
+        resume: The command that resumes the work.
+
+    Raises:
+        Exit: With code 130, on Ctrl-C.
+    """
     try:
-        yield progress
-    finally:
-        progress.close()
+        yield
+    except BaseException as error:
+        if not _is_interruption(error):
+            raise
+        note("\ninterrupted: everything written so far stays")
+        for each in workspace.status().collections:
+            counts = each.counts
+            if not names or each.collection.name in names:
+                note(
+                    f"{each.collection.name}: {counts.documents:,} documents searchable, "
+                    f"{counts.pending_chunks:,} of {counts.chunks:,} chunks pending"
+                )
+        note(f"hint: Run {resume} to resume.")
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from error
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Return True if Ctrl-C caused an error: it may come in the middle of a clean-up, which then fails."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

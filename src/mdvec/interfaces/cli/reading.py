@@ -1,24 +1,28 @@
-"""``mdvec get`` and ``mdvec tags``."""
+"""``mdvec get`` and ``mdvec tags``: documents, their links, and tags."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
 
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.arguments import parse_lines
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
+from mdvec.interfaces.passage import visible
+from mdvec.types.document import LinkKind
+from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 
 _LINK_FORMATS = ("text", "json")
 
 
 @click.command(cls=Command)
 @click.argument("path")
-@click.option("-n", "--name", help="The collection, when several have this path.")
-@click.option("--lines", metavar="A:B", help="Only these lines; either end may be left open.")
+@click.option("-n", "--name", help="The collection, if several have this path.")
+@click.option("--lines", metavar="A:B", help="Only these lines; A or B may be left out.")
 @click.option("--section", metavar="HEADING", help="Only the section under this heading.")
-@click.option("--links", "with_links", is_flag=True, help="Its links, backlinks and versions, not its text.")
+@click.option("--links", "with_links", is_flag=True, help="Print its links, backlinks and versions instead.")
 @format_option(*_LINK_FORMATS)
 @common_options
 @click.pass_obj
@@ -31,19 +35,21 @@ def get(
     with_links: bool,
     format_name: str | None,
 ) -> None:
-    """Print an indexed document, a part of it, or what it is linked with."""
+    """Print an indexed document, a part of it, or its links."""
     if with_links:
         if lines is not None or section is not None:
-            msg = "--links is about a whole document"
+            msg = "--links shows the links of a whole document"
             raise UsageError(msg, hint="Leave out --lines and --section.")
         _print_links(session, path, name, format_name)
         return
     if format_name is not None:
-        msg = "--format is for --links; a document is printed as it is"
-        raise UsageError(msg, hint="Leave out --format, or give --links.")
+        msg = "--format needs --links: a document is printed as it is"
+        raise UsageError(msg, hint="Leave out --format, or add --links.")
     if lines is not None and section is not None:
         msg = "--lines and --section exclude each other"
         raise UsageError(msg, hint="Give one of them.")
+    from mdvec.interfaces.requests import parse_lines
+
     line_range = parse_lines(lines) if lines is not None else None
     with session.open() as (workspace, _):
         passage = workspace.read(path, collection=name, lines=line_range, section=section)
@@ -54,13 +60,10 @@ def get(
 
 
 def _print_links(session: Session, path: str, name: str | None, format_name: str | None) -> None:
-    from mdvec.interfaces import present
-    from mdvec.interfaces.cli.links import links_text
-
     with session.open() as (workspace, config):
         found = workspace.links(path, collection=name)
     if chosen_format(format_name, config, _LINK_FORMATS) == "json":
-        write_json(present.links_json(found))
+        write_json(found)
         return
     text = links_text(found)
     write(text)
@@ -75,11 +78,64 @@ def _print_links(session: Session, path: str, name: str | None, format_name: str
 @click.pass_obj
 def tags(session: Session, names: tuple[str, ...], format_name: str | None) -> None:
     """List the tags, most used first."""
-    from mdvec.interfaces import present
-
     with session.open() as (workspace, config):
         found = workspace.tags(names)
     if chosen_format(format_name, config, ("table", "json")) == "json":
-        write_json(present.tags_json(found))
+        write_json(found)
     elif found:
         write_table(("tag", "documents"), [(each.tag, f"{each.documents:,}") for each in found])
+
+
+_INDENT = "  "
+
+
+def links_text(found: DocumentLinks) -> str:
+    """Return the links of a document, its backlinks and versions as text; empty without any."""
+    parts = (
+        ("links", [_outgoing(link) for link in found.links]),
+        ("backlinks", [_backlink(link) for link in found.backlinks]),
+        ("supersedes", list(found.supersedes)),
+        ("superseded by", list(found.superseded_by)),
+    )
+    return "".join(f"{line}\n" for title, lines in parts if lines for line in _part(title, lines))
+
+
+def _part(title: str, lines: list[str]) -> Iterator[str]:
+    yield f"{title} ({len(lines):,})"
+    yield from (_INDENT + visible(line) for line in lines)
+
+
+def _outgoing(link: OutgoingLink) -> str:
+    return f"{link.line}: {_written(link.kind, link.target, link.fragment, link.text)} → {_end(link)}"
+
+
+def _end(link: OutgoingLink) -> str:
+    match link.state:
+        case LinkState.DOCUMENT:
+            return link.path or ""
+        case LinkState.FILE:
+            return "a file, not a document"
+        case LinkState.OUTSIDE:
+            return "outside"
+        case LinkState.UNRESOLVED:
+            return "unresolved"
+        case _:
+            assert_never(link.state)
+
+
+def _backlink(link: Backlink) -> str:
+    shown = " ".join(each for each in (f"#{link.fragment}" if link.fragment else "", link.text) if each)
+    return f"{link.path}:{link.line}{' ' + shown if shown else ''}"
+
+
+def _written(kind: LinkKind, target: str, fragment: str, text: str) -> str:
+    address = f"{target}#{fragment}" if fragment else target
+    match kind:
+        case LinkKind.MARKDOWN:
+            return f"[{text}]({address})"
+        case LinkKind.EMBED:
+            return f"![[{address}{'|' + text if text else ''}]]"
+        case LinkKind.WIKI | LinkKind.PREVIOUS:
+            return f"[[{address}{'|' + text if text else ''}]]"
+        case _:
+            assert_never(kind)

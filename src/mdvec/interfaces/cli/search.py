@@ -1,128 +1,148 @@
-"""``mdvec search``."""
+"""``mdvec search``, and hits as people read them."""
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from mdvec.interfaces.arguments import parse_since, parse_until
-from mdvec.interfaces.cli.formats import choice_of, chosen_format, format_option
-from mdvec.interfaces.cli.interruption import saying_what_is_pending
-from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.session import Command, Session, common_options
-from mdvec.interfaces.cli.terminal import note, use_color, warn, write, write_documents, write_json
-from mdvec.types.hit import Confidence
-from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.interfaces import present
+from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
+from mdvec.interfaces.cli.session import (
+    Command,
+    Session,
+    choice_of,
+    chosen_format,
+    common_options,
+    format_option,
+)
+from mdvec.interfaces.cli.terminal import (
+    note,
+    use_color,
+    warn,
+    write_documents,
+    write_json,
+    write_raw,
+)
+from mdvec.interfaces.passage import best_passage, cell_width, printable, visible
+from mdvec.interfaces.present import trail, versions_line
+from mdvec.types.hit import Confidence, SearchHit, SearchResult
+from mdvec.types.query import Expansion, SearchMode, TagMatch
 
-if TYPE_CHECKING:
-    from mdvec.config import Config
-    from mdvec.types.hit import SearchResult
-
+_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
+_PASSAGE_LINES = 4
+_INDENT = "   "
+# Longer lines are hard to read; shorter ones break Japanese sentences too often.
+_MAX_COLUMNS = 100
+_MIN_COLUMNS = 30
 _FORMATS = ("text", "json", "jsonl", "md", "paths")
 
 
 @click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
-@click.option("-n", "--name", "names", multiple=True, help="Search this collection; may be repeated.")
+@click.option("-n", "--name", "collections", multiple=True, help="Search this collection; may be repeated.")
 @click.option(
     "--tag", "tags", multiple=True, help="Only documents with this tag, or a/b for a; may be repeated."
 )
 @click.option(
-    "--tag-match", type=choice_of(TagMatch), default="any", show_default=True, help="Whether one tag will do."
+    "--tag-match",
+    type=choice_of(TagMatch),
+    default="any",
+    show_default=True,
+    help="One tag will do, or all.",
 )
-@click.option("--alias-prefix", metavar="TEXT", help="Only documents with an alias that starts so.")
-@click.option("--path", metavar="GLOB", help="Only documents at such a path.")
+@click.option("--alias-prefix", metavar="TEXT", help="Only documents with an alias that starts with this.")
+@click.option("--path", metavar="GLOB", help="Only documents whose path matches.")
 @click.option(
     "--depth",
     "depths",
     type=click.IntRange(0, 3),
     multiple=True,
-    help="Only passages at this depth: 0 above all headings, 1-3 below such a heading; may be repeated.",
+    help="Only passages below a heading of this level, 0 for none; may be repeated.",
 )
 @click.option(
-    "--updated-since", metavar="WHEN", help="Only documents changed since: 2026-05-01, 12h, 7d or 2w."
+    "--updated-since", metavar="WHEN", help="Only documents changed since then: 2026-05-01, 12h, 7d or 2w."
 )
 @click.option(
-    "--updated-until", metavar="WHEN", help="Only documents changed before then; a day is counted in."
+    "--updated-until", metavar="WHEN", help="Only documents changed before then; a day is included."
 )
-@click.option("--linked-to", metavar="PATH", help="Only documents with a link to this one.")
-@click.option("--include-superseded", is_flag=True, help="Find older versions of documents too.")
+@click.option("--linked-to", metavar="PATH", help="Only documents that link to this one.")
+@click.option("--include-superseded", is_flag=True, help="Also find older versions of documents.")
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Most hits.  [default: 5]")
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Smallest cosine similarity of a hit.")
 @click.option("--per-document", type=click.IntRange(min=1), help="Most hits of one document.  [default: 1]")
 @click.option("--expand", type=choice_of(Expansion), help="How much text around a hit.  [default: chunk]")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of text in all hits together.")
-@click.option("--explain", is_flag=True, help="Say why each hit was found.")
+@click.option("--explain", is_flag=True, help="Show why each hit was found.")
 @format_option(*_FORMATS)
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour matched words.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
 @common_options
 @click.pass_obj
 def search(
     session: Session,
+    /,
     query: tuple[str, ...],
-    names: tuple[str, ...],
-    tags: tuple[str, ...],
-    tag_match: str,
-    alias_prefix: str | None,
-    path: str | None,
-    depths: tuple[int, ...],
-    updated_since: str | None,
-    updated_until: str | None,
-    linked_to: str | None,
-    include_superseded: bool,
-    mode: str | None,
-    limit: int | None,
-    threshold: float | None,
-    per_document: int | None,
-    expand: str | None,
-    max_tokens: int | None,
     explain: bool,
     format_name: str | None,
     color: str | None,
+    **options: Any,
 ) -> None:
     """Find passages by meaning and by words.
 
     Words need no quotes around them: mdvec search how to sign in
     """
-    now = datetime.now().astimezone()
-    filters = Filters(
-        tags=tags,
-        tag_match=TagMatch(tag_match),
-        alias_prefix=alias_prefix,
-        path=path,
-        depths=depths,
-        updated_since_ns=parse_since(updated_since, now=now) if updated_since else None,
-        updated_until_ns=parse_until(updated_until, now=now) if updated_until else None,
-        linked_to=linked_to,
-        include_superseded=include_superseded,
-    )
-    with session.open() as (workspace, config), shown_progress() as progress:
-        defaults = workspace.search_settings(names)
-        question = SearchQuery(
-            text=" ".join(query),
-            mode=SearchMode(mode) if mode else defaults.mode,
-            collections=names,
-            filters=filters,
-            limit=limit if limit is not None else defaults.k,
-            threshold=threshold if threshold is not None else defaults.threshold,
-            per_document=per_document if per_document is not None else defaults.per_document,
-            expand=Expansion(expand) if expand else defaults.expand,
-            max_tokens=max_tokens if max_tokens is not None else defaults.max_tokens,
-        )
-        with saying_what_is_pending(workspace, names):
-            result = workspace.search(question, progress=progress)
-    output = chosen_format(format_name, config, _FORMATS)
+    import msgspec
+
+    from mdvec.interfaces import wire
+    from mdvec.interfaces.requests import SearchRequest, search_query
+
+    request = msgspec.convert({"query": " ".join(query), **options}, SearchRequest)
+    names = request.collections
+    with session.open() as (workspace, config):
+        output = chosen_format(format_name, config, _FORMATS)
+        settings = workspace.search_settings(names)
+        with reporting_interruption(workspace, names, resume=_resuming(session)):
+            result = workspace.search(search_query(request, settings, now=datetime.now().astimezone()))
+        found_in = {hit.collection for hit in result.hits}
+        several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
     if output != "json":
-        _tell(result)
-    _print(result, output, config, session, color=color, explain=explain)
-    if result.hits and output != "json":
-        _tell_confidence(result, always=output == "text")
+        _note_shortcomings(result)
+    match output:
+        case "json":
+            write_json(wire.search_answer(result))
+        case "jsonl":
+            for hit in result.hits:
+                write_json(wire.hit(hit))
+        case "md":
+            write_documents(present.hits_markdown(result))
+        case "paths":
+            write_documents("".join(f"{path}\n" for path in present.hit_paths(result)))
+        case _:
+            colored = use_color(color or config.display.color, session.env)
+            write_raw(hits_text(result, colored=colored, explain=explain, several=several))
+    # Formats for programs get a warning only about a doubtful answer.
+    doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
+    if result.hits and (output == "text" or (doubtful and output != "json")):
+        note(present.confidence_line(result.confidence))
 
 
-def _tell(result: SearchResult) -> None:
+def _resuming(session: Session) -> str:
+    """Return the command that resumes the import of a first search; a second search answers by words."""
+    if session.docs_dir is None:
+        return SAME_COMMAND
+    index = ["--data-dir", str(session.data_dir)] if session.data_dir else []
+    return f"'{shlex.join(['mdvec', 'import', '--docs-dir', str(session.docs_dir), *index])}'"
+
+
+def _note_shortcomings(result: SearchResult) -> None:
     for warning in result.warnings:
         warn(warning)
     if not result.hits:
@@ -131,31 +151,69 @@ def _tell(result: SearchResult) -> None:
             note(f"hint: {result.hint}")
 
 
-def _tell_confidence(result: SearchResult, *, always: bool) -> None:
-    """Say how sure the answer is; formats for programs are only warned of a bad one."""
-    from mdvec.interfaces import present
+def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bool) -> str:
+    """Lay out an answer for people.
 
-    if always or result.confidence in (Confidence.LOW, Confidence.NONE):
-        note(present.confidence_line(result.confidence))
+    Args:
+        result: The answer; one without hits gives an empty text.
+        colored: Use terminal colours.
+        explain: Add the reasons why each hit was found.
+        several: Name the collection of each hit, because several were searched.
+    """
+    columns = shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns if sys.stdout.isatty() else _MAX_COLUMNS
+    width = max(_MIN_COLUMNS, min(columns, _MAX_COLUMNS))
+    blocks = (
+        "\n".join(_hit_lines(result.query, hit, width, colored=colored, several=several, explain=explain))
+        for hit in result.hits
+    )
+    return "".join(f"{block}\n\n" for block in blocks).removesuffix("\n")
 
 
-def _print(
-    result: SearchResult, output: str, config: Config, session: Session, *, color: str | None, explain: bool
-) -> None:
-    from mdvec.interfaces import present
+def _hit_lines(
+    query: str, hit: SearchHit, width: int, *, colored: bool, several: bool, explain: bool
+) -> Iterator[str]:
+    def styled(text: str, **style: object) -> str:
+        return click.style(text, **style) if colored else text  # type: ignore[arg-type]
 
-    match output:
-        case "json":
-            write_json(present.search_json(result))
-        case "jsonl":
-            for hit in result.hits:
-                write_json(present.hit_json(hit))
-        case "md":
-            write_documents(present.hits_markdown(result))
-        case "paths":
-            write_documents("".join(f"{path}\n" for path in present.hit_paths(result)))
-        case _:
-            from mdvec.interfaces.cli.hits import hits_text
+    head = f"{hit.rank}. {printable(trail(hit))}"
+    score = f"{hit.score:.2f}"
+    gap = " " * max(2, width - cell_width(head) - len(score))
+    yield styled(head, bold=True) + gap + styled(score, dim=True)
 
-            colored = use_color(color or config.display.color, session.env)
-            write(hits_text(result, colored=colored, explain=explain))
+    place = visible(f"{hit.collection}: {hit.path}" if several else hit.path)
+    stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
+    yield _INDENT + styled(f"{place}:{hit.start_line}", fg="cyan") + stale
+    if versions := versions_line(hit):
+        yield _INDENT + styled(visible(versions), dim=True)
+    if explain:
+        yield _INDENT + styled(_reasons(hit), dim=True)
+    for line in best_passage(query, _below_headings(hit), width=width - len(_INDENT), lines=_PASSAGE_LINES):
+        yield _INDENT + "".join(
+            styled(segment.text, fg="red", bold=True) if segment.matched else segment.text for segment in line
+        )
+
+
+def _below_headings(hit: SearchHit) -> str:
+    """Return the text without the headings it starts with, as far as the line above shows them."""
+    shown = {hit.title, *hit.heading_path}
+    lines = hit.text.split("\n")
+    first = 0
+    while first < len(lines):
+        underlined = first + 1 < len(lines) and _UNDERLINE.fullmatch(lines[first + 1]) is not None
+        heading = lines[first].strip() if underlined else _heading(lines[first])
+        if lines[first].strip() and heading not in shown:
+            break
+        first += 2 if underlined and lines[first].strip() else 1
+    return "\n".join(lines[first:]) or hit.text
+
+
+def _heading(line: str) -> str | None:
+    found = _HEADING.fullmatch(line)
+    return found[1] if found else None
+
+
+def _reasons(hit: SearchHit) -> str:
+    similarity = "not compared" if hit.similarity is None else f"{hit.similarity:.3f}"
+    by_meaning = f"#{hit.dense_rank}" if hit.dense_rank is not None else "not among the nearest"
+    by_words = f"#{hit.lexical_rank}" if hit.lexical_rank is not None else "no word found"
+    return f"score {hit.score:.4f}; similarity {similarity}; by meaning {by_meaning}; by words {by_words}"

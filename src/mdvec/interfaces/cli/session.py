@@ -1,17 +1,21 @@
-"""What every command shares: the common options, the configuration, the way to the workspace."""
+"""Shared by all commands: their options, the configuration, and the workspace."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from mdvec import run
 from mdvec.errors import UsageError
+from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.terminal import print_step
+from mdvec.run import Run
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
@@ -44,10 +48,10 @@ class Session:
         cwd: Absolute path of the working directory.
         opener: Opens the workspace; None for the real one.
         docs_dir: Folder to work on without registering it.
-        data_dir: Where its index is kept.
+        data_dir: Folder of its index.
         config: Configuration file to read instead of looking for one.
         database: Database to use instead of the configured one.
-        verbose: Whether to say how long each step takes.
+        verbose: Print the duration of each step.
     """
 
     env: Mapping[str, str]
@@ -71,7 +75,7 @@ class Session:
 
     @contextmanager
     def open(self) -> Iterator[tuple[Workspace, Config]]:
-        """Open the workspace the options and the configuration name.
+        """Open the workspace of the options and the configuration, and show the progress of its calls.
 
         Yields:
             The workspace and the settings.
@@ -80,17 +84,15 @@ class Session:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
         if self.data_dir is not None and self.docs_dir is None:
-            msg = "--data-dir says where the index of --docs-dir goes"
-            raise UsageError(msg, hint="Give --docs-dir too, or name a database with --database.")
+            msg = "--data-dir needs --docs-dir"
+            raise UsageError(msg, hint="Add --docs-dir, or name a database with --database.")
         opener = self.opener or _real_opener()
         config = self.load_config().config
-        with ExitStack() as stack:
-            if self.verbose:
-                from mdvec.trace import listening
-
-                stack.enter_context(listening(print_step))
+        on_step = print_step if self.verbose else None
+        with shown_progress() as on_progress, run.bound(Run(on_progress, on_step)):
             workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
-            yield stack.enter_context(workspace), config
+            with workspace:
+                yield workspace, config
 
 
 def _real_opener() -> Opener:
@@ -136,11 +138,57 @@ def common_options(function: _AnyFunction) -> _AnyFunction:
         ),
         _common("--config", type=file, metavar="F", help="Read this configuration file."),
         _common("--database", type=file, metavar="F", help="Use this database."),
-        _common("--verbose", is_flag=True, default=None, help="Say how long each step takes."),
+        _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
     )
     for decorator in reversed(decorators):
         function = decorator(function)
     return function
+
+
+def format_option(*formats: str) -> Callable[[_AnyFunction], _AnyFunction]:
+    """Add ``--format``.
+
+    Args:
+        formats: The choices; the first is the one for people.
+    """
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(formats),
+        help=f"How to print the result.  [default: {formats[0]}]",
+    )
+
+
+def choice_of(kind: type[StrEnum]) -> click.Choice[str]:
+    """Return the values of an enumeration as choices; click would offer the names of its members."""
+    return click.Choice([member.value for member in kind])
+
+
+def chosen_format(option: str | None, config: Config, formats: Sequence[str]) -> str:
+    """Return the format to print in.
+
+    Args:
+        option: The value of ``--format``; None without it.
+        config: Its ``display.default_format`` counts otherwise, if the command has that format.
+        formats: The formats of the command; the first is the one for people.
+    """
+    if option is not None:
+        return option
+    configured = config.display.default_format.value
+    if configured == "jsonl" and "jsonl" not in formats:
+        configured = "json"
+    return configured if configured in formats else formats[0]
+
+
+wait_option = click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another import of the same collection.",
+)
+"""``--wait`` of the commands that write."""
 
 
 def _common(name: str, **settings: Any) -> Callable[[_AnyFunction], _AnyFunction]:

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces import present
+from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
-from mdvec.interfaces.passage import printable
+from mdvec.interfaces.passage import visible
 
 if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
 
 
 @click.command(cls=Command)
-@click.option("-n", "--name", help="Only this collection, with the state of every file.")
+@click.option("-n", "--name", help="Only this collection, with the state of each file.")
 @click.option("--check", is_flag=True, help="Compare the index with its sources.")
-@click.option("--exit-code", is_flag=True, help="With --check: exit with 1 when they differ.")
+@click.option("--exit-code", is_flag=True, help="With --check: exit with 1 if they differ.")
 @format_option("table", "json")
 @common_options
 @click.pass_context
 def status(
     ctx: click.Context, name: str | None, check: bool, exit_code: bool, format_name: str | None
 ) -> None:
-    """Say what is indexed, what is pending, and what could not be read."""
-    from mdvec.interfaces import present
+    """Show what is indexed, what is pending, and what failed."""
+    from mdvec.interfaces import wire
 
     if exit_code and not check:
         msg = "--exit-code needs --check"
@@ -38,7 +38,7 @@ def status(
     with session.open() as (workspace, config):
         found = workspace.status(name, files=name is not None, check=check)
     if chosen_format(format_name, config, ("table", "json")) == "json":
-        write_json(present.status_json(found))
+        write_json(wire.status(found))
     else:
         _print_status(found)
     unchecked = any(each.check_error for each in found.collections)
@@ -52,15 +52,14 @@ def status(
 @common_options
 @click.pass_context
 def doctor(ctx: click.Context, format_name: str | None) -> None:
-    """Look for problems; exits with 1 when there is one."""
-    from mdvec.interfaces import present
+    """Look for problems; exit with 1 if there are any."""
     from mdvec.types.report import Severity
 
     session: Session = ctx.obj
     with session.open() as (workspace, config):
         findings = workspace.doctor()
     if chosen_format(format_name, config, ("table", "json")) == "json":
-        write_json(present.findings_json(findings))
+        write_json(findings)
     else:
         write("".join(f"{line}\n" for finding in findings for line in _finding_lines(finding)))
     if any(finding.severity is Severity.PROBLEM for finding in findings):
@@ -68,9 +67,7 @@ def doctor(ctx: click.Context, format_name: str | None) -> None:
 
 
 def _print_status(found: WorkspaceStatus) -> None:
-    from mdvec.interfaces import present
-
-    write(f"database: {found.database} ({found.size_bytes / 1e6:,.1f} MB)\nmodel: {found.model}\n")
+    write(f"database: {visible(found.database)} ({found.size_bytes / 1e6:,.1f} MB)\nmodel: {found.model}\n")
     if not found.collections:
         note("no collections")
         note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
@@ -97,20 +94,18 @@ def _print_status(found: WorkspaceStatus) -> None:
 
 
 def _print_details(status: CollectionStatus) -> None:
-    from mdvec.interfaces import present
-
     name = status.collection.name
     for warning in status.warnings:
         warn(warning)
     if line := present.revision_line(status.collection):
-        write(f"\n{printable(f'{name}: {line}')}\n")
+        write(f"\n{visible(f'{name}: {line}')}\n")
     if line := present.change_line(status):
         write(f"\n{name}: {line}\n")
     if status.check_error:
         write(f"\n{name}: cannot be compared with its source: {status.check_error}\n")
     if status.check is not None:
         lines = list(_check_lines(status.check)) or ["index and source agree"]
-        write(f"\n{name}:\n" + "".join(f"  {printable(line)}\n" for line in lines))
+        write(f"\n{name}:\n" + "".join(f"  {visible(line)}\n" for line in lines))
     if status.files:
         write("\n")
         write_table(
@@ -130,6 +125,6 @@ def _check_lines(check: DiskCheck) -> Iterator[str]:
 
 
 def _finding_lines(finding: Finding) -> Iterator[str]:
-    yield printable(f"{finding.severity.value:<8} {finding.subject}: {finding.message}")
+    yield visible(f"{finding.severity.value:<8} {finding.subject}: {finding.message}")
     if finding.hint:
-        yield printable(f"{'':<8} hint: {finding.hint}")
+        yield visible(f"{'':<8} hint: {finding.hint}")

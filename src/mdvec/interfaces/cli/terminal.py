@@ -1,27 +1,55 @@
-"""Writes results to stdout and everything else to stderr."""
+"""Writes results to stdout and everything else to stderr. Nothing from outside can steer the terminal."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import click
 
-from mdvec.interfaces.passage import cell_width, printable
-from mdvec.text.undecodable import spelled
+from mdvec.interfaces.passage import STEERING, cell_width, printable, visible, wrap
 
-# Control characters that JSON allows and terminals obey.
-_CONTROL_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+_GAP = "  "
+_INDENT = "  "
+_BETWEEN = " · "
+# A column that is narrower is hard to read.
+_LEAST_COLUMNS = 20
+# Clear the screen of what is shown for a moment, such as a progress bar.
+_hiders: list[Callable[[], None]] = []
+
+
+@contextmanager
+def transient(hide: Callable[[], None]) -> Iterator[None]:
+    """Call a function before anything is written inside, such as one that clears a progress bar."""
+    _hiders.append(hide)
+    try:
+        yield
+    finally:
+        _hiders.remove(hide)
 
 
 def write(text: str) -> None:
-    """Write a result to stdout, at once; a reader that went away ends the program quietly.
+    """Write a result for people to stdout, with visible escapes for control characters.
 
     Raises:
-        Exit: With code 0, if nobody reads any more.
+        Exit: With code 0, if the reader went away.
         OSError: If it cannot be written, such as on a full disk.
     """
+    write_raw(visible(text, keep_newlines=True))
+
+
+def write_raw(text: str) -> None:
+    """Write a result to stdout as it is, at once; a reader that went away ends the program quietly.
+
+    Raises:
+        Exit: With code 0, if the reader went away.
+        OSError: If it cannot be written, such as on a full disk.
+    """
+    _hide()
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -34,79 +62,82 @@ def write(text: str) -> None:
 
 
 def write_json(value: object) -> None:
-    """Write a value as :func:`json_text` gives it."""
-    write(json_text(value))
+    """Write a value as :func:`json_text` returns it."""
+    write_raw(json_text(value))
 
 
 def json_text(value: object) -> str:
-    """Return a value as one line of JSON, with escapes for control characters alone."""
+    """Return a value as one line of JSON, with escapes for control and format characters."""
     import msgspec
 
-    return msgspec.json.encode(_encodable(value)).decode().translate(_CONTROL_ESCAPES) + "\n"
+    from mdvec.interfaces.wire import to_json
 
-
-def _encodable(value: object) -> object:
-    match value:
-        case str():
-            return spelled(value)
-        case Mapping():
-            return {key: _encodable(each) for key, each in value.items()}
-        case list() | tuple():
-            return [_encodable(each) for each in value]
-        case _:
-            return value
+    return STEERING.sub(_json_escape, msgspec.json.encode(to_json(value)).decode()) + "\n"
 
 
 def write_documents(text: str) -> None:
-    """Write what documents say: as it is to a file or a program, without control characters to a terminal."""
-    write(printable(text, keep_newlines=True) if sys.stdout.isatty() else text)
+    """Write text of documents: as it is to a file or a program, without control characters to a terminal."""
+    write_raw(printable(text, keep_newlines=True) if sys.stdout.isatty() else text)
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write rows for people: a table on a terminal, aligned columns elsewhere."""
+    """Write rows for people: a table that fits the terminal, aligned columns elsewhere."""
     if sys.stdout.isatty():
-        from mdvec.interfaces.cli.rich_output import table_text
-
-        write(table_text(columns, [[printable(cell) for cell in row] for row in rows]))
+        write_raw(table_text(columns, rows, shutil.get_terminal_size().columns))
     else:
-        write(aligned_text(columns, rows))
+        write_raw(aligned_text(columns, rows))
 
 
 def aligned_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out rows in aligned columns."""
-    lines = [[column.upper() for column in columns], *([printable(cell) for cell in row] for row in rows)]
+    """Lay out rows in aligned columns, as wide as they are."""
+    lines = [[column.upper() for column in columns], *([visible(cell) for cell in row] for row in rows)]
     widths = [max(cell_width(line[index]) for line in lines) for index in range(len(columns))]
-    padded = (
-        "  ".join(cell + " " * (width - cell_width(cell)) for cell, width in zip(line, widths, strict=True))
-        for line in lines
-    )
-    return "".join(f"{line.rstrip()}\n" for line in padded)
+    return "".join(_aligned(line, widths) for line in lines)
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str:
+    """Lay out rows for a terminal of that many columns.
+
+    The widest column is wrapped where its words allow it. Where that is not enough, each row becomes a
+    paragraph with the names of the columns.
+    """
+    lines = [[column.upper() for column in columns], *([visible(cell) for cell in row] for row in rows)]
+    widths = [max(cell_width(line[index]) for line in lines) for index in range(len(columns))]
+    excess = sum(widths) + len(_GAP) * (len(columns) - 1) - width
+    if excess > 0:
+        widest = widths.index(max(widths))
+        words = (cell_width(word) for line in lines for word in line[widest].split())
+        widths[widest] -= excess
+        if widths[widest] < max(_LEAST_COLUMNS, *words):
+            return "".join(_paragraph(columns, line, width) for line in lines[1:])
+    return "".join(_aligned(part, widths) for line in lines for part in _wrapped(line, widths))
 
 
 def note(text: str) -> None:
-    """Tell people something that is no part of the result."""
-    click.echo(text, err=True)
+    """Write something that is no part of the result to stderr."""
+    _hide()
+    click.echo(visible(text, keep_newlines=True), err=True)
 
 
 def warn(text: str) -> None:
-    """Warn people."""
-    note(f"warning: {text}")
+    """Write a warning, on one line."""
+    note(f"warning: {visible(text)}")
 
 
 def print_failure(message: str, hint: str = "") -> None:
-    """Say what went wrong, and what to do next."""
+    """Write what went wrong, and the next step."""
     note(f"error: {message}")
     if hint:
         note(f"hint: {hint}")
 
 
 def print_step(name: str, elapsed_ms: float, **details: object) -> None:
-    """Print how long a step took; a :class:`mdvec.trace.Listener`."""
+    """Print the duration of a step; a :class:`mdvec.run.StepListener`."""
     note(" ".join((f"[{name}] {elapsed_ms:.1f} ms", *(f"{key}={value}" for key, value in details.items()))))
 
 
 def use_color(setting: str, env: Mapping[str, str]) -> bool:
-    """Decide whether stdout is coloured.
+    """Return True if stdout is to be coloured.
 
     Args:
         setting: ``always``, ``never``, or ``auto``: on a terminal, unless ``NO_COLOR`` is set.
@@ -115,3 +146,42 @@ def use_color(setting: str, env: Mapping[str, str]) -> bool:
     if setting == "auto":
         return sys.stdout.isatty() and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
     return setting == "always"
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+def _hide() -> None:
+    for hide in _hiders:
+        hide()
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - cell_width(cell)) for cell, width in zip(cells, widths, strict=True))
+    return f"{_GAP.join(padded).rstrip()}\n"
+
+
+def _wrapped(cells: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+    """Return the lines of a row."""
+    parts = [
+        [cell[start:end].lstrip() for start, end in wrap(cell, width)]
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    height = max(1, *map(len, parts))
+    return [[part[index] if index < len(part) else "" for part in parts] for index in range(height)]
+
+
+def _paragraph(columns: Sequence[str], cells: Sequence[str], width: int) -> str:
+    room = max(_LEAST_COLUMNS, width - len(_INDENT))
+    lines: list[str] = []
+    for name, cell in zip(columns[1:], cells[1:], strict=True):
+        text = f"{name}: {cell}"
+        if not cell:
+            continue
+        if lines and cell_width(lines[-1]) + cell_width(text) + len(_BETWEEN) <= room:
+            lines[-1] += _BETWEEN + text
+        else:
+            lines += [text[start:end].strip() for start, end in wrap(text, room)]
+    return "".join(f"{line}\n" for line in (cells[0], *(f"{_INDENT}{line}" for line in lines)))

@@ -1,19 +1,20 @@
-"""``mdvec tool``: the collections, each of which is a tool to a language model."""
+"""``mdvec tool``: the collections. Each is a tool for language models."""
 
 from __future__ import annotations
 
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.formats import chosen_format, format_option
-from mdvec.interfaces.cli.session import Group, Session, common_options
+from mdvec.interfaces import present
+from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
+from mdvec.interfaces.passage import visible
 from mdvec.types.collection import ChunkingSpec
 
 _SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH] or git+URL[@REF][:PATH]"
 _name_option = click.option("-n", "--name", required=True, help="The collection.")
-_chunker_option = click.option("--chunker", metavar="NAME", help="How it is cut, such as sections.")
+_chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
 @click.command(cls=Group)
@@ -23,17 +24,17 @@ def tool() -> None:
 
 
 @tool.command()
-@click.option("-n", "--name", required=True, help="Its name: a-z, 0-9, - and _, a letter first.")
+@click.option("-n", "--name", required=True, help="Its name: a letter, then a-z, 0-9, - and _.")
 @click.option("-d", "--description", required=True, help="What it is about, for people and language models.")
 @click.option("-s", "--source", required=True, metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
-@click.option("--include", multiple=True, metavar="GLOB", help="Take only such files; may be repeated.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave such files out; may be repeated.")
-@click.option("--preset", metavar="NAME", help="How it is cut, embedded and searched: see 'mdvec preset ls'.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Index only these files; may be repeated.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave these files out; may be repeated.")
+@click.option("--preset", metavar="NAME", help="Settings for a kind of documents: see 'mdvec preset ls'.")
 @_chunker_option
 @click.option(
     "--embedder",
     metavar="SPEC",
-    help="What makes its vectors: PROVIDER[:MODEL][@DIMENSION]. It is tried now.  [default: as configured]",
+    help="Embedding model: PROVIDER[:MODEL][@DIMENSION]. It is tried now.  [default: as configured]",
 )
 @common_options
 @click.pass_obj
@@ -71,15 +72,18 @@ def add(
 @tool.command()
 @_name_option
 @click.option("-d", "--description", help="Its new description.")
-@click.option("-s", "--source", metavar="SOURCE", help=f"Where its documents are now: {_SOURCES}.")
+@click.option("-s", "--source", metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
 @click.option(
-    "--include", multiple=True, metavar="GLOB", help="Replaces what is taken; '' takes all.  May be repeated."
+    "--include",
+    multiple=True,
+    metavar="GLOB",
+    help="Replace the globs of files to index; '' for all.  May be repeated.",
 )
 @click.option(
     "--exclude",
     multiple=True,
     metavar="GLOB",
-    help="Replaces what is left out; '' for none.  May be repeated.",
+    help="Replace the globs of files to leave out; '' for none.  May be repeated.",
 )
 @_chunker_option
 @common_options
@@ -93,9 +97,9 @@ def update(
     exclude: tuple[str, ...],
     chunker: str | None,
 ) -> None:
-    """Change a collection's description, folder, globs or chunker.
+    """Change a collection's description, source, globs or chunker.
 
-    Its model is changed with 'mdvec model use'.
+    To change its embedding model, run 'mdvec model use'.
     """
     if not any((description is not None, source is not None, include, exclude, chunker)):
         msg = "nothing to change"
@@ -116,7 +120,7 @@ def update(
 
 @tool.command()
 @_name_option
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @common_options
 @click.pass_context
 def delete(ctx: click.Context, name: str, yes: bool) -> None:
@@ -136,7 +140,7 @@ def delete(ctx: click.Context, name: str, yes: bool) -> None:
 @common_options
 @click.pass_obj
 def enable(session: Session, name: str) -> None:
-    """Search a collection again."""
+    """Include a collection in searches again."""
     with session.open() as (workspace, _):
         workspace.update_collection(name, enabled=True)
     note(f"enabled {name}")
@@ -147,25 +151,25 @@ def enable(session: Session, name: str) -> None:
 @common_options
 @click.pass_obj
 def disable(session: Session, name: str) -> None:
-    """Keep a collection, but search it only when it is named."""
+    """Search a collection only when it is named."""
     with session.open() as (workspace, _):
         workspace.update_collection(name, enabled=False)
     note(f"disabled {name}")
 
 
 @tool.command("ls")
-@click.option("--all", "include_disabled", is_flag=True, help="Disabled ones too.")
+@click.option("--all", "include_disabled", is_flag=True, help="Also list disabled collections.")
 @format_option("table", "json")
 @common_options
 @click.pass_obj
 def list_(session: Session, include_disabled: bool, format_name: str | None) -> None:
     """List the collections."""
-    from mdvec.interfaces import present
+    from mdvec.interfaces import wire
 
     with session.open() as (workspace, config):
         collections = workspace.collections(include_disabled=include_disabled)
     if chosen_format(format_name, config, ("table", "json")) == "json":
-        write_json([present.collection_json(each) for each in collections])
+        write_json([wire.collection(each) for each in collections])
         return
     if not collections:
         note("no collections")
@@ -188,7 +192,7 @@ def list_(session: Session, include_disabled: bool, format_name: str | None) -> 
 
 def _confirmed(question: str) -> bool:
     try:
-        return click.confirm(question, err=True)
+        return click.confirm(visible(question), err=True)
     except click.Abort:  # no terminal to ask on, or Ctrl-C
         note("")
         return False

@@ -16,12 +16,9 @@ from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from mdvec import __version__
-from mdvec.interfaces.mcp.announcing import AnnouncingServer
-from mdvec.interfaces.mcp.changes import announce_changes, free_idle_model
-from mdvec.interfaces.mcp.completions import Completions
-from mdvec.interfaces.mcp.definitions import INSTRUCTIONS
+from mdvec.interfaces.mcp.changes import AnnouncingServer, announce_changes, free_idle_model
+from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, get_prompt, list_prompts
 from mdvec.interfaces.mcp.failures import OnBug, failure_for_client
-from mdvec.interfaces.mcp.prompts import get_prompt, list_prompts
 from mdvec.interfaces.mcp.resources import Resources
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
@@ -71,7 +68,7 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
         on_read_resource=resources.read,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        on_completion=Completions(workspace, threads).complete,
+        on_completion=resources.complete,
     )
     server.middleware.append(_translating(on_bug))
     return server

@@ -1,25 +1,86 @@
-"""Notices what any process did to the database, and tells the clients."""
+"""Watches the database for changes by any process, and announces them to all clients, old and new."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 
 from mdvec.errors import MdvecError
-from mdvec.interfaces.mcp.addresses import STATUS
-from mdvec.interfaces.mcp.announcing import AnnouncingServer
 from mdvec.interfaces.mcp.failures import OnBug
+from mdvec.interfaces.mcp.resources import STATUS
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.types.collection import Collection
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
+Change = ToolsListChanged | ResourcesListChanged | ResourceUpdated
+"""A list that has changed, or a resource; the latter is announced to its subscribers."""
+
 # One row is read each time.
 _LOOK_EVERY_S = 1.0
 _LOOK_FOR_IDLE_MODEL_EVERY_S = 15.0
+# A client that does not read must not delay the others.
+_MOST_S_PER_CLIENT = 5.0
+
+
+class AnnouncingServer(Server[None]):
+    """The SDK's server, which also announces changes of its lists in both eras of the protocol.
+
+    Clients of 2026-07-28 listen to a subscription, which the SDK serves. Clients of the handshake era
+    expect a notification on their connection; the SDK sends them none, so this class does.
+
+    Args:
+        name: Of the server.
+        options: As the SDK's server takes them.
+    """
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self._sessions: dict[int, ServerSession] = {}
+        super().__init__(name, on_subscriptions_listen=ListenHandler(self._bus), **options)
+        self.middleware.append(self._remember_session)
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return the capabilities of the handshake: lists change, unless the caller decides otherwise."""
+        changing = NotificationOptions(tools_changed=True, resources_changed=True)
+        return super().create_initialization_options(
+            notification_options or changing, experimental_capabilities, extensions
+        )
+
+    async def announce(self, change: Change) -> None:
+        """Announce a change to all clients that are connected now."""
+        await self._bus.publish(change)
+        async with anyio.create_task_group() as group:
+            for session in list(self._sessions.values()):
+                group.start_soon(_notify, session, change)
+
+    async def _remember_session(
+        self, ctx: ServerRequestContext[None, Any], call_next: CallNext
+    ) -> HandlerResult:
+        if ctx.method == "notifications/initialized":
+            # mcp 2.3 has no public way from a session to its connection, which knows when it ends.
+            connection = ctx.session._connection
+            self._sessions[id(connection)] = ctx.session
+            connection.exit_stack.callback(self._sessions.pop, id(connection), None)
+        return await call_next(ctx)
 
 
 async def announce_changes(
@@ -28,16 +89,16 @@ async def announce_changes(
     """Watch the database until cancelled, and announce the lists that changed.
 
     Args:
-        workspace: What to watch.
-        server: Whose clients to tell.
-        threads: Where to look.
-        on_bug: Is told of exceptions that nobody expected; the watch goes on.
+        workspace: Is watched.
+        server: Announces to its clients.
+        threads: Run the calls.
+        on_bug: Receives unexpected exceptions; the watch continues.
     """
     seen: tuple[int, list[Collection]] | None = None
     while True:
         try:
             seen = await _look(workspace, server, threads, seen)
-        except MdvecError:  # nobody has asked; who does is told
+        except MdvecError:  # the next request receives it
             pass
         except Exception as error:  # noqa: BLE001 - a worker's loop: the server lives on
             on_bug(error)
@@ -48,9 +109,9 @@ async def free_idle_model(workspace: Workspace, threads: Threads, on_bug: OnBug)
     """Free the model whenever it was idle for long enough, until cancelled.
 
     Args:
-        workspace: What holds it.
-        threads: Where to do it.
-        on_bug: Is told of exceptions that nobody expected.
+        workspace: Holds the model.
+        threads: Run the calls.
+        on_bug: Receives unexpected exceptions.
     """
     while True:
         await anyio.sleep(_LOOK_FOR_IDLE_MODEL_EVERY_S)
@@ -66,7 +127,7 @@ async def _look(
     threads: Threads,
     seen: tuple[int, list[Collection]] | None,
 ) -> tuple[int, list[Collection]]:
-    """Compare with what was seen before; announce what differs.
+    """Announce the differences to what was seen before.
 
     Returns:
         The generation of the database, and its enabled collections then.
@@ -89,5 +150,16 @@ def _as_tools(collections: list[Collection]) -> list[tuple[str, str]]:
 
 
 def _as_resources(collections: list[Collection]) -> list[tuple[str, int | None]]:
-    """Documents come and go with imports, and an import says when it had all of them."""
+    """Documents change with imports, and each complete import sets a new time."""
     return [(each.name, each.last_indexed_ms) for each in collections]
+
+
+async def _notify(session: ServerSession, change: Change) -> None:
+    with anyio.move_on_after(_MOST_S_PER_CLIENT):
+        match change:
+            case ToolsListChanged():
+                await session.send_tool_list_changed()
+            case ResourcesListChanged():
+                await session.send_resource_list_changed()
+            case ResourceUpdated():  # the handshake offers no subscription
+                pass

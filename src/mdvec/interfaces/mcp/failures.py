@@ -1,15 +1,19 @@
-"""What a client is told of an exception, and what it is not."""
+"""Errors as a client receives them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mdvec.errors import DocumentNotFoundError, SourceEmptyError, UsageError, WriterBusyError
-from mdvec.interfaces.errors import Failure, translate
+from mdvec.interfaces.errors import Failure, shortened, translate
+from mdvec.interfaces.passage import one_line
+
+MOST_LINE_CHARS = 1_000
+"""Longest line of an error: a sentence with a cut input or two."""
 
 OnBug = Callable[[Exception], None]
-"""Is told of exceptions that nobody expected."""
+"""Receives unexpected exceptions."""
 
 # Steps on the command line, as an agent can take them.
 _STEPS = {
@@ -27,15 +31,21 @@ def hint_for_client(hint: str) -> str:
     return _STEPS.get(hint, hint)
 
 
-def failure_for_client(error: Exception, on_bug: OnBug) -> Failure:
-    """Say what an exception means to a client.
+def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[object] = ()) -> Failure:
+    """Return an exception as a client receives it.
 
     Args:
         error: Any exception.
-        on_bug: Told when it is a bug: its words may hold more than a client is to see.
+        on_bug: Receives it when it is a bug: its message may hold more than a client is to see.
+        received: What the client sent; long texts among it are not repeated in full.
     """
     failure = translate(error)
-    if failure.code != "internal":
-        return replace(failure, hint=hint_for_client(failure.hint))
-    on_bug(error)
-    return replace(failure, message=f"internal error ({type(error).__name__})")
+    if failure.code == "internal":
+        on_bug(error)
+        return replace(failure, message=f"internal error ({type(error).__name__})")
+    texts = [each for each in received if isinstance(each, str)]
+    message = "\n".join(
+        one_line(line, MOST_LINE_CHARS) for line in shortened(failure.message, texts).splitlines()
+    )
+    hint = one_line(shortened(hint_for_client(failure.hint), texts), MOST_LINE_CHARS)
+    return replace(failure, message=message, hint=hint)

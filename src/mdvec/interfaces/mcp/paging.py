@@ -1,24 +1,102 @@
-"""Hands out long documents in parts that a client can show; ``lines`` says which part."""
+"""Keeps answers as short as a client can show them, and names what is left out."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.arguments import LineRange, parse_lines
+from mdvec.interfaces.passage import one_line, without_gaps
+from mdvec.interfaces.requests import LineRange, parse_lines
 from mdvec.text.tokens import estimate_token_ends
-from mdvec.types.report import Passage
+from mdvec.types.collection import Collection
+from mdvec.types.hit import SearchHit, SearchResult
+from mdvec.types.report import Passage, WorkspaceStatus
 
 MOST_TOKENS = 20_000
-"""Clients cut longer answers, some without saying so; a document goes on with the next call."""
+"""Clients cut longer answers, some without a word; the rest of a document comes with the next call."""
+
+MOST_RESOURCE_CHARS = 1_000_000
+"""Longest text of a resource, which has no parts."""
+
+MOST_DESCRIPTION_CHARS = 1_000
+"""Longest description of a collection: clients send it with every question, and cut long ones."""
+
+# Far more than prose has: a text of blanks must not be long because it has few tokens.
+_MOST_CHARS_PER_TOKEN = 8
+# A title or a heading is a line; what is longer was not written for people.
+_MOST_NAME_CHARS = 200
+_MOST_NAMES = 50
+_MOST_NOTE_CHARS = 1_000
+_MOST_NOTES = 50
+
+
+def name_line(text: str) -> str:
+    """Return a title, a heading or a tag on one line, cut when it is long."""
+    return one_line(text, _MOST_NAME_CHARS)
+
+
+def name_lines(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return names on one line each, the first fifty of them."""
+    return tuple(map(name_line, texts[:_MOST_NAMES]))
+
+
+def note_lines(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return warnings on one line each, cut when they are long or many."""
+    more = (f"and {len(texts) - _MOST_NOTES:,} more warnings",) if len(texts) > _MOST_NOTES else ()
+    return (*(one_line(each, _MOST_NOTE_CHARS) for each in texts[:_MOST_NOTES]), *more)
+
+
+def described(status: WorkspaceStatus) -> WorkspaceStatus:
+    """Return a status with descriptions on one line each, cut when they are long."""
+    return replace(
+        status,
+        collections=tuple(
+            replace(each, collection=replace(each.collection, description=_description(each.collection)))
+            for each in status.collections
+        ),
+    )
+
+
+def _description(collection: Collection) -> str:
+    return one_line(collection.description, MOST_DESCRIPTION_CHARS)
+
+
+def fitted(result: SearchResult) -> SearchResult:
+    """Return an answer without the gaps of hidden comments, and as short as a client can show it.
+
+    Names of documents stand on one line each; only paths stay as they are, because the
+    next call needs them. A warning names what was cut.
+    """
+    hits: list[SearchHit] = []
+    left = MOST_TOKENS
+    warnings = list(note_lines(result.warnings))
+    for hit in result.hits:
+        whole = without_gaps(hit.text)
+        text, tokens = _start_of(whole, left)
+        if text or not whole:
+            hits.append(_named(replace(hit, text=text)))
+        left -= tokens
+        if len(text) < len(whole):
+            hits[-1] = replace(hits[-1], end_line=hit.start_line + text.rstrip("\n").count("\n"))
+            missing = len(result.hits) - len(hits)
+            rest = f", and {missing:,} more {'hit is' if missing == 1 else 'hits are'} left out"
+            warnings.append(
+                f"hit {len(hits)} is cut after line {hits[-1].end_line}{rest if missing else ''}: an answer "
+                f"has at most {MOST_TOKENS:,} tokens; lower `limit`, set `max_tokens`, or read with `get_doc`"
+            )
+            break
+    hint = None if result.hint is None else one_line(result.hint, _MOST_NOTE_CHARS)
+    return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint)
+
 
 # The first line may say how many of its characters were read before: "12+60000:40".
 _PART = re.compile(r"(?P<line>\d+)\+(?P<read>\d{1,12})(?P<rest>:\d*)?")
 
 
 def parse_part(text: str) -> tuple[LineRange, int]:
-    """Read ``lines`` as :func:`mdvec.interfaces.arguments.parse_lines` does, or as a part left out says it.
+    """Parse ``lines`` as :func:`mdvec.interfaces.requests.parse_lines` does, or the rest of a document.
 
     Returns:
         The lines, and how many characters of the first one are left out.
@@ -32,23 +110,46 @@ def parse_part(text: str) -> tuple[LineRange, int]:
     return parse_lines(found["line"] + (found["rest"] or "")), int(found["read"])
 
 
+def _named(hit: SearchHit) -> SearchHit:
+    return replace(
+        hit,
+        title=name_line(hit.title),
+        heading=name_line(hit.heading),
+        heading_path=name_lines(hit.heading_path),
+        supersedes=hit.supersedes[:_MOST_NAMES],
+        superseded_by=hit.superseded_by[:_MOST_NAMES],
+    )
+
+
+def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
+    """Return as many whole lines as fit, or a part of the first one, and their tokens."""
+    part = text[: most_tokens * _MOST_CHARS_PER_TOKEN]
+    ends = estimate_token_ends(part)
+    if len(ends) > most_tokens:
+        part = part[: ends[most_tokens - 1]] if most_tokens else ""
+    if len(part) < len(text):
+        part = part[: part.rfind("\n") + 1] or part
+    return part, min(len(ends), most_tokens)
+
+
 def first_part(passage: Passage, *, read_chars: int = 0) -> tuple[Passage, str | None]:
-    """Cut a passage after as many whole lines as a client can show; a line that is too long, inside.
+    """Cut a passage after as many whole lines as a client can show; a longer line is cut inside.
 
     Args:
         passage: The passage.
         read_chars: How many characters of its first line are left out.
 
     Returns:
-        The part, and what is left out after it as ``get_doc`` takes it; None when that is nothing.
+        The part, its names on one line each, and the rest as ``lines`` of ``get_doc``; None without a rest.
 
     Raises:
         UsageError: If the first line has no more characters than are left out.
     """
+    passage = replace(passage, title=name_line(passage.title), tags=name_lines(passage.tags))
     line, _, _ = passage.text.partition("\n")
     if read_chars and read_chars >= len(line):
         msg = f"line {passage.start_line} of {passage.path} has {len(line):,} characters"
-        raise UsageError(msg, hint=f"Ask for it from its start: lines={str(passage.start_line)!r}.")
+        raise UsageError(msg, hint=f"Request it from its start: lines={str(passage.start_line)!r}.")
     text = passage.text[read_chars:]
     ends = estimate_token_ends(text) if len(text) > MOST_TOKENS else []
     if len(ends) <= MOST_TOKENS:

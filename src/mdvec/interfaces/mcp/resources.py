@@ -1,43 +1,58 @@
-"""Documents as resources: listed a page at a time, and read from the index alone."""
+"""Documents as resources: their addresses, lists of them, their text from the index, and completions."""
 
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     Annotations,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
     ListResourcesResult,
     ListResourceTemplatesResult,
     PaginatedRequestParams,
+    PromptReference,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
+    ResourceTemplateReference,
     TextResourceContents,
 )
 
-from mdvec.errors import NotFoundError
-from mdvec.interfaces.mcp import answers
-from mdvec.interfaces.mcp.addresses import STATUS, TEMPLATE, address_of, document_at
-from mdvec.interfaces.mcp.failures import hint_for_client
+from mdvec.errors import CollectionNotFoundError, NotFoundError
+from mdvec.interfaces import wire
+from mdvec.interfaces.errors import shortened
+from mdvec.interfaces.mcp.definitions import ANSWER, Context
+from mdvec.interfaces.mcp.failures import MOST_LINE_CHARS, hint_for_client
+from mdvec.interfaces.mcp.paging import MOST_RESOURCE_CHARS, described, name_line
+from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.mcp.threads import Threads
-from mdvec.types.report import ListedDocument
+from mdvec.interfaces.passage import one_line
+from mdvec.types.report import ListedDocument, Passage
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
-Context = ServerRequestContext[None, Any]
-"""What the SDK hands to a handler."""
+TEMPLATE = "mdvec://{collection}/{+path}"
+"""Address of a document, percent-encoded; ``+`` stands for a path with slashes."""
 
+STATUS = "mdvec://status"
+"""Address of the state of the index. No document has it: their addresses have a path."""
+
+_SCHEME = "mdvec://"
 _PAGE = 100
 _JSON = "application/json"
 _MARKDOWN = (".md", ".markdown", ".mdx")
+# The protocol allows no more.
+_MOST_COMPLETIONS = 100
 _STATUS = Resource(
     uri=STATUS,
     name="status",
@@ -47,12 +62,33 @@ _STATUS = Resource(
 )
 
 
+def address_of(collection: str, path: str) -> str:
+    """Return the address of a document."""
+    return f"{_SCHEME}{collection}/{quote(path)}"
+
+
+def document_at(address: str) -> tuple[str, str] | None:
+    """Return the collection and path that an address names, or None if it is not that of a document.
+
+    A path need not be percent-encoded. The index decides if there is such a document: nothing is ever
+    looked up on the disk.
+    """
+    if not address.startswith(_SCHEME):
+        return None
+    collection, slash, path = address.removeprefix(_SCHEME).partition("/")
+    try:
+        decoded = unquote_to_bytes(path).decode()
+    except UnicodeDecodeError:
+        return None
+    return (collection, decoded) if collection and slash and decoded else None
+
+
 class Resources:
-    """Serves ``resources/*`` for one workspace.
+    """Serves ``resources/*`` and ``completion/complete`` for one workspace.
 
     Args:
-        workspace: What is asked.
-        threads: Where it is asked.
+        workspace: Holds the documents.
+        threads: Run its calls.
     """
 
     def __init__(self, workspace: Workspace, threads: Threads) -> None:
@@ -89,44 +125,90 @@ class Resources:
             uri_template=TEMPLATE,
             name="document",
             title="A document",
-            description="The text of a document, as it was indexed.",
+            description="The text of a document, as indexed.",
         )
         return ListResourceTemplatesResult(resource_templates=[template])
 
     async def read(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Answer ``resources/read``, from the index: the disk is not asked.
+        """Answer ``resources/read`` from the index, without a look at the disk.
 
         Raises:
             MCPError: If there is no such resource.
         """
         address = str(params.uri)
         if address == STATUS:
-            status = answers.status_data(await self._threads.call(self._workspace.status))
-            return _contents(address, _JSON, msgspec.json.encode(status).decode())
+            status = wire.status(described(await self._threads.call(self._workspace.status)))
+            return _contents(address, _JSON, msgspec.json.encode(wire.to_json(status, "mcp")).decode())
         named = document_at(address)
         if named is None:
-            msg = f"no resource has the address {address!r}; documents have {TEMPLATE}"
+            msg = f"no resource has the address {shown(address)}; documents have {TEMPLATE}"
             raise MCPError(INVALID_PARAMS, msg, {"uri": address})
         collection, path = named
         try:
             passage = await self._threads.call(lambda: self._workspace.read(path, collection=collection))
         except NotFoundError as error:
-            raise MCPError(
-                INVALID_PARAMS, f"{error}. {hint_for_client(error.hint)}".strip(), {"uri": address}
-            ) from error
-        return _contents(address, _mime_type(passage.path), passage.text)
+            message = shortened(f"{error}. {hint_for_client(error.hint)}".strip(), named)
+            data = {"uri": address}
+            raise MCPError(INVALID_PARAMS, one_line(message, MOST_LINE_CHARS), data) from error
+        return _contents(address, _mime_type(passage.path), _text(passage))
+
+    async def complete(self, _ctx: Context, params: CompleteRequestParams) -> CompleteResult:
+        """Answer ``completion/complete``.
+
+        Raises:
+            MCPError: If it is about a prompt or a template that is not ours.
+        """
+        begun = params.argument.value
+        match params.ref:
+            case ResourceTemplateReference(uri=uri) if uri == TEMPLATE:
+                known = params.context.arguments if params.context is not None else None
+                collection = (known or {}).get("collection")
+                return _completed(
+                    await self._threads.call(
+                        lambda: self._of_template(params.argument.name, begun, collection)
+                    )
+                )
+            case PromptReference(name=name) if name == ANSWER.name:
+                return _completed([])  # a question is the user's own
+            case ResourceTemplateReference(uri=uri):
+                msg = f"there is no template {shown(uri)}{nearest(uri, [TEMPLATE])}"
+            case PromptReference(name=name):
+                msg = f"there is no prompt {shown(name)}{nearest(name, [ANSWER.name])}"
+        raise MCPError(INVALID_PARAMS, msg)
+
+    def _of_template(self, name: str, begun: str, collection: str | None) -> list[str]:
+        match name:
+            case "collection":
+                names = (each.name for each in self._workspace.collections())
+                return [each for each in names if each.startswith(begun.lower())]
+            case "path":
+                try:
+                    found = self._workspace.documents(collection, prefix=begun, limit=_MOST_COMPLETIONS + 1)
+                except CollectionNotFoundError:  # half a name, most likely
+                    return []
+                return list(dict.fromkeys(each.path for each in found))
+            case _:
+                return []
 
 
 def _resource(document: ListedDocument) -> Resource:
-    modified = datetime.fromtimestamp(document.modified_ns // 10**9, UTC).isoformat()
     return Resource(
         uri=address_of(document.collection, document.path),
-        name=f"{document.collection}/{document.path}",
-        title=document.title,
+        name=one_line(f"{document.collection}/{document.path}"),
+        title=name_line(document.title),
         mime_type=_mime_type(document.path),
         size=document.size,
-        annotations=Annotations(last_modified=modified.replace("+00:00", "Z")),
+        annotations=Annotations(last_modified=wire.iso_time(document.modified_ns // 10**6)),
     )
+
+
+def _text(passage: Passage) -> str:
+    text = passage.text
+    if len(text) <= MOST_RESOURCE_CHARS:
+        return text
+    part = text[:MOST_RESOURCE_CHARS]
+    line = passage.start_line + part.count("\n")
+    return f"{part}\n\n[mdvec: {len(text) - len(part):,} characters are left out; read on from line {line}]\n"
 
 
 def _contents(address: str, mime_type: str, text: str) -> ReadResourceResult:
@@ -145,5 +227,10 @@ def _after(cursor: str) -> tuple[str, str]:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(cursor.encode()), type=tuple[str, str])
     except ValueError as error:  # of either
-        msg = "this cursor is not one of a list of this server; ask without one"
+        msg = "this cursor does not come from this server; request the list without one"
         raise MCPError(INVALID_PARAMS, msg) from error
+
+
+def _completed(values: Sequence[str]) -> CompleteResult:
+    first = list(values[:_MOST_COMPLETIONS])
+    return CompleteResult(completion=Completion(values=first, has_more=len(values) > len(first)))

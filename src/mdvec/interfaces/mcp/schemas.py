@@ -1,13 +1,15 @@
-"""What the tools take and what they answer, as JSON Schema. Agents read this: every word costs tokens."""
+"""JSON Schemas of the tools, and the check of arguments against them. Agents read both: each word counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from mdvec.types.hit import Confidence
-from mdvec.types.query import Expansion, SearchMode, TagMatch
+from msgspec import Struct
+
+from mdvec.errors import InvalidArgumentsError
+from mdvec.interfaces import requests, wire
 
 Schema = dict[str, Any]
 """A JSON Schema, 2020-12."""
@@ -15,189 +17,156 @@ Schema = dict[str, Any]
 MOST_HITS = 100
 """Most hits of one search: more than an agent can read."""
 
-_TEXT: Schema = {"type": "string"}
-_MAYBE_TEXT: Schema = {"type": ["string", "null"]}
-_COUNT: Schema = {"type": "integer"}
-_NUMBER: Schema = {"type": "number"}
-_FLAG: Schema = {"type": "boolean"}
+# From here on, the counts of an object in a list are described together: their names say enough.
+_MANY_COUNTS = 4
+
+# An agent corrects what it reads; a list of a thousand problems is no help.
+_MOST_PROBLEMS = 5
+_MOST_SHOWN_CHARS = 40
+
+# As JSON writes them.
+_LITERALS = {"None": "null", "True": "true", "False": "false"}
+_KINDS = {
+    "array": "a list",
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text",
+}
 
 
-def search_input(*, limit: int) -> Schema:
-    """Return what ``search`` takes.
-
-    Args:
-        limit: Hits when a client does not say, as configured.
-    """
-    return _input(
-        {
-            "query": _words(),
-            "collections": _list(_words(), "default all"),
-            "tags": _list(_words(), "a also finds a/b"),
-            "tag_match": _choice(TagMatch),
-            "path": _words("glob such as 2026/** or *.md"),
-            "depth": {**_number("integer", 0, 3), "description": "heading level"},
-            "limit": {**_number("integer", 1, MOST_HITS), "default": min(limit, MOST_HITS)},
-            "mode": _choice(SearchMode),
-            "threshold": {**_number("number", -1, 1), "description": "least cosine similarity"},
-            "expand": _choice(Expansion, "text to return"),
-            "max_tokens": {**_number("integer", 1), "description": "of all passages"},
-        },
-        required=["query"],
-    )
-
-
-def collection_search_input(*, limit: int) -> Schema:
-    """Return what the tool of one collection takes.
+def search_input(*, limit: int, only: Sequence[str] = ()) -> Schema:
+    """Return the schema of a search's arguments.
 
     Args:
-        limit: Hits when a client does not say, as configured.
+        limit: Hits when a client names no number, as configured.
+        only: The arguments that are taken; all when empty.
     """
-    taken = search_input(limit=limit)["properties"]
-    return _input({name: taken[name] for name in ("query", "limit")}, required=["query"])
+    schema = input_schema(requests.SearchRequest)
+    taken = schema["properties"]
+    taken["limit"] |= {"maximum": MOST_HITS, "default": min(limit, MOST_HITS)}
+    return {**schema, "properties": {name: taken[name] for name in only or taken}}
 
 
-def get_doc_input() -> Schema:
-    """Return what ``get_doc`` takes."""
-    return _input(
-        {
-            "path": _words("as hits show it"),
-            "collection": _words(),
-            "lines": _words("such as 10:40"),
-            "section": _words("heading, instead of lines"),
-        },
-        required=["path"],
-    )
-
-
-def one_collection_input() -> Schema:
-    """Return what ``list_tags`` and ``reindex`` take."""
-    return _input({"collection": _words("default all")})
-
-
-def no_input() -> Schema:
-    """Return what a tool takes that takes nothing."""
-    return _input({})
-
-
-def search_output() -> Schema:
-    """Return what a search answers."""
-    hit = _output(
-        {
-            "collection": _TEXT,
-            "path": _TEXT,
-            "title": _TEXT,
-            "heading_path": _list(_TEXT),
-            "start_line": _COUNT,
-            "end_line": _COUNT,
-            "score": _NUMBER,
-            "similarity": {"type": ["number", "null"]},
-            "stale": _FLAG,
-            "supersedes": _list(_TEXT),
-            "text": _TEXT,
-        }
-    )
-    return _output(
-        {
-            "hits": _list(hit),
-            "mode": _choice(SearchMode),
-            "confidence": _choice(Confidence),
-            "total_chunks": _COUNT,
-            "pending_chunks": _COUNT,
-            "last_indexed": _MAYBE_TEXT,
-            "warnings": _list(_TEXT),
-            "hint": _MAYBE_TEXT,
-        }
-    )
-
-
-def get_doc_output() -> Schema:
-    """Return what ``get_doc`` answers."""
-    return _output(
-        {
-            "collection": _TEXT,
-            "path": _TEXT,
-            "title": _TEXT,
-            "tags": _list(_TEXT),
-            "start_line": _COUNT,
-            "end_line": _COUNT,
-            "next_lines": _MAYBE_TEXT,
-            "stale": _FLAG,
-            "text": _TEXT,
-        }
-    )
-
-
-def list_tags_output() -> Schema:
-    """Return what ``list_tags`` answers."""
-    return _output({"tags": _list(_output({"tag": _TEXT, "documents": _COUNT}))})
-
-
-REINDEX_COUNTS = (
-    "added",
-    "updated",
-    "moved",
-    "deleted",
-    "unchanged",
-    "failed",
-    "total_chunks",
-    "pending_chunks",
-)
-"""What ``reindex`` counts, for each collection and in all."""
-
-STATUS_COUNTS = ("documents", "failed", "excluded", "chunks", "pending_chunks")
-"""What ``status`` counts, for each collection."""
-
-
-def reindex_output() -> Schema:
-    """Return what ``reindex`` answers."""
-    each = _with_counts({"collection": _TEXT, "error": _MAYBE_TEXT}, REINDEX_COUNTS)
-    counts = dict.fromkeys(REINDEX_COUNTS, _COUNT)
-    return _output({**counts, "collections": _list(each), "warnings": _list(_TEXT)})
-
-
-def status_output() -> Schema:
-    """Return what ``status`` answers."""
-    each = _with_counts(
-        {"name": _TEXT, "description": _TEXT, "enabled": _FLAG, "last_indexed": _MAYBE_TEXT}, STATUS_COUNTS
-    )
-    return _output({"database": _TEXT, "size_bytes": _COUNT, "model": _TEXT, "collections": _list(each)})
-
-
-def _with_counts(properties: Schema, counts: Sequence[str]) -> Schema:
-    """Describe an object with whole numbers besides, whose names say enough."""
-    size = len(properties) + len(counts)
-    return {**_input(properties), "additionalProperties": _COUNT, "minProperties": size}
-
-
-def _input(properties: Schema, *, required: Sequence[str] = ()) -> Schema:
-    needed = {"required": list(required)} if required else {}
+def input_schema(kind: type[Struct]) -> Schema:
+    """Return the schema of a tool's arguments."""
+    schema = wire.schema_of(kind, "mcp")
+    needed = {"required": schema["required"]} if schema["required"] else {}
+    properties = {name: _argument(each) for name, each in schema["properties"].items()}
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 
-def _output(properties: Schema) -> Schema:
-    """Describe an object that has all these fields and no other.
+def output_schema(kind: type[Struct]) -> Schema:
+    """Return the schema of a tool's answer, without descriptions: the names say enough."""
+    return _result(wire.schema_of(kind, "mcp"))
 
-    With nothing else allowed, their number says that all are there, and takes fewer tokens than
-    ``required``, which would name each once more.
+
+def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:
+    """Return the arguments of a tool in the types that its request has.
+
+    Args:
+        arguments: As the client sent them.
+        schema: The tool's input schema.
+
+    Raises:
+        InvalidArgumentsError: If there is something wrong; the message has a line for each problem,
+            in the order of the arguments.
     """
-    return {**_input(properties), "minProperties": len(properties)}
+    taken = schema["properties"]
+    problems: list[str] = []
+    for name, value in arguments.items():
+        problems += _problems(name, value, taken[name]) if name in taken else [_unknown(name, list(taken))]
+    problems += [f"`{name}` is missing" for name in schema.get("required", ()) if name not in arguments]
+    problems = list(dict.fromkeys(problems))
+    more = len(problems) - _MOST_PROBLEMS
+    if more > 0:
+        problems[_MOST_PROBLEMS:] = [f"and {more} more"]
+    if problems:
+        raise InvalidArgumentsError("\n".join(problems))
+    return {
+        # JSON has one kind of number: 5.0 is whole, too.
+        name: int(value) if isinstance(value, float) and taken[name].get("type") == "integer" else value
+        for name, value in arguments.items()
+    }
 
 
-def _words(description: str = "") -> Schema:
-    return _described(_TEXT, description)
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return ``; did you mean …?`` for a name that resembles one of the known; else nothing."""
+    near = get_close_matches(name[:_MOST_SHOWN_CHARS].lower(), known, n=1, cutoff=0.5)
+    return f"; did you mean `{near[0]}`?" if near else ""
 
 
-def _list(items: Schema, description: str = "") -> Schema:
-    return _described({"type": "array", "items": items}, description)
+def shown(value: object) -> str:
+    """Return a value as a client wrote it, cut when it is long."""
+    text = _LITERALS.get(repr(value)) or repr(value)
+    return text if len(text) <= _MOST_SHOWN_CHARS else f"{text[: _MOST_SHOWN_CHARS - 1]}…"
 
 
-def _choice(values: type[StrEnum], description: str = "") -> Schema:
-    return _described({"enum": [value.value for value in values]}, description)
+def _argument(node: Schema) -> Schema:
+    """Return the schema of an argument: null stands for one that is left out, so it need not be allowed."""
+    [value] = [each for each in node.get("anyOf", [node]) if each != {"type": "null"}]
+    described = {"description": node["description"]} if "description" in node else {}
+    return {
+        **{key: each for key, each in value.items() if key not in ("default", "description")},
+        **described,
+    }
 
 
-def _number(kind: str, least: int, most: int | None = None) -> Schema:
-    return {"type": kind, "minimum": least, **({} if most is None else {"maximum": most})}
+def _result(node: Schema) -> Schema:
+    if "anyOf" in node:
+        [value] = [_result(each) for each in node["anyOf"] if each != {"type": "null"}]
+        return {**value, "type": [value["type"], "null"]}
+    if node.get("type") == "array":
+        return {"type": "array", "items": _together(_result(node["items"]))}
+    if node.get("type") == "object":
+        properties = {name: _result(each) for name, each in node["properties"].items()}
+        # As nothing else is allowed, their number requires all of them, in fewer tokens than ``required``.
+        return {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+            "minProperties": len(properties),
+        }
+    return {key: each for key, each in node.items() if key not in ("default", "description")}
 
 
-def _described(schema: Schema, description: str) -> Schema:
-    return {**schema, "description": description} if description else schema
+def _together(node: Schema) -> Schema:
+    count = {"type": "integer"}
+    others = {name: each for name, each in node.get("properties", {}).items() if each != count}
+    if node.get("minProperties", 0) - len(others) < _MANY_COUNTS:
+        return node
+    return {**node, "properties": others, "additionalProperties": count}
+
+
+def _unknown(name: str, taken: Sequence[str]) -> str:
+    known = f"; it takes {', '.join(f'`{each}`' for each in taken)}" if taken else "; it takes none"
+    return f"unknown argument `{shown(name)[1:-1]}`{nearest(name, taken) or known}"
+
+
+def _problems(place: str, value: object, schema: Schema) -> Iterator[str]:
+    if "enum" in schema:
+        if value not in schema["enum"]:
+            near = nearest(value, schema["enum"]) if isinstance(value, str) else ""
+            yield f"`{place}` must be one of {', '.join(schema['enum'])}, not {shown(value)}{near}"
+    elif not _fits(value, schema["type"]):
+        yield f"`{place}` must be {_KINDS[schema['type']]}, not {shown(value)}"
+    elif isinstance(value, list):
+        for position, each in enumerate(value):
+            yield from _problems(f"{place}[{position}]", each, schema["items"])
+    elif isinstance(value, int | float) and "minimum" in schema:
+        least, most = schema["minimum"], schema.get("maximum")
+        if not (least <= value and (most is None or value <= most)):
+            span = f"at least {least}" if most is None else f"from {least} to {most}"
+            yield f"`{place}` must be {span}, not {shown(value)}"
+
+
+def _fits(value: object, kind: str) -> bool:
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "array":
+            return isinstance(value, list)
+        case "integer":
+            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            return whole and not isinstance(value, bool)
+        case _:
+            return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Runs the workspace's calls in threads, and tells the client how far the long ones are."""
+"""Runs the workspace's calls in threads, and reports the progress of the long ones to the client."""
 
 from __future__ import annotations
 
@@ -6,60 +6,65 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import anyio
-from anyio import CapacityLimiter, from_thread, to_thread
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import checkpoint
 from mcp.server.session import ServerSession
 
-from mdvec.interfaces.steps import step_words
-from mdvec.types.report import ImportStage
+from mdvec import run
+from mdvec.errors import ImportStoppedError
+from mdvec.interfaces.present import progress_line
+from mdvec.run import Run, Stage
 
 _Answer = TypeVar("_Answer")
 
-# Searches take a few milliseconds each, those that wait for the first index take none of the cores.
+# Searches take a few milliseconds each, those that wait for the first index use no core.
 _MOST_CALLS = 16
-# Imports wait for the one writer anyway, and must leave the other calls their threads.
+# Imports wait for each other anyway, and must leave the other calls their threads.
 _MOST_IMPORTS = 2
 
 _REPORT_EVERY_S = 0.25
 _WHOLE = 100.0
-# Where each step starts in a whole import, and how much of it it is: embedding takes longest by far.
+# Progress must grow with each report, even while a call waits.
+_WAITING_STEP = 0.001
+# Where each step starts in a whole import, and its share of it: embedding takes longest by far.
 _SHARES = {
-    ImportStage.WAIT: (0, 0),
-    ImportStage.LIMIT: (0, 0),
-    ImportStage.SCAN: (0, 1),
-    ImportStage.FETCH: (1, 9),
-    ImportStage.TEXT: (10, 10),
-    ImportStage.MODEL: (20, 5),
-    ImportStage.EMBED: (25, 75),
+    Stage.WAIT: (0, 0),
+    Stage.LIMIT: (0, 0),
+    Stage.SCAN: (0, 1),
+    Stage.FETCH: (1, 9),
+    Stage.TEXT: (10, 10),
+    Stage.MODEL: (20, 5),
+    Stage.EMBED: (25, 75),
 }
 
 
-class LongCall:
-    """How far a call is; the calling thread sets it, a :class:`mdvec.types.report.Progress`.
+class CallProgress:
+    """The progress of a call; a :class:`mdvec.run.ProgressListener`.
 
     Attributes:
-        parts: How many collections are worked on.
-        part: Which one is, from 0.
+        parts: Number of collections that are worked on.
+        part: The current one, from 0.
         done: Never falls; ``parts`` times 100 at the end.
-        words: What is being done.
+        line: The current step, for people.
+        ended: The call is over.
     """
 
     def __init__(self, parts: int = 1) -> None:
         self.parts = parts
         self.part = 0
         self.done = 0.0
-        self.words = ""
+        self.line = ""
+        self.ended = False
 
-    def __call__(self, stage: ImportStage, done: int, total: int) -> None:
-        """Take note.
-
-        Ends the call, by raising the event loop's own exception, when the client has cancelled it.
-        """
-        from_thread.check_cancelled()
+    def __call__(self, stage: Stage, done: int, total: int, detail: str = "", /) -> None:
+        """Receive progress, from any thread."""
+        line = progress_line(stage, done, total, detail)
         start, span = _SHARES[stage]
         share = min(1.0, done / total) if total else 0.0
-        self.done = max(self.done, self.part * _WHOLE + start + span * share)
-        counted = f": {done} of {total}" if total else f": {done}" if stage is ImportStage.LIMIT else ""
-        self.words = step_words(stage) + counted
+        waiting = _WAITING_STEP if stage in (Stage.WAIT, Stage.LIMIT) and line != self.line else 0.0
+        now = max(self.done + waiting, self.part * _WHOLE + start + span * share)
+        self.done = min(now, self.parts * _WHOLE)
+        self.line = line
 
 
 class Threads:
@@ -73,44 +78,58 @@ class Threads:
         """Call a function that is quick."""
         return await to_thread.run_sync(function, limiter=self._calls)
 
-    async def call_telling(
+    async def call_long(
         self,
         session: ServerSession,
-        function: Callable[[LongCall], _Answer],
+        function: Callable[[CallProgress], _Answer],
         *,
         parts: int = 1,
         imports: bool = False,
     ) -> _Answer:
-        """Call a function that may take long.
+        """Call a function that may take long, with a run of its own.
 
-        The client hears how far it is, if it asked to. When it cancels, the function ends where it
-        reports next; this returns no sooner, so that nothing goes on behind its back.
+        A client that requests it receives the progress. When it cancels, the run is cancelled; this
+        returns only after the function has ended, so that no work continues unseen.
 
         Args:
             session: The client's.
-            function: Is given what to report to.
-            parts: How many collections it works on.
+            function: Receives the progress object, to set its ``part``.
+            parts: Number of collections it works on.
             imports: Whether it is an import itself.
         """
-        report = LongCall(parts)
+        progress = CallProgress(parts)
+        call = Run(progress, run.current().on_step)
         limiter = self._imports if imports else self._calls
         failure: Exception | None = None
+
+        def work() -> _Answer:
+            with run.bound(call):
+                return function(progress)
+
         async with anyio.create_task_group() as group:
-            group.start_soon(_tell, session, report)
+            group.start_soon(_report, session, progress, call)
             try:
-                answer = await to_thread.run_sync(lambda: function(report), limiter=limiter)
+                answer = await to_thread.run_sync(work, limiter=limiter)
             except Exception as error:  # noqa: BLE001 - raised below: a group would wrap it
                 failure = error
+            progress.ended = True
             group.cancel_scope.cancel()
+        if isinstance(failure, ImportStoppedError):
+            await checkpoint()  # a request that was cancelled gets no answer
         if failure is not None:
             raise failure
         return answer
 
 
-async def _tell(session: ServerSession, report: LongCall) -> None:
-    told = -1.0
-    while True:
-        await anyio.sleep(_REPORT_EVERY_S)
-        if report.words and report.done > told:  # a client is to see it grow
-            told = report.done
-            await session.report_progress(told, report.parts * _WHOLE, report.words)
+async def _report(session: ServerSession, progress: CallProgress, call: Run) -> None:
+    """Report progress until the call has ended or is cancelled by the client."""
+    reported = -1.0
+    try:
+        while True:
+            await anyio.sleep(_REPORT_EVERY_S)
+            if progress.line and progress.done > reported:
+                reported = progress.done
+                await session.report_progress(reported, progress.parts * _WHOLE, progress.line)
+    finally:
+        if not progress.ended:  # or work that a search has left in the background would stop, too
+            call.cancel()

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mdvec.interfaces.passage import printable
-from mdvec.interfaces.present import iso_time, trail, versions_line
+from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.present import trail, versions_line
+from mdvec.interfaces.wire import iso_time
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.names import RESERVED_NAMES
 from mdvec.types.report import ImportReport, Passage, TagCount, WorkspaceStatus
 
 _BACKTICKS = re.compile("`+")
 _LEAST_FENCE = 3
-# Enough around a hit to see what it is about.
+# Enough around a hit to understand it.
 _LINES_AROUND = 20
 
 
 def search_text(result: SearchResult, *, never_indexed: Sequence[str] = ()) -> str:
-    """Write an answer: the passages, then how far it can be trusted, then what to call next.
+    """Write an answer: the passages, the state of the index, and the next call.
 
     Args:
         result: The answer.
-        never_indexed: Which of the searched collections were never imported.
+        never_indexed: The searched collections that were never imported.
     """
     count = f"{len(result.hits)} hit{'' if len(result.hits) == 1 else 's'}"
     lines = [f"{count}, confidence {result.confidence.value}, searched by {result.mode.value}"]
@@ -47,7 +48,7 @@ def passage_text(passage: Passage, next_lines: str | None) -> str:
 
     Args:
         passage: The part.
-        next_lines: The lines to ask for next; None when nothing was left out.
+        next_lines: The lines to request next; None when nothing was left out.
     """
     fence = fence_for([passage.text])
     place = f"{passage.collection}/{passage.path}:{passage.start_line}-{passage.end_line}"
@@ -62,13 +63,14 @@ def passage_text(passage: Passage, next_lines: str | None) -> str:
     return "\n".join(lines)
 
 
-def tags_text(tags: Iterable[TagCount]) -> str:
-    """Write tags, one a line."""
-    return "\n".join(one_line(f"{each.documents} {each.tag}") for each in tags) or "no tags"
+def tags_text(tags: Iterable[TagCount], more: int = 0) -> str:
+    """Write tags, one a line, and the number of those that are left out."""
+    lines = [one_line(f"{each.documents} {each.tag}") for each in tags]
+    return "\n".join([*lines, *([f"and {more} more tags"] if more else [])]) or "no tags"
 
 
-def reindex_text(reports: Iterable[ImportReport], errors: Iterable[tuple[str, str]]) -> str:
-    """Write what was done to each collection, and what failed.
+def reindex_text(reports: Iterable[ImportReport], errors: Mapping[str, str]) -> str:
+    """Write the outcome for each collection.
 
     Args:
         reports: Of the collections whose documents were read.
@@ -80,12 +82,12 @@ def reindex_text(reports: Iterable[ImportReport], errors: Iterable[tuple[str, st
         f"{each.total_chunks} chunks, {each.pending_chunks} without a vector"
         for each in reports
     ]
-    lines += [f"{name}: error: {reason}" for name, reason in errors]
-    return "\n".join(map(one_line, lines)) or "there is no collection to reindex"
+    lines += [f"{name}: error: {reason}" for name, reason in errors.items()]
+    return "\n".join(map(one_line, lines)) or "no collection to reindex"
 
 
 def status_text(status: WorkspaceStatus) -> str:
-    """Write what the index holds."""
+    """Write the contents of the index."""
     lines = [f"database: {status.database} ({status.size_bytes} bytes)", f"model: {status.model}"]
     for each in status.collections:
         counts = each.counts
@@ -105,11 +107,6 @@ def fence_for(texts: Iterable[str]) -> str:
     """Return a run of backticks that is longer than any in the texts, so that none of them can end it."""
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
     return "`" * max(_LEAST_FENCE, longest + 1)
-
-
-def one_line(text: str) -> str:
-    """Keep what documents and files are called from looking like lines of ours."""
-    return " ".join(printable(text).split())
 
 
 def _hit_lines(number: int, hit: SearchHit, fence: str) -> Iterator[str]:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces.mcp.arguments import check
-from mdvec.interfaces.mcp.schemas import no_input, search_input
+from mdvec.interfaces import requests
+from mdvec.interfaces.mcp.schemas import check, input_schema, search_input
 
 SCHEMA = search_input(limit=5)
 JSON = st.recursive(
@@ -44,7 +44,7 @@ def problem(**arguments: Any) -> str:
         ({"query": "x", "threshold": None}, "`threshold` must be a number, not null"),
         (
             {"query": "x", "mode": "densee"},
-            "`mode` must be one of hybrid, dense, lexical, not 'densee'; did you mean `dense`?",
+            "`mode` must be one of dense, hybrid, lexical, not 'densee'; did you mean `dense`?",
         ),
     ],
 )
@@ -57,7 +57,7 @@ def test_all_problems_are_told_in_the_order_of_the_arguments() -> None:
     """One correction is enough; what is missing comes last."""
     assert problem(limit=0, mode=3, collection="a").splitlines() == [
         "`limit` must be from 1 to 100, not 0",
-        "`mode` must be one of hybrid, dense, lexical, not 3",
+        "`mode` must be one of dense, hybrid, lexical, not 3",
         "unknown argument `collection`; did you mean `collections`?",
         "`query` is missing",
     ]
@@ -67,7 +67,7 @@ def test_an_argument_that_resembles_none_is_told_with_all_there_are() -> None:
     """A tool without arguments says so."""
     assert problem(query="x", zzz=1).startswith("unknown argument `zzz`; it takes `query`, `collections`")
     with pytest.raises(InvalidArgumentsError, match="unknown argument `zzz`; it takes none"):
-        check({"zzz": 1}, no_input())
+        check({"zzz": 1}, input_schema(requests.NoArguments))
 
 
 def test_long_values_and_long_lists_of_problems_are_cut() -> None:

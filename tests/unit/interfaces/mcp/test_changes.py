@@ -14,7 +14,7 @@ from tests.unit.interfaces.mcp.agent import talk
 
 from mdvec.errors import StoreError
 from mdvec.interfaces.mcp import changes
-from mdvec.interfaces.mcp.addresses import STATUS
+from mdvec.interfaces.mcp.resources import STATUS
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 

@@ -11,9 +11,9 @@ from mcp_types import Tool
 from tests.unit.interfaces.fake_workspace import COLLECTION
 
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, tool_definitions
+from mdvec.text.tokens import estimate_token_count
 from mdvec.types.ids import CollectionId
 from mdvec.types.names import RESERVED_NAMES
-from mdvec.text.tokens import estimate_token_count
 
 THREE = [
     replace(COLLECTION, id=CollectionId(number), name=name, description=description)

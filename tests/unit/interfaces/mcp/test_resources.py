@@ -18,9 +18,9 @@ from mcp_types import (
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, talk
 
-from mdvec.interfaces.mcp.addresses import STATUS, TEMPLATE, address_of
-from mdvec.types.report import ListedDocument
+from mdvec.interfaces.mcp.resources import STATUS, TEMPLATE, address_of
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.report import ListedDocument
 from mdvec.workspace import Workspace, open_workspace
 
 SECRET = "the combination of the safe"
@@ -80,7 +80,7 @@ def test_a_resource_says_what_it_is(workspace: FakeWorkspace) -> None:
 @pytest.mark.parametrize("cursor", ["?", "AAAA", "WyJhIl0="])
 def test_a_wrong_cursor_is_refused(workspace: FakeWorkspace, cursor: str) -> None:
     """Not taken for the beginning: a client would go round in circles."""
-    with pytest.raises(MCPError, match="this cursor is not one") as caught:
+    with pytest.raises(MCPError, match="this cursor does not come") as caught:
         talk(workspace, lambda client: client.list_resources(cursor=cursor))
     assert caught.value.error.code == INVALID_PARAMS
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import jsonschema
 import pytest
 from mcp import Client, MCPError
@@ -13,6 +14,7 @@ from mcp_types import INVALID_PARAMS
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, asked, call, talk, text_of
 
+from mdvec import run
 from mdvec.config import Config
 from mdvec.config.schema import McpSettings, SearchSettings
 from mdvec.errors import (
@@ -23,11 +25,12 @@ from mdvec.errors import (
     SourceMissingError,
     WriterBusyError,
 )
+from mdvec.run import Stage
+from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import Confidence
 from mdvec.types.ids import CollectionId
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
-from mdvec.types.report import ImportMode, ImportReport, Passage, Progress
-from mdvec.text.tokens import estimate_token_count
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Passage
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "宿"}),
@@ -226,21 +229,14 @@ class TwoCollections(FakeWorkspace):
     def import_collection(
         self,
         name: str,
-        *,
-        mode: ImportMode = ImportMode.NEW,
-        embed: bool = True,
-        allow_empty: bool = False,
-        max_tokens: int | None = None,
-        overlap_tokens: int | None = None,
-        accept_pending: bool = False,
-        wait_s: float = 60.0,
-        progress: Progress | None = None,
+        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
+        **_: Any,
     ) -> ImportReport:
         """Fail for one."""
         if name == "work":
             msg = "/mnt/work is not there"
             raise SourceMissingError(msg)
-        return super().import_collection(name, mode=mode, wait_s=wait_s, progress=progress)
+        return super().import_collection(name, options)
 
 
 def test_reindex_updates_all_enabled_collections() -> None:
@@ -256,7 +252,8 @@ def test_reindex_updates_all_enabled_collections() -> None:
     ]
     assert "work: error: /mnt/work is not there" in text_of(result)
     [imported] = asked(workspace, "import")
-    assert (imported["name"], imported["mode"]) == ("notes", ImportMode.UPDATE)
+    options = ImportOptions(ImportMode.UPDATE, accept_pending=True, wait_s=30.0)
+    assert imported == {"name": "notes", "options": options}
 
 
 def test_reindex_counts_what_a_failing_model_has_left_behind(workspace: FakeWorkspace) -> None:
@@ -291,14 +288,10 @@ def test_progress_is_told_in_shares_of_the_whole() -> None:
     told: list[tuple[float, float | None]] = []
 
     class Slow(FakeWorkspace):
-        def import_collection(self, name: str, **settings: Any) -> ImportReport:
-            import time
-
-            from mdvec.types.report import ImportStage
-
-            for stage, done in ((ImportStage.TEXT, 5), (ImportStage.EMBED, 1), (ImportStage.EMBED, 10)):
-                settings["progress"](stage, done, 10)
-                time.sleep(0.3)
+        def import_collection(self, name: str, *_: Any, **__: Any) -> ImportReport:
+            for stage, done in ((Stage.TEXT, 5), (Stage.EMBED, 1), (Stage.EMBED, 10)):
+                run.current().report(stage, done, 10)
+                run.current().sleep(0.3)
             return ImportReport(name)
 
     async def listen(progress: float, total: float | None, message: str | None) -> None:
@@ -308,6 +301,35 @@ def test_progress_is_told_in_shares_of_the_whole() -> None:
     assert told == sorted(set(told))
     assert {total for _, total in told} == {100.0}
     assert len(told) >= 2
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_client_that_leaves_cancels_its_call_alone(leaves: bool) -> None:
+    """The run of a call that ended by itself is not cancelled: its work in the background goes on."""
+    runs: list[run.Run] = []
+
+    class Slow(FakeWorkspace):
+        def import_collection(self, name: str, *_: Any, **__: Any) -> ImportReport:
+            runs.append(run.current())
+            for _step in range(1_000 if leaves else 1):
+                run.current().sleep(0.01)
+            return ImportReport(name)
+
+    async def reindex(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "reindex", {})
+            with anyio.fail_after(10):
+                while not runs:
+                    await anyio.sleep(0.01)
+            if leaves:
+                group.cancel_scope.cancel()
+        await client.call_tool("status", {})
+        with anyio.move_on_after(5 if leaves else 0):
+            while not runs[0].cancelled:
+                await anyio.sleep(0.01)
+
+    talk(Slow(), reindex)
+    assert runs[0].cancelled is leaves
 
 
 def test_errors_are_answers(workspace: FakeWorkspace) -> None:

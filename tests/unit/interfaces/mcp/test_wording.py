@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
 from mdvec.interfaces.mcp import wording
+from mdvec.interfaces.passage import one_line
 from mdvec.types.hit import Confidence
 from mdvec.types.report import (
     CollectionCounts,
@@ -76,7 +77,7 @@ def test_names_stay_in_their_line(name: str) -> None:
     hit = replace(HIT, path=name, title=name, heading_path=(name,), collection=name)
     plain = len(wording.search_text(RESULT).split("\n"))
     assert len(wording.search_text(replace(RESULT, hits=(hit,))).split("\n")) == plain
-    assert "\n" not in wording.one_line(name)
+    assert "\n" not in one_line(name)
 
 
 def test_a_part_of_a_document_says_where_the_rest_is() -> None:
@@ -99,12 +100,12 @@ def test_tags_are_one_a_line() -> None:
 def test_a_reindex_is_one_line_a_collection() -> None:
     """With all counts, and the reason of what failed."""
     report = ImportReport("notes", added=1, unchanged=4, total_chunks=9, pending_chunks=2)
-    assert wording.reindex_text([report], [("work", "the disk is away")]) == (
+    assert wording.reindex_text([report], {"work": "the disk is away"}) == (
         "notes: 1 added, 0 updated, 0 moved, 0 deleted, 4 unchanged, 0 failed; "
         "9 chunks, 2 without a vector\n"
         "work: error: the disk is away"
     )
-    assert wording.reindex_text([], []) == "there is no collection to reindex"
+    assert wording.reindex_text([], {}) == "no collection to reindex"
 
 
 def test_status_tells_of_a_collection_without_a_tool() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.arguments import parse_lines, parse_since, parse_until
+from mdvec.interfaces.requests import parse_lines, parse_since, parse_until
 
 NOW = datetime(2026, 5, 15, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
 

@@ -1,0 +1,175 @@
+"""The shape of every request, and the parsing of times and lines in them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
+
+from mdvec.errors import UsageError
+from mdvec.interfaces.wire import doc
+from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+
+if TYPE_CHECKING:
+    from mdvec.config.schema import SearchSettings
+
+LineRange = tuple[int | None, int | None]
+"""First and last line, 1-based, both included; None for an open end."""
+
+_AGE = re.compile(r"(\d{1,5})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
+_DAY_NS = 24 * 60 * 60 * 10**9
+# Times of files are stored in 64 bits; before 1970 and after 2262 there are none.
+_LAST_NS = 2**63 - 1
+_MOST_SHOWN_CHARS = 40
+_LINES = re.compile(r"(\d{0,18})(:?)(\d{0,18})")  # Python reads no number of thousands of digits
+_Depth = Annotated[int, Meta(ge=0, le=3)]
+_Limit = Annotated[int, Meta(ge=1, le=1000)]
+_Positive = Annotated[int, Meta(ge=1)]
+_Cosine = Annotated[float, Meta(ge=-1, le=1)]
+
+
+class SearchRequest(Struct, frozen=True, kw_only=True):
+    """A search as it is requested; None leaves a setting to the configuration."""
+
+    query: str
+    collections: Annotated[tuple[str, ...], doc("default all")] = ()
+    tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
+    tag_match: TagMatch = TagMatch.ANY
+    alias_prefix: Annotated[str | None, doc("start of an alias", "cli")] = None
+    path: Annotated[str | None, doc("glob such as 2026/** or *.md")] = None
+    depth: Annotated[_Depth | None, doc("heading level", "mcp")] = None
+    depths: Annotated[tuple[_Depth, ...], doc("heading levels, 0 to 3", "cli")] = ()
+    updated_since: Annotated[str | None, doc("date, time or age such as 7d", "cli")] = None
+    updated_until: Annotated[str | None, doc("date, time or age; a day is included", "cli")] = None
+    linked_to: Annotated[str | None, doc("path of a document", "cli")] = None
+    include_superseded: Annotated[bool, doc("also older versions", "cli")] = False
+    limit: _Limit | None = None
+    mode: SearchMode | None = None
+    threshold: Annotated[_Cosine | None, doc("least cosine similarity")] = None
+    per_document: Annotated[_Positive | None, doc("most hits of one document", "cli")] = None
+    expand: Annotated[Expansion | None, doc("text to return")] = None
+    max_tokens: Annotated[_Positive | None, doc("of all passages")] = None
+
+
+class DocumentRequest(Struct, frozen=True, kw_only=True):
+    """A document, or a part of it, as it is requested."""
+
+    path: Annotated[str, doc("as hits show it")]
+    collection: str | None = None
+    lines: Annotated[str | None, doc("such as 10:40")] = None
+    section: Annotated[str | None, doc("heading, instead of lines")] = None
+
+
+class CollectionRequest(Struct, frozen=True, kw_only=True):
+    """One collection, or all of them."""
+
+    collection: Annotated[str | None, doc("default all")] = None
+
+
+class NoArguments(Struct, frozen=True):
+    """A request without arguments."""
+
+
+def search_query(request: SearchRequest, defaults: SearchSettings, *, now: datetime) -> SearchQuery:
+    """Return what the workspace is to search.
+
+    Args:
+        request: As it came in.
+        defaults: The settings for what it leaves open.
+        now: What an age counts back from; must carry its time zone.
+
+    Raises:
+        UsageError: If a time cannot be read.
+    """
+    since, until = request.updated_since, request.updated_until
+    return SearchQuery(
+        text=request.query,
+        mode=_first(request.mode, defaults.mode),
+        collections=request.collections,
+        filters=Filters(
+            tags=request.tags,
+            tag_match=request.tag_match,
+            alias_prefix=request.alias_prefix,
+            path=request.path,
+            depths=request.depths if request.depth is None else (request.depth,),
+            updated_since_ns=parse_since(since, now=now) if since else None,
+            updated_until_ns=parse_until(until, now=now) if until else None,
+            linked_to=request.linked_to,
+            include_superseded=request.include_superseded,
+        ),
+        limit=_first(request.limit, defaults.k),
+        threshold=_first(request.threshold, defaults.threshold),
+        per_document=_first(request.per_document, defaults.per_document),
+        expand=_first(request.expand, defaults.expand),
+        max_tokens=_first(request.max_tokens, defaults.max_tokens),
+    )
+
+
+def parse_since(text: str, *, now: datetime) -> int:
+    """Parse a point in time: an ISO 8601 date or time, or an age such as ``12h``, ``7d`` or ``2w``.
+
+    Args:
+        text: As written; a time without an offset is in the time zone of ``now``.
+        now: What an age counts back from; must carry its time zone.
+
+    Returns:
+        Nanoseconds since 1970.
+
+    Raises:
+        UsageError: If it is neither.
+    """
+    try:
+        if age := _AGE.fullmatch(text.strip().lower()):
+            moment = now - timedelta(hours=int(age[1]) * _HOURS[age[2]])
+        else:
+            moment = datetime.fromisoformat(text.strip())
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=now.tzinfo)
+        # Whole seconds apart, so that the nanoseconds stay exact.
+        since_ns = int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
+    except (ValueError, OverflowError, OSError) as error:
+        msg = f"not a date, a time or an age: {text!r}"
+        raise UsageError(msg, hint="Write 2026-05-01, 2026-05-01T09:30, 12h, 7d or 2w.") from error
+    return min(max(since_ns, 0), _LAST_NS)
+
+
+def parse_until(text: str, *, now: datetime) -> int:
+    """Parse the end of a period, as :func:`parse_since` its beginning; a day is included.
+
+    Args:
+        text: As written.
+        now: What an age counts back from; must carry its time zone.
+
+    Returns:
+        Nanoseconds since 1970, one past the period: after a day the start of the next.
+
+    Raises:
+        UsageError: If it is no date, time or age.
+    """
+    end_ns = parse_since(text, now=now)
+    return min(end_ns + _DAY_NS, _LAST_NS) if _DAY.fullmatch(text.strip()) else end_ns
+
+
+def parse_lines(text: str) -> LineRange:
+    """Parse a range of lines: ``10:20``, ``10:``, ``:20`` or the single line ``10``.
+
+    Raises:
+        UsageError: If it is no range, starts before line 1, or ends before it starts.
+    """
+    found = _LINES.fullmatch(text.strip())
+    if found and (found[1] or found[3]):
+        first = int(found[1]) if found[1] else None
+        last = int(found[3]) if found[3] else None if found[2] else first
+        if (first is None or first >= 1) and (last is None or last >= (first or 1)):
+            return first, last
+    shown = text if len(text) <= _MOST_SHOWN_CHARS else f"{text[:_MOST_SHOWN_CHARS]}…"
+    msg = f"not a range of lines: {shown!r}"
+    raise UsageError(msg, hint="Write 10:20, 10:, :20 or 10; lines count from 1.")
+
+
+def _first(value: Any, default: Any) -> Any:
+    return default if value is None else value

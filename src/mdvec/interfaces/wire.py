@@ -1,0 +1,415 @@
+"""The shape of every answer. JSON and JSON Schema derive from these classes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mdvec.text.undecodable import spelled
+from mdvec.types.hit import Confidence
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ChangeProgress, FileStatus, TagCount
+
+if TYPE_CHECKING:
+    from mdvec.types import collection as collections
+    from mdvec.types import hit as hits
+    from mdvec.types import model_report as models
+    from mdvec.types import report as reports
+
+Door = Literal["cli", "mcp"]
+"""A way into mdvec; some fields are for one of them only."""
+
+JsonObject = dict[str, Any]
+
+_Kind = TypeVar("_Kind", bound=Struct)
+
+_SCORE_DIGITS = 6
+_USD_DIGITS = 6
+_DOOR = "door"
+
+
+def doc(description: str = "", door: Door | None = None) -> Meta:
+    """Describe a field.
+
+    Args:
+        description: For a JSON Schema.
+        door: The only door that shows the field; None for all.
+    """
+    return Meta(description=description or None, extra_json_schema={_DOOR: door} if door else None)
+
+
+# --- answers to a search -----------------------------------------------------------------------------
+
+
+class Hit(Struct, frozen=True):
+    """A passage that was found; see :class:`mdvec.types.hit.SearchHit`."""
+
+    rank: Annotated[int, doc("from 1", "cli")]
+    collection: str
+    path: Annotated[str, doc("of the document")]
+    title: Annotated[str, doc("of the document")]
+    heading: Annotated[str, doc("nearest heading", "cli")]
+    heading_path: Annotated[tuple[str, ...], doc("headings, outermost first")]
+    depth: Annotated[int, doc("0 to 3", "cli")]
+    start_line: Annotated[int, doc("from 1")]
+    end_line: int
+    start: Annotated[int, doc("first character in the document", "cli")]
+    end: Annotated[int, doc("one past the last character", "cli")]
+    score: Annotated[float, doc("0 to 1, higher is better")]
+    similarity: Annotated[float | None, doc("cosine; null without vectors")]
+    dense_rank: Annotated[int | None, doc("rank by meaning", "cli")]
+    lexical_rank: Annotated[int | None, doc("rank by words", "cli")]
+    text: Annotated[str, doc("the passage")]
+    stale: Annotated[bool, doc("the file has changed since it was indexed")]
+    supersedes: Annotated[tuple[str, ...], doc("paths of older versions")]
+    superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "cli")]
+
+
+class SearchAnswer(Struct, frozen=True):
+    """The hits, and how complete the index behind them is."""
+
+    query: Annotated[str, doc("as requested", "cli")]
+    mode: Annotated[SearchMode, doc("how it was searched")]
+    hits: Annotated[tuple[Hit, ...], doc("best first")]
+    total_chunks: Annotated[int, doc("passages that were searched")]
+    pending_chunks: Annotated[int, doc("passages without a vector")]
+    last_indexed: Annotated[str | None, doc("ISO 8601, UTC")]
+    elapsed_ms: Annotated[float, doc("milliseconds", "cli")]
+    warnings: tuple[str, ...]
+    hint: Annotated[str | None, doc("next step when there is no hit")]
+    confidence: Annotated[Confidence, doc("that the documents answer the query")]
+
+
+def hit(value: hits.SearchHit) -> Hit:
+    """Return the shape of a hit."""
+    similarity = value.similarity
+    return _taken(
+        Hit,
+        value,
+        score=round(value.score, _SCORE_DIGITS),
+        similarity=None if similarity is None else round(similarity, _SCORE_DIGITS),
+    )
+
+
+def search_answer(value: hits.SearchResult) -> SearchAnswer:
+    """Return the shape of an answer to a search."""
+    return _taken(
+        SearchAnswer,
+        value,
+        hits=tuple(map(hit, value.hits)),
+        last_indexed=iso_time(value.last_indexed_ms),
+        elapsed_ms=round(value.elapsed_ms, 1),
+    )
+
+
+# --- documents and tags ------------------------------------------------------------------------------
+
+
+class Passage(Struct, frozen=True):
+    """A part of a document, or all of it."""
+
+    collection: str
+    path: str
+    title: str
+    tags: tuple[str, ...]
+    start_line: int
+    end_line: int
+    next_lines: Annotated[str | None, doc("lines to request next; null at the end")]
+    stale: bool
+    text: str
+
+
+class Tags(Struct, frozen=True):
+    """Tags, most used first."""
+
+    tags: tuple[TagCount, ...]
+    more: Annotated[int, doc("tags that are left out")] = 0
+
+
+def passage(value: reports.Passage, next_lines: str | None) -> Passage:
+    """Return the shape of a part of a document.
+
+    Args:
+        value: The part.
+        next_lines: The lines to request next; None when nothing was left out.
+    """
+    return _taken(Passage, value, next_lines=next_lines)
+
+
+# --- imports -----------------------------------------------------------------------------------------
+
+
+class ImportReport(Struct, frozen=True):
+    """The outcome of an import; see :class:`mdvec.types.report.ImportReport`."""
+
+    collection: str
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    excluded: Annotated[int, doc("files and folders left out", "cli")] = 0
+    total_documents: Annotated[int, doc("documents afterwards", "cli")] = 0
+    total_chunks: int = 0
+    embedded_chunks: Annotated[int, doc("went through the model", "cli")] = 0
+    cached_chunks: Annotated[int, doc("had a vector already", "cli")] = 0
+    pending_chunks: int = 0
+    new_model: Annotated[str | None, doc("model since this import", "cli")] = None
+    warnings: Annotated[tuple[str, ...], doc(door="cli")] = ()
+    elapsed_ms: Annotated[float, doc("milliseconds", "cli")] = 0.0
+    error: Annotated[str | None, doc("why it is not up to date", "mcp")] = None
+
+
+class Reindexed(Struct, frozen=True):
+    """The outcome of the imports of several collections, with totals."""
+
+    added: int
+    updated: int
+    moved: int
+    deleted: int
+    unchanged: int
+    failed: int
+    total_chunks: int
+    pending_chunks: int
+    collections: tuple[ImportReport, ...]
+    warnings: tuple[str, ...]
+
+
+def import_report(value: reports.ImportReport, *, error: str | None = None) -> ImportReport:
+    """Return the shape of an import's outcome. A failure is the last of its warnings.
+
+    Args:
+        value: The outcome.
+        error: Why the collection is not up to date; None if it is.
+    """
+    failure = [] if value.failure is None else [str(value.failure)]
+    return _taken(
+        ImportReport,
+        value,
+        warnings=(*value.warnings, *failure),
+        elapsed_ms=round(value.elapsed_ms, 1),
+        error=error,
+    )
+
+
+def reindexed(
+    values: Sequence[reports.ImportReport], errors: Mapping[str, str], warnings: Iterable[str]
+) -> Reindexed:
+    """Return the shape of the outcome of several imports.
+
+    Args:
+        values: Of the collections whose documents were read.
+        errors: Collections that are not up to date, with the reason; a collection without a report has
+            zero counts.
+        warnings: Warnings of all of them.
+    """
+    done = [import_report(each, error=errors.get(each.collection)) for each in values]
+    known = {each.collection for each in done}
+    done += [ImportReport(name, error=reason) for name, reason in errors.items() if name not in known]
+    counts = [name for name in Reindexed.__struct_fields__ if name in ImportReport.__struct_fields__]
+    totals = {name: sum(getattr(each, name) for each in values) for name in counts if name != "warnings"}
+    return Reindexed(**totals, collections=tuple(done), warnings=tuple(warnings))
+
+
+# --- collections and status --------------------------------------------------------------------------
+
+
+class Collection(Struct, frozen=True):
+    """A collection as it is registered."""
+
+    name: str
+    description: str
+    source: Annotated[str, doc(door="cli")]
+    include: Annotated[tuple[str, ...], doc("globs", "cli")]
+    exclude: Annotated[tuple[str, ...], doc("globs", "cli")]
+    enabled: bool
+    last_indexed: str | None
+    revision: Annotated[str | None, doc("commit that was imported", "cli")]
+    preset: Annotated[str | None, doc(door="cli")]
+    chunker: Annotated[str, doc(door="cli")]
+
+
+class Moved(Struct, frozen=True, rename={"old": "from", "new": "to"}):
+    """A document at another path."""
+
+    old: str
+    new: str
+
+
+class Check(Struct, frozen=True):
+    """How a source differs from the index."""
+
+    in_sync: bool
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    moved: tuple[Moved, ...]
+    deleted: tuple[str, ...]
+
+
+class CollectionStatus(Collection, frozen=True):
+    """A collection and what it holds."""
+
+    documents: int
+    failed: int
+    excluded: int
+    chunks: int
+    pending_chunks: int
+    check: Annotated[Check | None, doc("null unless requested", "cli")]
+    check_error: Annotated[str | None, doc("why it could not be compared", "cli")]
+    files: Annotated[tuple[FileStatus, ...], doc("empty unless requested", "cli")]
+    model: Annotated[str, doc(door="cli")]
+    change: Annotated[ChangeProgress | None, doc("change to another model", "cli")]
+    warnings: Annotated[tuple[str, ...], doc(door="cli")]
+
+
+class Status(Struct, frozen=True):
+    """The state of a database."""
+
+    database: str
+    size_bytes: int
+    model: str
+    collections: tuple[CollectionStatus, ...]
+
+
+def collection(value: collections.Collection) -> Collection:
+    """Return the shape of a collection."""
+    return Collection(**_registered(value))
+
+
+def status(value: reports.WorkspaceStatus) -> Status:
+    """Return the shape of the state of a database."""
+    return _taken(Status, value, collections=tuple(map(_collection_status, value.collections)))
+
+
+def _collection_status(value: reports.CollectionStatus) -> CollectionStatus:
+    check = value.check
+    return CollectionStatus(
+        **_registered(value.collection),
+        **dataclasses.asdict(value.counts),
+        check=None if check is None else _check(check),
+        check_error=value.check_error or None,
+        files=value.files,
+        model=value.model,
+        change=value.change,
+        warnings=value.warnings,
+    )
+
+
+def _check(value: reports.DiskCheck) -> Check:
+    return _taken(Check, value, moved=tuple(Moved(*pair) for pair in value.moved))
+
+
+def _registered(value: collections.Collection) -> JsonObject:
+    return {
+        "name": value.name,
+        "description": value.description,
+        "source": str(value.source),
+        "include": value.source.include,
+        "exclude": value.source.exclude,
+        "enabled": value.enabled,
+        "last_indexed": iso_time(value.last_indexed_ms),
+        "revision": value.revision or None,
+        "preset": value.preset or None,
+        "chunker": value.chunking.strategy,
+    }
+
+
+# --- models: the values of types/ are their own shape ------------------------------------------------
+
+
+def model_change(value: models.ModelChange) -> models.ModelChange:
+    """Return the shape of the outcome of a change to another model."""
+    return dataclasses.replace(value, elapsed_ms=round(value.elapsed_ms, 1))
+
+
+def estimate(value: models.ImportEstimate) -> models.ImportEstimate:
+    """Return the shape of what an import would embed."""
+    return dataclasses.replace(value, usd=None if value.usd is None else round(value.usd, _USD_DIGITS))
+
+
+# --- encoding ----------------------------------------------------------------------------------------
+
+
+def to_json(value: object, door: Door = "cli") -> Any:
+    """Return a value as JSON has it: objects, lists, text, numbers, true, false and null.
+
+    Args:
+        value: A class of this module, a value of :mod:`mdvec.types`, or a list or mapping of them.
+        door: Fields of other doors are left out.
+    """
+    match value:
+        case Enum():
+            return value.value
+        case str():
+            return spelled(value)
+        case Struct():
+            shown = _fields_of(type(value), door)
+            return {key: to_json(getattr(value, name), door) for name, key in shown}
+        case Mapping():
+            return {key: to_json(each, door) for key, each in value.items()}
+        case list() | tuple():
+            return [to_json(each, door) for each in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return to_json(msgspec.to_builtins(value), door)
+
+
+def schema_of(kind: type[Struct], door: Door) -> JsonObject:
+    """Return the JSON Schema of a class in one piece, without the fields of other doors."""
+    [found], parts = msgspec.json.schema_components([kind], ref_template="{name}")
+    return _whole(found, parts, door)
+
+
+def iso_time(moment_ms: int | None) -> str | None:
+    """Write milliseconds since 1970 as ISO 8601 in UTC, to the second."""
+    if moment_ms is None:
+        return None
+    return datetime.fromtimestamp(moment_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _taken(kind: type[_Kind], value: object, **others: object) -> _Kind:
+    """Make a shape of the attributes of a value that have the same names, and of others."""
+    same = {name: getattr(value, name) for name in kind.__struct_fields__ if name not in others}
+    return kind(**same, **others)
+
+
+@cache
+def _fields_of(kind: type[Struct], door: Door) -> tuple[tuple[str, str], ...]:
+    """Return attribute and key of the fields that a door shows."""
+    return tuple(
+        (field.name, field.encode_name)
+        for field in msgspec.structs.fields(kind)
+        if _door_of(field.type) in (None, door)
+    )
+
+
+def _door_of(kind: object) -> str | None:
+    metas = (each for each in get_args(kind) if isinstance(each, Meta))
+    return next((each.extra_json_schema[_DOOR] for each in metas if each.extra_json_schema), None)
+
+
+def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:
+    """Put the parts of a schema in their places."""
+    if "$ref" in node:
+        # The docstring of a class is for programmers.
+        part = {key: each for key, each in parts[node["$ref"]].items() if key != "description"}
+        return _whole({**part, **{key: node[key] for key in node if key != "$ref"}}, parts, door)
+    whole = {key: node[key] for key in node if key not in ("title", _DOOR)}
+    if "properties" in node:
+        shown = {name: each for name, each in node["properties"].items() if each.get(_DOOR, door) == door}
+        whole["properties"] = {name: _whole(each, parts, door) for name, each in shown.items()}
+        whole["required"] = [name for name in node.get("required", ()) if name in shown]
+    if "anyOf" in node:
+        whole["anyOf"] = [_whole(each, parts, door) for each in node["anyOf"]]
+    if isinstance(node.get("items"), dict):
+        whole["items"] = _whole(node["items"], parts, door)
+    return whole

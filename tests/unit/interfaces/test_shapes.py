@@ -1,0 +1,78 @@
+"""The shapes of answers: what each door shows of them fits the schema that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
+
+import jsonschema
+import msgspec
+import pytest
+from msgspec import Struct
+from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
+
+from mdvec.interfaces import wire
+from mdvec.types.document import DocumentState
+from mdvec.types.report import (
+    ChangeProgress,
+    CollectionStatus,
+    DiskCheck,
+    FileStatus,
+    Passage,
+    TagCount,
+    WorkspaceStatus,
+)
+
+
+def answers() -> Sequence[Struct]:
+    """Return one answer of each shape."""
+    workspace = FakeWorkspace()
+    status = CollectionStatus(
+        COLLECTION,
+        workspace.statuses[0].counts,
+        (FileStatus("a.md", DocumentState.READY),),
+        DiskCheck(new=("n.md",), moved=(("a.md", "b.md"),)),
+        change=ChangeProgress("m", 2, 1),
+    )
+    return (
+        wire.search_answer(RESULT),
+        wire.passage(Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\n", stale=False), "3:9"),
+        wire.Tags((TagCount("x", 1),)),
+        wire.import_report(workspace.report),
+        wire.reindexed([workspace.report], {"work": "no disk"}, ["odd"]),
+        wire.collection(COLLECTION),
+        wire.status(WorkspaceStatus("/i.sqlite", 1, "m", (status,))),
+    )
+
+
+@pytest.mark.parametrize("door", get_args(wire.Door))
+@pytest.mark.parametrize("answer", answers(), ids=lambda answer: type(answer).__name__)
+def test_answers_fit_their_schemas(answer: Struct, door: wire.Door) -> None:
+    """Each door has a schema of exactly the fields that it shows, in their order."""
+    schema = wire.schema_of(type(answer), door)
+    shown = wire.to_json(answer, door)
+    jsonschema.Draft202012Validator(schema).validate(shown)
+    assert list(schema["properties"]) == list(shown)
+    assert msgspec.json.decode(msgspec.json.encode(shown)) == shown
+    assert "door" not in str(schema)
+
+
+def test_a_field_of_one_door_is_not_shown_at_the_other() -> None:
+    """Agents get no positions in characters; people get no error of a reindex."""
+    [hit] = wire.to_json(wire.search_answer(RESULT), "mcp")["hits"]
+    assert "start" not in hit
+    assert "start_line" in hit
+    assert "error" not in wire.to_json(wire.import_report(FakeWorkspace().report))
+
+
+def test_totals_count_all_collections() -> None:
+    """A collection without a report counts nothing, and has its reason."""
+    report = replace(FakeWorkspace().report, failed=2)
+    total = wire.reindexed([report, replace(report, collection="work")], {"other": "no disk"}, [])
+    assert (total.added, total.failed, total.total_chunks) == (6, 4, 18)
+    assert [(each.collection, each.added, each.error) for each in total.collections] == [
+        ("notes", 3, None),
+        ("work", 3, None),
+        ("other", 0, "no disk"),
+    ]
