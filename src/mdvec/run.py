@@ -78,16 +78,6 @@ class Run:
 
     @property
     def on_step(self) -> StepListener | None:
-        """The listener for steps, to be passed to a run that goes on without this one."""
-        return self._on_step
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether :meth:`cancel` was called."""
-        return self._cancelled.is_set()
-
-    @property
-    def on_step(self) -> StepListener | None:
         """The listener for durations, so that a run inside this one can share it."""
         return self._on_step
 

@@ -28,7 +28,7 @@ from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import SourceSpec
 from mdvec.types.document import Block, BlockKind, Document, TitleSource
-from mdvec.types.report import ImportMode
+from mdvec.types.report import ImportMode, ImportOptions
 
 SET_NAME = "auto"
 
@@ -165,7 +165,8 @@ def _read(sources: Mapping[str, SourceSpec], indexing: Indexing) -> dict[str, Do
             workspace.add_collection(
                 name, "", source.location, include=source.include, exclude=source.exclude
             )
-            workspace.import_collection(name, mode=ImportMode.UPDATE, embed=False, allow_empty=True)
+            options = ImportOptions(mode=ImportMode.UPDATE, embed=False, allow_empty=True)
+            workspace.import_collection(name, options)
             for path in sorted(paths_of(workspace.status(name, files=True))):
                 place = path if len(sources) == 1 else f"{name}/{path}"
                 documents[place] = parse_document(place, workspace.read(path, collection=name).text)

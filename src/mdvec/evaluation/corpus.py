@@ -18,7 +18,7 @@ from mdvec.evaluation.naming import Naming, naming_by_path, neutral_naming
 from mdvec.text.hashing import text_hash
 from mdvec.text.undecodable import spelled
 from mdvec.types.document import DocumentState
-from mdvec.types.report import ImportMode, WorkspaceStatus
+from mdvec.types.report import ImportMode, ImportOptions, WorkspaceStatus
 from mdvec.workspace import Workspace
 
 _COLLECTION = "documents"
@@ -130,9 +130,10 @@ def opened_index(folder: Path, naming: Naming, database: Path, indexing: Indexin
     with indexing.opener(indexing.config, database=database) as workspace:
         with suppress(CollectionExistsError):  # another run may add it at the same moment
             workspace.add_collection(_COLLECTION, "Documents of a set", str(folder))
-        report = workspace.import_collection(
-            _COLLECTION, mode=ImportMode.UPDATE, embed=indexing.embed, allow_empty=True, wait_s=_WAIT_S
+        options = ImportOptions(
+            mode=ImportMode.UPDATE, embed=indexing.embed, allow_empty=True, wait_s=_WAIT_S
         )
+        report = workspace.import_collection(_COLLECTION, options)
         if not report.total_documents:
             msg = f"{folder} holds no document"
             raise NotFoundError(msg, hint="Documents are files that end in .md, .markdown, .mdx or .txt.")

@@ -114,7 +114,7 @@ def spellings(path: str) -> tuple[str, ...]:
 
 
 def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
-    """Return the error for a document that is not there; its hint names the nearest paths, if there are any."""
+    """Return the error for a document that is not there; its hint names the nearest paths, if any."""
     wanted = spellings(path)[-1]
     known = [item for collection in collections for item in view.known_documents(collection.id)]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]

@@ -106,7 +106,8 @@ def wait_for_claim(take: Callable[[], Holder | None], *, wait_s: float) -> None:
 def described(activity: Activity) -> str:
     """Return who does what since when, and how far it is, in one sentence for people."""
     since = datetime.fromtimestamp(activity.since_ms / 1000, UTC).astimezone()
-    text = f"process {activity.pid} on {activity.host} has been {activity.purpose} since {since:%Y-%m-%d %H:%M:%S}"
+    who = f"process {activity.pid} on {activity.host}"
+    text = f"{who} has been {activity.purpose} since {since:%Y-%m-%d %H:%M:%S}"
     unit = _UNITS.get(run.Stage(activity.stage)) if activity.stage else None
     return f"{text}: {activity.done:,} of {activity.total:,} {unit}" if unit and activity.total else text
 

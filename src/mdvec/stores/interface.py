@@ -94,7 +94,7 @@ class View(Protocol):
         ...
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of those of the chunks that exist, and of the chunks right before and after them.
+        """Return the places of those of the chunks that exist, and of the chunks next to them.
 
         Returns:
             Each once, in order of document and ordinal.
@@ -102,7 +102,7 @@ class View(Protocol):
         ...
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
-        """Return the places of the chunks of some documents inside ``where``, in their order and by ordinal."""
+        """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
         ...
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
@@ -130,7 +130,7 @@ class View(Protocol):
         ...
 
     def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
-        """Return the documents inside ``where`` with this name, by path; ``text.folding.fold_name`` made it."""
+        """Return the documents inside ``where`` with a name, by path; ``text.folding.fold_name`` made it."""
         ...
 
     # --- words ---------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class View(Protocol):
         ...
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-        """Return :func:`mdvec.stores.records.embedded_names` without a vector in the space, oldest first, each hash once."""
+        """Return names without a vector in the space, oldest first, each hash once."""
         ...
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:

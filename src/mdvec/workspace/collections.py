@@ -102,7 +102,8 @@ class Collections:
                 if known
                 else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
             )
-            raise CollectionNotFoundError(f"there is no collection {missing!r} in {self.path}", hint=hint)
+            msg = f"there is no collection {missing!r} in {self.path}"
+            raise CollectionNotFoundError(msg, hint=hint)
         return [known[name] for name in dict.fromkeys(names)]
 
     def named(self, name: str, view: View | None = None) -> Collection:

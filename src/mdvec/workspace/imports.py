@@ -48,7 +48,7 @@ def import_into(
         options: How.
         collections: What holds it.
         parts: Makes its source, its chunker and its models.
-        resume_change: Completes the change to another model; see :func:`mdvec.workspace.models.resume_change`.
+        resume_change: Completes the change to another model; see :meth:`Models.resume_change`.
     """
     from mdvec.indexing.imports import run_import
 

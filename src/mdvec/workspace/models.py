@@ -21,7 +21,6 @@ from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
 from mdvec.workspace.wiring import Embedders, Parts
 
-
 _PROBE = "dimension"  # embedded to see whether a model works
 
 
@@ -80,7 +79,9 @@ class Models:
         return [*listed, *(self._unlisted(spec, names) for spec, names in users.items())]
 
     def estimate(
-        self, name: str, options: ImportOptions = ImportOptions(mode=ImportMode.UPDATE)
+        self,
+        name: str,
+        options: ImportOptions = ImportOptions(mode=ImportMode.UPDATE),  # noqa: B008 - frozen
     ) -> ImportEstimate:
         """Return what an import would embed, and what that would cost; nothing is written.
 

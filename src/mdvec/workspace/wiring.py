@@ -254,8 +254,8 @@ class Parts:
         if wanted <= most:
             return ()
         return (
-            f"chunks of {wanted} tokens are larger than what {model.spec} reads at once ({most}): longer ones "
-            "are embedded in parts, whose mean is taken",
+            f"chunks of {wanted} tokens are larger than what {model.spec} reads at once ({most}): "
+            "longer ones are embedded in parts, whose mean is taken",
         )
 
     @property

@@ -245,7 +245,11 @@ class Workspace:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def import_collection(self, name: str, options: ImportOptions = ImportOptions()) -> ImportReport:
+    def import_collection(
+        self,
+        name: str,
+        options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
+    ) -> ImportReport:
         """Bring a collection up to date with its source.
 
         Imports of several collections run side by side; of one collection, one process at a time.
@@ -292,8 +296,8 @@ class Workspace:
 
         Args:
             query: The query.
-            wait_for_vectors: Whether to wait for the whole first import of a ``docs_dir``. Otherwise it runs on
-                behind the search, which waits for the text alone; :meth:`close` stops it.
+            wait_for_vectors: Whether to wait for the whole first import of a ``docs_dir``. Otherwise it
+                runs on behind the search, which waits for the text alone; :meth:`close` stops it.
 
         Returns:
             The hits, and how complete the index behind them is.

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Memo:
-    """What was computed from one version of the database, until there is another. Safe for several threads."""
+    """Values computed from one version of the database, until there is another. Safe for several threads."""
 
     def __init__(self) -> None:
         self._of_version: tuple[int, dict[Hashable, object]] = (-1, {})

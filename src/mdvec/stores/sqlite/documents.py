@@ -118,7 +118,8 @@ class DocumentReader(Reader):
 
     def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return those of the chunks that exist, by id."""
-        sql = f"SELECT {_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_JOINS}"  # noqa: S608
+        sql = f"""SELECT {_COLUMNS} FROM json_each(?) j
+            CROSS JOIN chunks c ON c.id = j.value {_JOINS}"""  # noqa: S608
         rows = self.connection.execute(sql, (json.dumps(list(ids)),)).fetchall()
         return {chunk.id: chunk for chunk in self._with_text(rows)}
 
@@ -134,7 +135,7 @@ class DocumentReader(Reader):
         return [_place(row) for row in rows]
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
-        """Return the places of the chunks of some documents inside ``where``, in their order and by ordinal."""
+        """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
         if not documents:
             return []
         condition = chunk_condition(where)
@@ -220,7 +221,8 @@ class DocumentWriter(DocumentReader):
         document, entry = record.document, record.entry
         self.connection.execute(
             """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256, fingerprint,
-            content_start, indexed_at_ms, file_key, updated_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            content_start, indexed_at_ms, file_key, updated_ns)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (
                 collection_id,
                 document.path,
@@ -294,7 +296,8 @@ class DocumentWriter(DocumentReader):
 
 
 def _place(row: Any) -> ChunkPlace:
-    return ChunkPlace(*row[:4], bool(row[4]))
+    chunk_id, document_id, collection_id, ordinal, unspaced = row
+    return ChunkPlace(chunk_id, document_id, collection_id, ordinal, bool(unspaced))
 
 
 def _locator(stored: bytes) -> str:
