@@ -34,7 +34,7 @@ NEIGHBOUR_SHARE = 0.2
 """How much the chunks before and after say of a chunk, next to what it says itself."""
 
 # Candidates for each chunk that is ranked: those with the nearest texts, and those of documents with the
-# nearest names. With these the ten best are the same as those of all chunks (docs/decisions/0024-one-seam.md).
+# nearest names. With these the ten best are the same as those of all chunks (decision 24).
 _TEXTS_PER_RANK = 2
 _RANKS_PER_NAME = 4
 
