@@ -19,6 +19,8 @@ MdvecError
 ├── StoreError
 │   ├── NotADatabaseError
 │   ├── NewerDatabaseError
+│   ├── DamagedDatabaseError
+│   ├── ForeignDatabaseError
 │   ├── DatabaseFullError
 │   ├── ReadOnlyDatabaseError
 │   └── WriterBusyError
@@ -181,6 +183,19 @@ class NewerDatabaseError(StoreError):
 
     code = "newer_database"
     default_hint = "Upgrade with 'pip install -U mdvec'; the database was left as it is."
+
+
+class DamagedDatabaseError(StoreError):
+    """The database is damaged."""
+
+    code = "damaged_database"
+    default_hint = "Move it away and import again, or restore a backup. Your documents are not touched."
+
+
+class ForeignDatabaseError(StoreError):
+    """The database came with a folder, and was not made here."""
+
+    code = "foreign_database"
 
 
 class DatabaseFullError(StoreError):

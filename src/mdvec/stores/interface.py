@@ -389,6 +389,24 @@ class Store(Protocol):
 
         Returns:
             What is wrong, for people; empty when all is well.
+
+        Raises:
+            StoreError: If it cannot be examined, such as when the disk is full: that is no damage.
+        """
+        ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What keeps its answers from being right, for people; usually nothing."""
+        ...
+
+    def compact(self) -> None:
+        """Rewrite the store without anything that was deleted.
+
+        Raises:
+            ReadOnlyDatabaseError: If the store cannot be written.
+            WriterBusyError: If another process uses it for too long.
+            DatabaseFullError: If there is no space for a second copy; nothing is lost.
         """
         ...
 

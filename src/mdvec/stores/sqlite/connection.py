@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from mdvec.errors import (
+    DamagedDatabaseError,
     DatabaseFullError,
     NotADatabaseError,
     ReadOnlyDatabaseError,
@@ -29,6 +32,10 @@ BUSY_TIMEOUT_S = 10.0
 
 _LOG_LIMIT_BYTES = 32 * 1024 * 1024  # a log grown by a large import is cut back to this
 _SURROGATES = re.compile("[\ud800-\udfff]")
+# What a damaged text or column raises while it is decoded.
+_UNDECODABLE = (UnicodeDecodeError, json.JSONDecodeError, msgspec.MsgspecError)
+# What a damaged number, key or page may raise, as a bug may: the file decides which of them it is.
+_SUSPICIOUS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, apsw.Error)
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -42,18 +49,23 @@ class Access(StrEnum):
     """For a folder in which a reader cannot even make its shared memory file."""
 
 
-def connect(path: Path, access: Access) -> Connection:
-    """Open a connection.
+def connect(path: Path, access: Access, *, follow_links: bool = True) -> Connection:
+    """Open a connection. What is deleted through it is overwritten with zeros.
 
     Args:
         path: The database, absolute.
         access: How to use it.
+        follow_links: Whether the path may hold symbolic links.
     """
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    if not follow_links:
+        flags |= apsw.SQLITE_OPEN_NOFOLLOW
     connection = apsw.Connection(f"{path.as_uri()}?{access}", flags=flags)
     connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.execute(
-        f"PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
+        f"PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
+        f"PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;"
         f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}"
     )
     connection.create_scalar_function("matches_glob", _matches_glob, 2, deterministic=True)
@@ -62,16 +74,25 @@ def connect(path: Path, access: Access) -> Connection:
 
 @contextmanager
 def translated(path: Path, connection: Connection | None = None) -> Iterator[None]:
-    """Turn SQLite's errors about the file into ours; errors in our SQL pass unchanged.
+    """Turn SQLite's errors about the file into ours, and any error that damage explains.
+
+    Errors in our SQL and other bugs pass unchanged.
 
     Args:
         path: The database, named in the messages.
         connection: Where the error arises, if there is one already.
+
+    Raises:
+        StoreError: In place of the error.
     """
     try:
         yield
-    except apsw.Error as error:
-        translation = _translation(error, path, connection)
+    except _UNDECODABLE as error:
+        raise _damaged(path, error) from error
+    except _SUSPICIOUS as error:
+        translation = _translation(error, path, connection) if isinstance(error, apsw.Error) else None
+        if translation is None and _is_damaged(path, connection):
+            translation = _damaged(path, error)
         if translation is None:
             raise
         raise translation from error
@@ -93,11 +114,25 @@ def _translation(error: apsw.Error, path: Path, connection: Connection | None) -
             return StoreError(f"{path} cannot be opened: {error}")
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return WriterBusyError(f"{path} has been locked by another process for too long")
-        case apsw.CorruptError():
-            hint = "Move it away and import again, or restore a backup."
-            return StoreError(f"{path} is damaged: {error}", hint=hint)
+        case apsw.CorruptError() | apsw.FormatError() | apsw.EmptyError():
+            return _damaged(path, error)
         case _:
             return None
+
+
+def _damaged(path: Path, error: Exception) -> DamagedDatabaseError:
+    return DamagedDatabaseError(f"{path} is damaged: {error or type(error).__name__}")
+
+
+def _is_damaged(path: Path, connection: Connection | None) -> bool:
+    """Return True if SQLite's own check finds anything wrong."""
+    try:
+        if connection is None:
+            connection = connect(path, Access.READ)
+        found: object = connection.execute("PRAGMA integrity_check(1)").get
+    except apsw.Error as error:
+        return isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.SQLError)
+    return found != "ok"
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from mdvec.errors import ReadOnlyDatabaseError, StoreError
+from mdvec.errors import ReadOnlyDatabaseError, StoreError, WriterBusyError
 from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
-from mdvec.stores.sqlite.opening import open_first
+from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
 
 _MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
@@ -71,12 +71,20 @@ class Database:
 
     Attributes:
         path: Absolute path of the file.
+        ignores_log: The latest changes are not seen: they are in a log that cannot be read here.
+
+    Args:
+        path: The file.
+        how: How it is opened.
+        schema: What it has to hold.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False, schema: Schema = SCHEMA) -> None:
+    def __init__(self, path: Path, how: Opening = Opening(), *, schema: Schema = SCHEMA) -> None:  # noqa: B008
         self.path = path.absolute()
+        self._follow_links = how.follow_links
         with translated(self.path):
-            first, self._access = open_first(self.path, schema, read_only=read_only)
+            first, self._access = open_first(self.path, schema, how)
+        self.ignores_log = self._access is Access.IMMUTABLE and has_unread_log(self.path)
         self._idle = [first]
         self._idle_guard = threading.Lock()
         self._writer = threading.Lock()
@@ -141,6 +149,23 @@ class Database:
             finally:
                 self._writing_thread = None
 
+    def compact(self) -> None:
+        """Rewrite the file without free pages and deleted words, and empty the log.
+
+        Raises:
+            ReadOnlyDatabaseError: If the database cannot be written.
+            WriterBusyError: If another process uses the log for too long.
+            DatabaseFullError: If there is no space for a second copy; nothing is lost.
+        """
+        with self.writing() as connection:
+            connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
+        with self._writer, self._borrowed() as connection:
+            connection.execute("VACUUM")
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+            if busy:
+                msg = f"{self.path} is compact, and its log follows when no other process reads it"
+                raise WriterBusyError(msg)
+
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""
         with self._idle_guard:
@@ -158,7 +183,7 @@ class Database:
             connection = self._idle.pop() if self._idle else None
         with translated(self.path):
             if connection is None:
-                connection = connect(self.path, self._access)
+                connection = connect(self.path, self._access, follow_links=self._follow_links)
         try:
             with translated(self.path, connection):
                 yield connection

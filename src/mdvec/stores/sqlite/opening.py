@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -15,17 +19,37 @@ _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
 _APPLICATION_ID_AT = slice(68, 72)
 _RETRY_S = 0.02
+_MARK = "mark"
+_READ_MARK = f"SELECT value FROM meta WHERE key = '{_MARK}'"  # noqa: S608 - a constant
+# Made beside the database by SQLite, with its permissions.
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""What the names of SQLite's other files of a database end in."""
 
 
-def open_first(path: Path, schema: Schema, *, read_only: bool) -> tuple[Connection, Access]:
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a database is opened.
+
+    Attributes:
+        read_only: Do not write even where it is possible.
+        follow_links: Whether its path may hold symbolic links.
+        mark: What a database without a mark gets, so that it is recognized later; None for none.
+    """
+
+    read_only: bool = False
+    follow_links: bool = True
+    mark: int | None = None
+
+
+def open_first(path: Path, schema: Schema, how: Opening) -> tuple[Connection, Access]:
     """Open the file, making or upgrading it where that is needed and possible.
 
-    A database in a place that cannot be written is opened for reading.
+    A database in a place that cannot be written is opened for reading. Other users cannot read what is made.
 
     Args:
         path: The database, absolute; made when it is not there, with its folders.
         schema: What it has to hold.
-        read_only: Do not write even where it is possible.
+        how: How it is opened.
 
     Returns:
         A connection, and how further ones are to be opened.
@@ -34,20 +58,63 @@ def open_first(path: Path, schema: Schema, *, read_only: bool) -> tuple[Connecti
         ReadOnlyDatabaseError: If it would have to be made or upgraded, and cannot be written.
     """
     exists = _refuse_other_files(path)
-    if not read_only:
+    if not how.read_only:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if _prepare(path, schema):
-                return connect(path, Access.WRITE), Access.WRITE
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(path)
+            if _prepare(path, schema, how):
+                return connect(path, Access.WRITE, follow_links=how.follow_links), Access.WRITE
         except (apsw.CantOpenError, apsw.ReadOnlyError, OSError):
             pass  # perhaps it can be read; if not, that error says why
     if not exists:
-        msg = f"there is no database at {path}" if read_only else f"no database can be made at {path}"
+        msg = f"there is no database at {path}" if how.read_only else f"no database can be made at {path}"
         raise ReadOnlyDatabaseError(msg)
     try:
         return _connect_for_reading(path, schema, Access.READ), Access.READ
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         return _connect_for_reading(path, schema, Access.IMMUTABLE), Access.IMMUTABLE
+
+
+def read_mark(path: Path) -> int | None:
+    """Return the mark of a database, which is not changed and of which nothing else is believed.
+
+    Returns:
+        None when there is no such file, it has none, or it cannot be read.
+    """
+    if not _refuse_other_files(path):
+        return None
+    for access in (Access.READ, Access.IMMUTABLE):
+        with contextlib.suppress(apsw.Error, TypeError):
+            connection = connect(path, access)
+            try:
+                mark = connection.execute(_READ_MARK).get
+            finally:
+                connection.close()
+            return mark if isinstance(mark, int) else None
+    return None
+
+
+def has_unread_log(path: Path) -> bool:
+    """Return True if a database has a log that a reader that must not write at all does not see."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that is its owner's alone, or take a database of ours away from all other users.
+
+    A file that the owner shares with a group alone stays so: that is never by default.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        return
+    for each in (path, *(path.with_name(path.name + end) for end in COMPANIONS)):
+        with contextlib.suppress(OSError):
+            state = each.stat()
+            if state.st_mode & stat.S_IRWXO and state.st_uid == os.geteuid():
+                each.chmod(0o600)
 
 
 def _refuse_other_files(path: Path) -> bool:
@@ -75,13 +142,13 @@ def _refuse_other_files(path: Path) -> bool:
     return True
 
 
-def _prepare(path: Path, schema: Schema) -> bool:
+def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
     """Bring the tables up to date.
 
     Returns:
         Whether the file can be written.
     """
-    connection = connect(path, Access.MAKE)
+    connection = connect(path, Access.MAKE, follow_links=how.follow_links)
     try:
         # A foreign file is left as it is, its log included.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -90,6 +157,8 @@ def _prepare(path: Path, schema: Schema) -> bool:
             return False
         if version < schema.version:
             _upgrade(connection, path, schema)
+        if how.mark is not None and connection.execute(_READ_MARK).get is None:
+            connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (_MARK, how.mark))
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         _switch_to_log(connection)
         return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from mdvec.errors import StoreError, WriterBusyError
+from mdvec.errors import DamagedDatabaseError
 from mdvec.stores.claims import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.sqlite.claims import ClaimReader, Claims
@@ -15,6 +15,7 @@ from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, Memo
 from mdvec.stores.sqlite.documents import DocumentReader, DocumentWriter
 from mdvec.stores.sqlite.links import LinkReader
+from mdvec.stores.sqlite.opening import Opening, read_mark
 from mdvec.stores.sqlite.vectors import LoadedSpaces, VectorReader, VectorWriter
 from mdvec.stores.sqlite.words import WordReader
 from mdvec.types.collection import Collection
@@ -40,6 +41,8 @@ class SqliteStore:
         path: The file; made when it is not there, with its folders.
         read_only: Do not write even where it is possible. A file in a place that cannot be written
             is opened so by itself.
+        follow_links: Whether the path may hold symbolic links.
+        mark: What the database gets if it has no mark (see :meth:`mark_of`); None for none.
 
     Raises:
         NotADatabaseError: If the file is something else; it is not touched.
@@ -48,12 +51,23 @@ class SqliteStore:
         StoreError: If it cannot be opened for another reason.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self._database = Database(path, read_only=read_only)
+    def __init__(
+        self, path: Path, *, read_only: bool = False, follow_links: bool = True, mark: int | None = None
+    ) -> None:
+        self._database = Database(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
         self._claims = Claims(self._database)
         self._memo = Memo()
         self._spaces = LoadedSpaces()
+
+    @staticmethod
+    def mark_of(path: Path) -> int | None:
+        """Return the number by which a database is recognized; None without a file or a mark.
+
+        Raises:
+            NotADatabaseError: If the file is something else.
+        """
+        return read_mark(path.absolute())
 
     @property
     def location(self) -> str:
@@ -69,6 +83,16 @@ class SqliteStore:
     def read_only(self) -> bool:
         """Whether nothing can be written."""
         return self._database.read_only
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What keeps the answers from being right, for people."""
+        if not self._database.ignores_log:
+            return ()
+        return (
+            f"the latest changes of {self.path} are missing: they are in {self.path.name}-wal, which is not "
+            "read where nothing can be written; copy both files to a folder that can be written",
+        )
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
@@ -95,21 +119,26 @@ class SqliteStore:
 
         Returns:
             What is wrong, for people; empty when all is well.
+
+        Raises:
+            StoreError: If the file cannot be examined, such as when the disk is full: that is no damage.
         """
         try:
             with self._database.reading() as connection:
                 found = _problems(connection)
-            if not self.read_only:
+            if not found and not self.read_only:
                 with self._database.writing() as connection:
                     # An INSERT to SQLite, though it changes nothing.
                     connection.execute(
                         "INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 0)"
                     )
-        except WriterBusyError:
-            raise
-        except StoreError as error:
+        except DamagedDatabaseError as error:
             return [str(error)]
         return found
+
+    def compact(self) -> None:
+        """Rewrite the file without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
+        self._database.compact()
 
     def close(self) -> None:
         """Give the claims back and close the file; a second call does nothing."""
