@@ -133,8 +133,6 @@ class Collections:
 
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
         """
-        from mdvec.workspace.models import checked
-
         if self.docs_dir is not None:
             msg = f"the database of {self.docs_dir} holds that folder alone"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
@@ -147,10 +145,10 @@ class Collections:
         chunking = chunking or self._parts.configured_chunking
         self._parts.check_chunking(chunking)
         if embedding is not None:
-            embedding = checked(embedding, self._parts)
+            embedding = self._parts.embedders.checked(embedding)
         elif self._parts.embedders.is_chosen:
             # It stays the configuration's until the first import.
-            checked(self._parts.embedders.configured, self._parts)
+            self._parts.embedders.checked(self._parts.embedders.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
         with self.store().write() as writer:
             made = writer.add_collection(name, spelled(description), source, chunking)

@@ -14,7 +14,7 @@ from mdvec.chunking.interface import Chunker, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings, Section
 from mdvec.embedding.interface import Embedder, Runtime
-from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
+from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
 from mdvec.indexing.prepare import Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
@@ -32,6 +32,8 @@ _CONTEXT_TOKENS = 64
 _ESTIMATE = "estimate"
 
 _SIZES = tuple(each.name for each in fields(ChunkingSpec) if each.name != "strategy")
+
+_PROBE = "dimension"  # embedded to see whether a model works
 
 # When memory is short, a model that was not used for a minute is not needed now.
 _IDLE_WHEN_SHORT_S = 60.0
@@ -171,6 +173,26 @@ class Embedders:
             return EmbeddingSpec(space.provider, space.model, space.dimension)
         model = wanted.model or space.model if embedder.folder is None else str(embedder.folder)
         return EmbeddingSpec(wanted.provider, model, space.dimension)
+
+    def checked(self, spec: EmbeddingSpec) -> EmbeddingSpec:
+        """Try a model, so that what is missing is reported before anything is written.
+
+        Returns:
+            The specification, pinned.
+
+        Raises:
+            ConfigError: If there is no such provider, or it does not offer this.
+            EmbeddingError: If the model cannot be used here, or does not answer; the hint says what to do.
+        """
+        try:
+            embedder = self.make(spec)
+        except UsageError as error:
+            error.hint = _suggestion(spec) or error.hint
+            raise
+        if embedder.problem is not None:
+            raise embedder.problem
+        embedder.embed_query(_PROBE)
+        return self.pinned(spec)
 
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
@@ -334,6 +356,15 @@ def open_store(database: Path) -> Store:
     """Open a database, making it and its folder when they are not there."""
     made: Store = registry.load("stores", "sqlite")(database)
     return made
+
+
+def _suggestion(wanted: EmbeddingSpec) -> str:
+    """Return the known models whose name was given without the provider, as a hint; empty for none."""
+    from mdvec.config.known_models import known_models
+
+    name = wanted.provider
+    specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
+    return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
 
 
 def _settings_of(provider: str, settings: EmbeddingSettings) -> dict[str, Any]:
