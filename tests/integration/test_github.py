@@ -20,7 +20,9 @@ from tests.fakes.github_server import (
 )
 from tests.fakes.http_server import DROPPED, Answer
 
+from mdvec import run
 from mdvec.errors import (
+    ImportStoppedError,
     ConfigError,
     MdvecError,
     SourceError,
@@ -31,6 +33,7 @@ from mdvec.errors import (
 from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.net.client import Clock
 from mdvec.sources.github.source import GithubSource
+from mdvec.sources.selection import ScanSettings
 
 _FILES: Files = {
     "README.md": b"# Notes\n",
@@ -88,21 +91,28 @@ class _Make:
         self.waits: list[float] = []
         self.fetches: list[tuple[int, int]] = []
 
+    def listen(self, stage: run.Stage, done: int, total: int, _detail: str = "") -> None:
+        """Collect the progress of all of them."""
+        if stage is run.Stage.FETCH:
+            self.fetches.append((done, total))
+        else:
+            self.waits.append(done)
+
     def __call__(self, location: str = REPOSITORY, *, exclude_dirs: tuple[str, ...] = ()) -> GithubSource:
         return GithubSource(
             location=location,
             cache_dir=self.cache_dir,
             base_url=self.server.base_url,
-            exclude_dirs=exclude_dirs,
-            on_wait=self.waits.append,
-            on_fetch=lambda done, total: self.fetches.append((done, total)),
+            scan=ScanSettings(exclude_dirs=exclude_dirs),
             clock=self.time.clock(),
         )
 
 
 @pytest.fixture
-def make(server: GithubServer, tmp_path: Path, time: _Time) -> _Make:
-    return _Make(server, tmp_path / "cache", time)
+def make(server: GithubServer, tmp_path: Path, time: _Time) -> Iterator[_Make]:
+    made = _Make(server, tmp_path / "cache", time)
+    with run.bound(run.Run(on_progress=made.listen)):
+        yield made
 
 
 def _paths(listing: Listing) -> list[str]:
@@ -344,19 +354,11 @@ def test_a_limit_that_lasts_ends_at_once(make: _Make, server: GithubServer, time
 
 
 def test_who_waits_can_give_up(make: _Make, server: GithubServer) -> None:
-    """What the listener raises ends the waiting."""
-
-    class GaveUpError(Exception):
-        pass
-
-    def give_up(_seconds_left: float) -> None:
-        raise GaveUpError
-
+    """Cancelling the run ends the waiting."""
     server.failures.append(problem(429, "Too many requests", {"retry-after": "7"}))
-    source = GithubSource(
-        location=REPOSITORY, cache_dir=make.cache_dir, base_url=server.base_url, on_wait=give_up
-    )
-    with pytest.raises(GaveUpError):
+    source = GithubSource(location=REPOSITORY, cache_dir=make.cache_dir, base_url=server.base_url)
+    watched = run.Run(on_progress=lambda *_: watched.cancel())
+    with run.bound(watched), pytest.raises(ImportStoppedError):
         source.list()
 
 

@@ -14,10 +14,12 @@ from mdvec.embedding.remote.answers import RawVector, read_answer
 from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
+from mdvec.embedding.remote.settings import ServiceSettings
 from mdvec.errors import ConfigError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
 from mdvec.net.retry import error_details
+from mdvec.settings import declares
+from mdvec.types.space import EmbeddingSpace
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
 _VERSION = "v1beta"
@@ -134,6 +136,7 @@ class GeminiProvider:
         return {"model": f"models/{self.model}", "content": {"parts": [{"text": text}]}, **options}
 
 
+@declares(ServiceSettings)
 def make_gemini(
     *,
     model: str = "",

@@ -18,9 +18,11 @@ from mdvec.embedding.remote.answers import (
 from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.packing import Window
 from mdvec.embedding.remote.provider import Limits, Purpose, Question, Telling, usable
+from mdvec.embedding.remote.settings import ServiceSettings
 from mdvec.errors import ConfigError
-from mdvec.types.space import EmbeddingSpace
 from mdvec.net.reply import Reply
+from mdvec.settings import Name, declares
+from mdvec.types.space import EmbeddingSpace
 
 _ADDRESS = "https://api.voyageai.com/v1"
 _ATLAS_ADDRESS = "https://ai.mongodb.com/v1"
@@ -142,6 +144,17 @@ class VoyageProvider:
         return None
 
 
+class VoyageSettings(ServiceSettings, frozen=True, kw_only=True):
+    """``[embedding.voyage]``.
+
+    Attributes:
+        query_model: The model of queries, when it is another one than that of documents.
+    """
+
+    query_model: Name | None = None
+
+
+@declares(VoyageSettings)
 def make_voyage(
     *,
     model: str = "",

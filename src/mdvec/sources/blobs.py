@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import tarfile
 import tempfile
 import weakref
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
+from typing import BinaryIO
 
 from mdvec.errors import UnreadableFileError
 
-OnFetch = Callable[[int, int], None]
-"""Told how many files are fetched, and of how many."""
-
 _SHA256_BYTES = 32
-
-
-def tell_nobody(_done: int, _total: int) -> None:
-    """Take note of nothing; an :data:`OnFetch`."""
 
 
 def blob_id(raw: bytes, like: bytes) -> bytes:
@@ -36,7 +32,7 @@ def blob_id(raw: bytes, like: bytes) -> bytes:
 
 
 def verified(raw: bytes, wanted: bytes) -> bytes:
-    """Return a content that is what was asked for.
+    """Return a content that is the requested one.
 
     Raises:
         UnreadableFileError: If it is another one.
@@ -71,3 +67,37 @@ class FetchedBlobs:
         start, size = self._places[wanted]
         self._file.seek(start)
         return self._file.read(size)
+
+
+def take_wanted(
+    archive: BinaryIO, wanted: Mapping[bytes, int], blobs: FetchedBlobs, on_found: Callable[[], None]
+) -> None:
+    """Keep the contents of an archive that are wanted.
+
+    They are found by their hash, whatever they are called in the archive. Some may be missing: attributes
+    of the repository leave files out of its archives or change them, and an archive may be cut off.
+
+    Args:
+        archive: A compressed tar archive, from its beginning.
+        wanted: Size of each content, by id.
+        blobs: Where they are kept.
+        on_found: Called for each.
+    """
+    left = {wanted_id for wanted_id in wanted if wanted_id not in blobs}
+    sizes = {wanted[wanted_id] for wanted_id in left}
+    like = next(iter(wanted), b"")
+    try:
+        with tarfile.open(fileobj=archive, mode="r:gz") as members:
+            while left and (member := members.next()) is not None:
+                members.members.clear()  # type: ignore[attr-defined]  # it would remember all it has seen
+                if not member.isreg() or member.size not in sizes:
+                    continue
+                file = members.extractfile(member)
+                raw = b"" if file is None else file.read()
+                found = blob_id(raw, like)
+                if found in left:
+                    left.remove(found)
+                    blobs.put(found, raw)
+                    on_found()
+    except (tarfile.TarError, EOFError, OSError, zlib.error, OverflowError, ValueError):
+        return  # what is missing is fetched one by one

@@ -10,10 +10,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from mdvec.errors import UnreadableFileError
-from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
-from mdvec.sources.files import irregular, read_regular, reason, too_large
-from mdvec.sources.names import path_names
+from mdvec.sources.files import irregular, path_names, read_regular, reason, too_large
 from mdvec.sources.selection import Selection
+from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
 
 if TYPE_CHECKING:  # pathspec takes longer to import than most folders take to scan
     from mdvec.sources.ignore import IgnoreFile, IgnoreRules

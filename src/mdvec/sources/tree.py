@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from mdvec.errors import SourceMissingError
-from mdvec.types.change import Exclusion, Listing, SourceEntry
-from mdvec.sources.files import too_large
-from mdvec.sources.names import path_names
+from mdvec.sources.files import path_names, too_large
 from mdvec.sources.selection import Selection
+from mdvec.types.change import Exclusion, Listing, SourceEntry
 
 FOLDER_MODE = "040000"
 """Of a folder that is known by name alone; files imply theirs."""

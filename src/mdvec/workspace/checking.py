@@ -38,7 +38,7 @@ def describe_all(
     statuses = tuple(describe(each, store, parts, files=files, check=check) for each in chosen)
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
-        database=str(database.path),
+        database=database.shown,
         size_bytes=store.size_bytes,
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=statuses,

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from mdvec.config.schema import Config
 from mdvec.errors import CollectionNotFoundError
-from mdvec.types.collection import ChunkingSpec, Collection
 from mdvec.stores.interface import Store, StoredDocument
+from mdvec.text.addresses import without_password
+from mdvec.types.collection import ChunkingSpec, Collection
 from mdvec.workspace.folders import hide_from_git, named, register
 from mdvec.workspace.reading import find
 from mdvec.workspace.wiring import make_store
@@ -18,31 +20,41 @@ class Database:
     """One database. Safe to use from several threads.
 
     Attributes:
-        path: Absolute path of its file.
+        location: Absolute path of its file, or an address.
         docs_dir: The folder whose index it is; None when collections are registered in it.
 
     Args:
-        path: Absolute path of its file; nothing is read or written yet.
+        location: Absolute path of its file, or an address; nothing is read or written yet.
+        config: Has the settings of the store.
         docs_dir: The folder whose index it is.
         chunking: How that folder is cut.
     """
 
-    def __init__(self, path: Path, *, docs_dir: Path | None, chunking: ChunkingSpec) -> None:
-        self.path = path
+    def __init__(
+        self, location: Path | str, config: Config, *, docs_dir: Path | None, chunking: ChunkingSpec
+    ) -> None:
+        self.location = location
+        self._config = config
         self.docs_dir = docs_dir
         self._chunking = chunking
         self._store: Store | None = None
         self._opening = threading.Lock()
 
+    @property
+    def shown(self) -> str:
+        """The location for people, without a password."""
+        return without_password(str(self.location))
+
     def store(self) -> Store:
         """Return what holds it; it is made and opened when it is not, and then knows its folder."""
         with self._opening:
             if self._store is None:
-                store = make_store(self.path)
+                store = make_store(self.location, self._config)
                 try:
                     if self.docs_dir is not None:
                         register(self.docs_dir, store, self._chunking)
-                        hide_from_git(self.path.parent)
+                        if isinstance(self.location, Path):
+                            hide_from_git(self.location.parent)
                 except BaseException:
                     store.close()
                     raise
@@ -70,7 +82,7 @@ class Database:
         found = named(name, self.store().catalog)
         if found is not None:
             return found
-        msg = f"there is no collection {name!r} in {self.path}"
+        msg = f"there is no collection {name!r} in {self.shown}"
         known = ", ".join(each.name for each in self.collections(include_disabled=True))
         raise CollectionNotFoundError(
             msg, hint=f"Known: {known}." if known else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."

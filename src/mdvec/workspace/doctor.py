@@ -35,7 +35,7 @@ def examine(database: Database, parts: Parts) -> list[Finding]:
     Returns:
         What was looked at, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(database.path)]
+    findings = [_about_machine(), *_about_place(database.shown)]
     try:
         store = database.store()
     except MdvecError as error:
@@ -46,7 +46,7 @@ def examine(database: Database, parts: Parts) -> list[Finding]:
         ]
     try:
         findings.extend(_about_models(parts, store.catalog.collections()))
-        findings.append(_about_database(database.path, store))
+        findings.append(_about_database(database.shown, store))
         findings.extend(
             finding
             for item in describe_all((), database, parts, files=False, check=True).collections
@@ -65,14 +65,14 @@ def _about_machine() -> Finding:
     return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")
 
 
-def _about_place(database: Path) -> Iterator[Finding]:
-    synced = [part for part in database.parts if part.casefold().startswith(_SYNCED_FOLDERS)]
+def _about_place(database: str) -> Iterator[Finding]:
+    synced = [part for part in Path(database).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
     if synced:
         yield Finding(
             Severity.NOTE,
             "place",
             f"the database lies in {synced[0]}, which may be copied while it is written",
-            "Keep it elsewhere: set [database] path in mdvec.toml.",
+            "Keep it elsewhere: set [store] location in mdvec.toml.",
         )
 
 
@@ -103,7 +103,7 @@ def _about_model(model: Model) -> Finding:
     return Finding(Severity.OK, "model", model.name)
 
 
-def _about_database(database: Path, store: Store) -> Finding:
+def _about_database(database: str, store: Store) -> Finding:
     problems = store.check()
     if problems:
         return Finding(

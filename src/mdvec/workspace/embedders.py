@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
-from mdvec.config.schema import EmbeddingSettings, Section
-from mdvec.embedding.interface import Embedder, Runtime
+from mdvec.config.schema import Config
+from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
+from mdvec.stores.interface import Store
 from mdvec.types.collection import Collection, EmbeddingSpec
 from mdvec.types.ids import SpaceId
-from mdvec.stores.interface import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Embedders:
     """The embedders of a workspace, each made when it is first needed and shared by those who name it.
 
     Args:
-        settings: What is used where nothing is named, and how.
+        config: What is used where nothing is named, and how.
         override: Used instead of whatever is named.
         on_progress: Told the per cent done of a model that is built or loaded.
         on_wait: Told the seconds left until a service is asked again.
@@ -54,13 +54,14 @@ class Embedders:
 
     def __init__(
         self,
-        settings: EmbeddingSettings,
+        config: Config,
         override: Embedder | None,
         *,
         on_progress: Callable[[int], None],
         on_wait: Callable[[float], None],
     ) -> None:
-        self._settings = settings
+        self._config = config
+        self._settings = config.embedding
         self._override = override
         self._on_progress = on_progress
         self._on_wait = on_wait
@@ -88,7 +89,8 @@ class Embedders:
             return self._override
         with self._guard:  # one for all, however many threads ask first
             if spec not in self._made:
-                self._made[spec] = registry.load("embedding", spec.provider)(
+                factory: EmbedderFactory = registry.load("embedding", spec.provider)
+                self._made[spec] = factory(
                     model=spec.model,
                     dimension=spec.dimension,
                     runtime=Runtime(
@@ -98,7 +100,7 @@ class Embedders:
                         on_progress=self._on_progress,
                         on_wait=self._on_wait,
                     ),
-                    **_settings_of(spec.provider, self._settings),
+                    **self._config.arguments("embedding", spec.provider, factory),
                 )
             return self._made[spec]
 
@@ -204,12 +206,3 @@ def searched_space(collection: Collection, model: Model, store: Store) -> SpaceI
     if collection.embedding is None and not store.catalog.counts(collection.id, None).chunks:
         return None  # a service is not asked how long the vectors are that nobody has made
     return store.vectors.find_space(model.made.space)
-
-
-def _settings_of(provider: str, settings: EmbeddingSettings) -> dict[str, object]:
-    """Return what is set in the provider's own section, if it has one."""
-    section = getattr(settings, provider.replace("-", "_"), None)
-    if not isinstance(section, Section):
-        return {}
-    values = {name: getattr(section, name) for name in section.__struct_fields__}
-    return {name: value for name, value in values.items() if value is not None}

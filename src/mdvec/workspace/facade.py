@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import UsageError
+from mdvec.stores.interface import StoredChunk
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
@@ -30,7 +32,6 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.stores.interface import StoredChunk
 from mdvec.workspace import reading, registering
 from mdvec.workspace.answering import answer, is_stale
 from mdvec.workspace.checking import describe_all
@@ -55,22 +56,24 @@ class Workspace:
     """One database, its collections, and what can be asked of them. Safe to use from several threads.
 
     Attributes:
-        database: Absolute path of the database.
+        database: Absolute path of the database; of a database elsewhere, the path it would have here.
         models: What makes the vectors of its collections, and how to change that.
     """
 
     def __init__(
         self,
-        database: Path,
+        database: Path | str,
         config: Config,
         *,
         docs_dir: Path | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        self.database = database
+        self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
-        self._database = Database(database, docs_dir=docs_dir, chunking=self._parts.configured_chunking)
+        self._database = Database(
+            database, config, docs_dir=docs_dir, chunking=self._parts.configured_chunking
+        )
         self._closing = threading.Event()
         self.models = Models(self._database, self._parts, config.prices, listening=self._listening)
         self._first_index: FirstIndex | None = None

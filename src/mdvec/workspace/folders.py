@@ -6,8 +6,6 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
-from mdvec.config.paths import expanded
-from mdvec.errors import SourceMissingError
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.stores.interface import Catalog, Store
 from mdvec.text.undecodable import spelled
@@ -16,19 +14,6 @@ DOCS_COLLECTION = "docs"
 """Name of the one collection of a folder that is used without registering it."""
 
 _DATA_DIR = ".mdvec"  # never indexed itself
-
-
-def existing_folder(location: str) -> str:
-    """Return the absolute path of a folder, links followed.
-
-    Raises:
-        SourceMissingError: If there is no such folder.
-    """
-    path = expanded(location)
-    if not path.is_dir():
-        msg = f"{location} is not a folder"
-        raise SourceMissingError(msg, hint="Give a folder that exists.")
-    return str(path.resolve())
 
 
 def index_of(folder: Path, data_dir: Path | None) -> Path:

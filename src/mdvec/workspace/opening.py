@@ -8,6 +8,7 @@ from mdvec.config.paths import default_database
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
+from mdvec.text.addresses import scheme_of
 from mdvec.workspace.facade import Workspace
 from mdvec.workspace.folders import index_of
 
@@ -15,7 +16,7 @@ from mdvec.workspace.folders import index_of
 def open_workspace(
     config: Config | None = None,
     *,
-    database: Path | None = None,
+    database: Path | str | None = None,
     docs_dir: Path | None = None,
     data_dir: Path | None = None,
     embedder: Embedder | None = None,
@@ -24,7 +25,7 @@ def open_workspace(
 
     Args:
         config: Settings; the defaults when None.
-        database: The index; else ``[database] path``, else the user's data directory.
+        database: The index: a path or an address; else ``[store] location``, else the user's data directory.
         docs_dir: A folder to use without registering it: its index lies in ``DIR/.mdvec``, and the first
             search makes it.
         data_dir: Where the index of ``docs_dir`` lies instead.
@@ -38,11 +39,15 @@ def open_workspace(
     """
     config = config or Config()
     if docs_dir is None:
-        path = database or config.database.path or default_database()
-        return Workspace(path.absolute(), config, embedder=embedder)
+        location = database or config.store.location or default_database()
+        return Workspace(_place(location), config, embedder=embedder)
     if not docs_dir.is_dir():
         msg = f"{docs_dir} is not a folder"
         raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
     root = docs_dir.resolve()
-    path = database or index_of(root, data_dir)
-    return Workspace(path.absolute(), config, docs_dir=root, embedder=embedder)
+    return Workspace(_place(database or index_of(root, data_dir)), config, docs_dir=root, embedder=embedder)
+
+
+def _place(location: Path | str) -> Path | str:
+    """Return an address as it is, and the absolute path of a file."""
+    return location if scheme_of(str(location)) else Path(location).absolute()

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mdvec import registry
-from mdvec.chunking.interface import Chunker, TokenEnds
+from mdvec import registry, run
+from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError
 from mdvec.indexing.prepare import Recipe
-from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.types.report import ImportStage, Progress
-from mdvec.sources.interface import Source
+from mdvec.settings import settings_kind
+from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import Store
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.report import ImportStage, Progress
 from mdvec.workspace.embedders import Embedders, Model
 
 _BYTES_PER_MB = 1_000_000
@@ -53,7 +53,7 @@ class Parts:
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
         self.embedders = Embedders(
-            config.embedding,
+            config,
             embedder,
             on_progress=lambda percent: _tell(ImportStage.MODEL, percent, 100),
             on_wait=lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
@@ -65,7 +65,8 @@ class Parts:
         outer = _listener.get()
         _listener.set(listener)
         try:
-            yield
+            with run.bound(run.Run(on_progress=listener)):  # type: ignore[arg-type]  # same values
+                yield
         finally:
             # Not by its token: a generator that listens may end in another context than it began in.
             _listener.set(outer)
@@ -79,26 +80,26 @@ class Parts:
         return self.embedders.model(collection.embedding)
 
     def source(self, spec: SourceSpec) -> Source:
-        """Open a collection's source; its factory is given what it names of all that there is.
+        """Open a collection's source; see :class:`mdvec.sources.interface.SourceFactory`.
 
         Raises:
             ConfigError: If there is no such kind of source.
         """
+        from mdvec.sources.selection import ScanSettings
+
         scanner = self._config.scanner
-        factory = registry.load("sources", spec.kind)
-        offered = {
-            **given(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
-            **self._own_settings(spec.kind),
-            "location": spec.location,
-            "include": spec.include,
-            "exclude": spec.exclude,
-            "max_file_bytes": int(scanner.max_file_mb * _BYTES_PER_MB),
-            "cache_dir": self._config.embedding.cache_dir or default_cache_dir(),
-            "on_fetch": lambda done, total: _tell(ImportStage.FETCH, done, total),
-            "on_wait": lambda seconds_left: _tell(ImportStage.LIMIT, math.ceil(seconds_left), 0),
-        }
-        made: Source = factory(**_taken(factory, offered))
-        return made
+        factory: SourceFactory = registry.load("sources", spec.kind)
+        return factory(
+            location=spec.location,
+            include=spec.include,
+            exclude=spec.exclude,
+            scan=ScanSettings(
+                **given(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
+                max_file_bytes=int(scanner.max_file_mb * _BYTES_PER_MB),
+            ),
+            cache_dir=self._config.embedding.cache_dir or default_cache_dir(),
+            **self._config.arguments("sources", spec.kind, factory),
+        )
 
     def recipe(self, spec: ChunkingSpec, model: Model) -> Recipe:
         """Say how a collection's documents are prepared.
@@ -117,7 +118,7 @@ class Parts:
     def size_warnings(self, spec: ChunkingSpec, model: Model) -> tuple[str, ...]:
         """Say when the chunks asked for are larger than what the model reads at once."""
         asked = spec.max_tokens if spec.max_tokens is not None else self._config.chunking.max_tokens
-        counts_tokens = _taken(registry.load("chunking", spec.strategy), {"max_tokens": asked})
+        counts_tokens = "max_tokens" in _sizes_of(registry.load("chunking", spec.strategy))
         if model.embedder is None or asked is None or not counts_tokens:
             return ()
         most = model.embedder.max_tokens - _CONTEXT_TOKENS
@@ -142,9 +143,10 @@ class Parts:
         self._chunker(spec, None)
 
     def _chunker(self, spec: ChunkingSpec, model: Model | None) -> Chunker:
-        factory = registry.load("chunking", spec.strategy)
+        factory: ChunkerFactory = registry.load("chunking", spec.strategy)
+        known = _sizes_of(factory)
         own = given(**{name: getattr(spec, name) for name in _SIZES})
-        unknown = own.keys() - _taken(factory, own).keys()
+        unknown = own.keys() - known
         if unknown:
             msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
             raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
@@ -154,19 +156,18 @@ class Parts:
         if embedder is not None:
             token_ends = embedder.token_ends
             tokenizer = embedder.space.model if embedder.counts_exactly else _ESTIMATE
-        configured = given(**{name: getattr(self._config.chunking, name) for name in _SIZES})
-        counting = {
-            "token_ends": token_ends,
-            "tokenizer_name": tokenizer,
-            "token_limit": None if embedder is None else embedder.max_tokens,
-        }
-        made: Chunker = factory(**_taken(factory, {**configured, **own, **counting}))
-        return made
+        configured = given(**{name: getattr(self._config.chunking, name) for name in known})
+        return factory(
+            token_ends=token_ends,
+            tokenizer_name=tokenizer,
+            token_limit=None if embedder is None else embedder.max_tokens,
+            **{**configured, **self._config.arguments("chunking", spec.strategy, factory), **own},
+        )
 
-    def _own_settings(self, kind: str) -> dict[str, Any]:
-        """Return what is set in a source's own section, if it has one."""
-        section = getattr(self._config, kind, None)
-        return {} if section is None else given(**{name: getattr(section, name) for name in _keys(section)})
+
+def _sizes_of(chunker: ChunkerFactory) -> set[str]:
+    """Return the sizes of a collection that a chunker declares to know."""
+    return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
 
 
 def _tell(stage: ImportStage, done: int, total: int) -> None:
@@ -175,25 +176,38 @@ def _tell(stage: ImportStage, done: int, total: int) -> None:
         listener(stage, done, total)
 
 
-def _keys(section: Any) -> tuple[str, ...]:
-    keys: tuple[str, ...] = section.__struct_fields__
-    return keys
-
-
-def _taken(factory: Any, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the arguments that a factory names, or all of them when it takes any."""
-    parameters = inspect.signature(factory).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
-        return dict(offered)
-    return {name: value for name, value in offered.items() if name in parameters}
-
-
 def given(**options: object) -> dict[str, Any]:
     """Keep what is set: what was there before, or is the default, stands for the rest."""
     return {name: value for name, value in options.items() if value is not None}
 
 
-def make_store(database: Path) -> Store:
-    """Open a database, making it and its folder when they are not there."""
-    made: Store = registry.load("stores", "sqlite")(database)
+def make_store(location: Path | str, config: Config | None = None) -> Store:
+    """Open a store, making a database file and its folder when they are not there.
+
+    Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
+    factory that can search one says so by the attribute ``takes_vector_index``.
+
+    Args:
+        location: A path, or an address.
+        config: Has the settings of the store, and of the vector index beside it.
+
+    Raises:
+        ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
+    """
+    config = config or Config()
+    name = registry.named_store(str(location))
+    factory = registry.load("stores", name)
+    settings = config.arguments("stores", name, factory)
+    if config.store.vectors is not None:
+        if not getattr(factory, "takes_vector_index", False):
+            msg = f"the store {name!r} searches its own vectors, and no index beside it"
+            raise ConfigError(msg, hint="Leave out [store] vectors.")
+        settings["vector_index"] = _vector_index(config.store.vectors, config)
+    made: Store = factory(Path(location) if name == "sqlite" else location, **settings)
     return made
+
+
+def _vector_index(location: str, config: Config) -> Any:
+    name, place = registry.named_vector_index(location)
+    factory = registry.load("vector_indexes", name)
+    return factory(place, **config.arguments("vector_indexes", name, factory))

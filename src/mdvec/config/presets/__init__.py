@@ -9,19 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from mdvec.config.schema import (
-    ChunkingSettings,
-    Count,
-    Limit,
-    Name,
-    Patterns,
-    Section,
-    Similarity,
-    Text,
-)
-from mdvec.config.settings import read_settings
+from mdvec.config.schema import ChunkingSettings, Limit, Patterns, Similarity
 from mdvec.config.syntax import ConfigFile, read_config
+from mdvec.config.validation import read_settings
 from mdvec.errors import ConfigError
+from mdvec.settings import Count, Name, Section, Text
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
 DEFAULT_PRESET = "folder"

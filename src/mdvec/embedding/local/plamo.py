@@ -9,7 +9,9 @@ from mdvec.embedding.local.embedder import LocalEmbedder, check_dimension
 from mdvec.embedding.local.engine import Engine, Prompts
 from mdvec.embedding.local.files import locate
 from mdvec.embedding.local.requirements import missing_extra
+from mdvec.embedding.local.settings import LocalModelSettings
 from mdvec.errors import EmbedderUnavailableError
+from mdvec.settings import declares
 
 PROVIDER = "plamo"
 DEFAULT_MODEL = "pfnet/plamo-embedding-1b"
@@ -19,6 +21,7 @@ _DIMENSION = 2048  # of the default model
 _INSTRUCTION_TOKENS = 64
 
 
+@declares(LocalModelSettings)
 def make_plamo(
     *,
     model: str,

@@ -18,6 +18,7 @@ import click
 from mdvec.errors import ClientFileBusyError, UsageError
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
+from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:
     from mdvec.interfaces.clients.catalogue import ClientName, Launch
@@ -210,9 +211,11 @@ def _command(session: Session) -> tuple[str, ...]:
     config, database = session.config, session.database
     if config is None and loaded.path is not None and not _is_users_own(loaded.path):
         config = loaded.path
-    if database is None and session.docs_dir is None and loaded.origins.get("database.path") in from_env:
-        database = loaded.config.database.path
-        from_env.remove(loaded.origins["database.path"])
+    location = loaded.config.store.location
+    is_set_here = loaded.origins.get("store.location") in from_env
+    if database is None and session.docs_dir is None and location and is_set_here and not scheme_of(location):
+        database = location
+        from_env.remove(loaded.origins["store.location"])
     if from_env:
         warn(f"{', '.join(from_env)} is set here, but may not be where the client starts")
     # -P keeps the folder the client happens to start in from standing in for Python's own modules.
@@ -224,9 +227,20 @@ def _command(session: Session) -> tuple[str, ...]:
         "--database": database,
     }
     for option, path in options.items():
-        if path is not None:
+        if path is not None and scheme_of(str(path)):
+            command += [option, _without_secrets(str(path))]
+        elif path is not None:
             command += [option, os.path.abspath(session.cwd / path)]  # noqa: PTH100 - .. goes, links stay
     return tuple(command)
+
+
+def _without_secrets(address: str) -> str:
+    if without_password(address) != address:
+        msg = "an address with a password would be written into the client's file"
+        raise UsageError(
+            msg, hint="Set MDVEC_STORE_LOCATION where the client starts, or leave out the password."
+        )
+    return address
 
 
 def _is_users_own(path: Path) -> bool:

@@ -1,14 +1,16 @@
-"""The four questions that are put to GitHub's REST interface."""
+"""The four requests that are sent to GitHub's REST interface."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
 from urllib.parse import quote, urlsplit
 
+from mdvec import run
 from mdvec.errors import (
     ConfigError,
     ServiceAnswerError,
@@ -72,7 +74,6 @@ class GithubApi:
         *,
         base_url: str,
         most_wait_s: float,
-        on_wait: Callable[[float], None],
         clock: Clock | None = None,
     ) -> None:
         """Prepare; nothing is sent.
@@ -82,7 +83,6 @@ class GithubApi:
             token: Sent with every request when there is one.
             base_url: Such as ``https://api.github.com``.
             most_wait_s: A limit that holds for longer than this many seconds ends the call.
-            on_wait: Told the seconds left, once a second, while waiting; what it raises ends the call.
             clock: For tests.
 
         Raises:
@@ -108,14 +108,14 @@ class GithubApi:
             service="GitHub",
             headers=headers,
             most_wait_s=most_wait_s,
-            on_wait=on_wait,
+            on_wait=_report_wait,
             wait_of=RateLimits(clock.now),
             clock=clock,
         )
         self.close = self._http.close
 
     def head(self, etag: str) -> Head | None:
-        """Ask what the ref points to; when that has not changed, the call is free of charge.
+        """Return what the ref points to; when that has not changed, the call is free of charge.
 
         Args:
             etag: Of the answer before; empty without one.
@@ -152,7 +152,7 @@ class GithubApi:
 
         Args:
             commit: Its id.
-            is_entered: Says of a folder, from the root of the repository, whether it is worth a call;
+            is_entered: Returns True for a folder, from the root of the repository, that is worth a call;
                 of others the name is returned.
 
         Raises:
@@ -218,16 +218,16 @@ class GithubApi:
         answer = self._http.ask("GET", f"{self._root}/git/trees/{tree_id}", params=params)
         try:
             items = [
-                TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), each.get("size"))
+                TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), _size_of(each))
                 for each in answer["tree"]
             ]
             return bool(answer["truncated"]), items
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             msg = "GitHub answers with something that is no tree"
             raise ServiceAnswerError(msg) from error
 
     def _refuse_ref(self) -> NoReturn:
-        """Say what of a place is not there: the repository, or the ref in it."""
+        """Raise for what is not there of a place: the repository, or the ref in it."""
         place = f"{self._location.owner}/{self._location.repo}"
         reply = self._http.request("GET", self._root, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:
@@ -243,7 +243,7 @@ class GithubApi:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Say of the network's errors what they mean to one who reads documents."""
+        """Raise what the errors of the network mean for a source."""
         try:
             yield
         except ServiceRefusedError as error:
@@ -264,6 +264,18 @@ class GithubApi:
 
     def _as_git(self) -> str:
         return f"-s git+https://github.com/{self._location}"
+
+
+def _size_of(item: Mapping[str, object]) -> int | None:
+    size = item.get("size")
+    if size is None or (isinstance(size, int) and size >= 0):
+        return size
+    raise ValueError
+
+
+def _report_wait(seconds_left: float) -> None:
+    run.current().report(run.Stage.LIMIT, math.ceil(seconds_left), 0)
+    run.current().check()
 
 
 def _token_hint(token: Token) -> str:
