@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mdvec import registry
-from mdvec.config.paths import expanded, find_config, own_config
+from mdvec.config.paths import default_cache_dir, expanded, find_config, own_config
 from mdvec.config.schema import Config
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.config.validation import (
@@ -201,9 +201,9 @@ def _untrusted(
 
 
 def _is_harmless(value: object, kind: Any) -> bool:
-    """Return True for a file as a store, and for a service on this machine."""
+    """Return True for a file as a store, a service on this machine, and the usual cache folder."""
     if not isinstance(value, str):
-        return False
+        return value == default_cache_dir()
     match extra_of(kind, PLACE):
         case "store":
             return not scheme_of(value)

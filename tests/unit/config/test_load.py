@@ -324,6 +324,25 @@ def test_a_file_that_lies_around_gets_no_key_and_runs_no_code(cwd: Path, tmp_pat
     ]
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "embedding.cache_dir = 'assets'",
+        "embedding.sentence-transformers.hub_dir = 'assets'",
+        "embedding.openai.api_key_env = 'AWS_SECRET_ACCESS_KEY'",
+        "github.token_env = 'AWS_SECRET_ACCESS_KEY'",
+        "sources.github.base_url = 'https://example.com'",
+        "store.location = 'postgresql://example.com/db'",
+        "store.location = 'postgresql://localhost/db'",
+    ],
+)
+def test_a_file_that_lies_around_chooses_no_folder_key_or_server(cwd: Path, setting: str) -> None:
+    """Folders hold settings of git and graphs that are run; a variable names any secret of the user."""
+    (found,) = problems(cwd, f"{setting}\n")
+    assert "is not taken from a file that was found on the way: " in found
+    load_config(cwd / "mdvec.toml", cwd=cwd, env={})
+
+
 @pytest.mark.parametrize("how", ["option", "variable", "own", "environment"])
 def test_who_names_a_file_trusts_it(cwd: Path, tmp_path: Path, how: str) -> None:
     """The user's own file, a named one and variables decide all."""
