@@ -14,7 +14,7 @@ from mdvec.sources.files import irregular, path_names, read_regular, reason, too
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
 
-if TYPE_CHECKING:  # pathspec takes longer to import than most folders take to scan
+if TYPE_CHECKING:  # most folders have no ignore file
     from mdvec.sources.ignore import IgnoreFile, IgnoreRules
 
 _OWN_IGNORE = ".mdvecignore"
