@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.types.change import Listing
-from mdvec.sources.selection import ScanSettings
 from mdvec.sources.folder import FolderSource
+from mdvec.sources.selection import ScanSettings
 from mdvec.text.hashing import content_hash
+from mdvec.types.change import Listing
 
 _NOBODY = 65_534
 

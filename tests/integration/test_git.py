@@ -26,10 +26,10 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.types.change import Exclusion, Listing
 from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.git.source import GitSource
 from mdvec.sources.selection import ScanSettings
+from mdvec.types.change import Exclusion, Listing
 
 _FILES: Files = {
     "README.md": b"# Notes\n",

@@ -22,18 +22,18 @@ from tests.fakes.http_server import DROPPED, Answer
 
 from mdvec import run
 from mdvec.errors import (
-    ImportStoppedError,
     ConfigError,
+    ImportStoppedError,
     MdvecError,
     SourceError,
     SourceMissingError,
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.net.client import Clock
 from mdvec.sources.github.source import GithubSource
 from mdvec.sources.selection import ScanSettings
+from mdvec.types.change import Exclusion, Listing, SourceEntry
 
 _FILES: Files = {
     "README.md": b"# Notes\n",
@@ -357,7 +357,7 @@ def test_who_waits_can_give_up(make: _Make, server: GithubServer) -> None:
     """Cancelling the run ends the waiting."""
     server.failures.append(problem(429, "Too many requests", {"retry-after": "7"}))
     source = GithubSource(location=REPOSITORY, cache_dir=make.cache_dir, base_url=server.base_url)
-    watched = run.Run(on_progress=lambda *_: watched.cancel())
+    watched: run.Run = run.Run(on_progress=lambda *_: watched.cancel())
     with run.bound(watched), pytest.raises(ImportStoppedError):
         source.list()
 

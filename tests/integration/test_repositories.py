@@ -16,7 +16,6 @@ from tests.fakes.github_server import REPOSITORY, RESET, TOKEN, Files, GithubSer
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import EmbeddingSettings
-from mdvec.sources.github.source import GithubSettings
 from mdvec.errors import (
     CollectionNotEmptyError,
     SourceEmptyError,
@@ -24,9 +23,10 @@ from mdvec.errors import (
     SourceUnavailableError,
     UsageError,
 )
+from mdvec.sources.github.source import GithubSettings
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.document import DocumentState
 from mdvec.types.report import ImportMode, ImportReport, ImportStage, Severity
-from mdvec.testing.embedder import HashingEmbedder
 
 NAME = "notes"
 _FILES: Files = {

@@ -18,9 +18,9 @@ from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.embedding.openai import OpenAiSettings
 from mdvec.errors import EmbedderBusyError, EmbeddingError
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportStage
-from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts

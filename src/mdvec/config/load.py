@@ -91,7 +91,9 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
         if name not in core and schema.keys(name)
     }
     origins = {dotted(*place): setting.origin for place, setting in found.items()}
-    return LoadedConfig(make(Config, values, extension_sections=extensions), file.path if file else None, origins)
+    return LoadedConfig(
+        make(Config, values, extension_sections=extensions), file.path if file else None, origins
+    )
 
 
 def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
@@ -103,7 +105,9 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
     for name in loaded.config.extension_sections:
         schema.find(name)
     for section, kind in schema.sections.items():
-        made = getattr(loaded.config, section, None) or loaded.config.extension_sections.get(section) or kind()
+        made = (
+            getattr(loaded.config, section, None) or loaded.config.extension_sections.get(section) or kind()
+        )
         for item in msgspec.structs.fields(kind):
             if item.encode_name in schema.keys(section):
                 key = dotted(section, item.encode_name)

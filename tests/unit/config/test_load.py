@@ -467,3 +467,52 @@ def test_default_places_are_the_platforms(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         assert place.is_absolute()
         assert "mdvec" in place.parts
+
+
+def _bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    return "\n".join([*lines, "search:", "  k: *a11", ""])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("mdvec.yaml", _bomb(), ":4: not YAML: more than 20 aliases"),
+        ("mdvec.json", "[" * 100_000, ":1: not JSON: tables or lists are nested too deeply"),
+        ("mdvec.json", '{"a":' * 40_000, ":1: not JSON: tables or lists are nested too deeply"),
+        ("mdvec.toml", "a = " + "[" * 100_000, ":1: not TOML: tables or lists are nested too deeply"),
+        ("mdvec.yaml", "[" * 100_000, ":1: not YAML: tables or lists are nested too deeply"),
+        ("mdvec.toml", f"search.k = {'9' * 100_000}", ":1: not TOML: Exceeds the limit"),
+        ("mdvec.json", '{"search": {"k": ' + "9" * 100_000 + "}}", ":1: not JSON: Exceeds the limit"),
+        ("mdvec.yaml", f"search: {{k: {'9' * 100_000}}}", ":1: not YAML: Exceeds the limit"),
+        ("mdvec.toml", f"search.k = 0x{'f' * 100_000}", ":1: search.k must be a whole number from 1 to 1000"),
+        ("mdvec.toml", "#" * 250_001, ": a configuration file has at most 250,000 bytes"),
+    ],
+)
+def test_a_hostile_file_is_an_error(cwd: Path, name: str, text: str, said: str) -> None:
+    """It lies in any folder above: it may neither take all of the memory nor end in a traceback."""
+    (found,) = problems(cwd, text, name)
+    assert found.startswith(f"{cwd / name}{said}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" + ",\n".join(f'"k{n}": 1' for n in range(10_000)) + "}",
+        '{"search": {' + ",\n".join(f'"k{n}": 1' for n in range(10_000)) + "}}",
+    ],
+)
+def test_many_mistakes_are_not_all_listed(cwd: Path, text: str) -> None:
+    """Fifty lines are enough, each with its line; the time for a key does not grow with their number."""
+    found = problems(cwd, text, "mdvec.json")
+    assert len(found) == 50
+    assert found[-1].startswith(f"{cwd / 'mdvec.json'}:50: unknown setting")
+
+
+def test_a_few_aliases_are_fine(cwd: Path) -> None:
+    """YAML is YAML."""
+    (cwd / "mdvec.yaml").write_text(
+        "search: &s {k: 7}\ndisplay: {color: never}\nscanner: {<<: {max_file_mb: 2}}\n"
+    )
+    assert load_config(cwd=cwd, env={}).config.search.k == 7
