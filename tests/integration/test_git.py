@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -311,6 +312,21 @@ def test_a_killed_or_broken_clone_is_mended(repository: GitRepository, cache: Pa
         pack.chmod(0o600)
         pack.write_bytes(b"broken")
     assert _read(GitSource(location=repository.url, cache_dir=cache)) == first
+
+
+def test_a_link_in_place_of_a_clone_is_refused(
+    repository: GitRepository, cache: Path, tmp_path: Path
+) -> None:
+    """Locks are deleted in a clone: elsewhere they belong to others."""
+    _read(GitSource(location=repository.url, cache_dir=cache))
+    clone = _clone(cache)
+    shutil.rmtree(clone)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "poetry.lock").touch()
+    clone.symlink_to(tmp_path / "project")
+    with pytest.raises(SourceError, match="is a link"):
+        GitSource(location=repository.url, cache_dir=cache).list()
+    assert [path.name for path in (tmp_path / "project").iterdir()] == ["poetry.lock"]
 
 
 def test_who_waits_for_git_can_give_up(tmp_path: Path) -> None:

@@ -434,6 +434,25 @@ def test_an_answer_of_something_else_is_said_to_be_one(
         make().list()
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"path": "a.md", "mode": "100644", "sha": "00" * 20, "size": "x"},
+        {"path": "a.md", "mode": "100644", "sha": "00" * 20, "size": -1},
+        {"path": 5, "mode": "100644", "sha": "00" * 20},
+        {"path": "a.md", "mode": "100644", "sha": "zz"},
+        "a.md",
+        None,
+    ],
+)
+def test_a_tree_of_something_else_is_said_to_be_one(make: _Make, server: GithubServer, item: object) -> None:
+    """Sizes are numbers, ids are in hex; nothing is a traceback."""
+    answer = Answer(200, {"tree": [item], "truncated": False})
+    server.failures += [Answer(200, server.branches["main"].encode()), answer]
+    with pytest.raises(SourceUnavailableError, match="something that is no tree"):
+        make().list()
+
+
 def test_other_refusals_are_passed_on(make: _Make, server: GithubServer) -> None:
     """What GitHub says, such as that single sign-on is needed, is what the user has to read."""
     server.failures.append(problem(403, "Resource protected by organization SAML enforcement."))

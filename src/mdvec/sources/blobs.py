@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import tarfile
 import tempfile
 import weakref
 import zlib
 from collections.abc import Callable, Mapping
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from mdvec.errors import UnreadableFileError
 
 _SHA256_BYTES = 32
+# Of an archive's headers; they hold names and times.
+_MAX_HEADER_BYTES = 1_000_000
 
 
 def blob_id(raw: bytes, like: bytes) -> bytes:
@@ -69,6 +72,27 @@ class FetchedBlobs:
         return self._file.read(size)
 
 
+class _LimitedReads:
+    """A file of which nothing large is read at once: tarfile would take any header into memory."""
+
+    def __init__(self, file: gzip.GzipFile, max_bytes: int) -> None:
+        self._file = file
+        self._max_bytes = max_bytes
+        self.seek = file.seek
+        self.tell = file.tell
+
+    def read(self, size: int) -> bytes:
+        """Read, as any file does.
+
+        Raises:
+            tarfile.ReadError: If that is too much.
+        """
+        if size > self._max_bytes + tarfile.BLOCKSIZE:
+            msg = "a header is too large"
+            raise tarfile.ReadError(msg)
+        return self._file.read(size)
+
+
 def take_wanted(
     archive: BinaryIO, wanted: Mapping[bytes, int], blobs: FetchedBlobs, on_found: Callable[[], None]
 ) -> None:
@@ -84,10 +108,11 @@ def take_wanted(
         on_found: Called for each.
     """
     left = {wanted_id for wanted_id in wanted if wanted_id not in blobs}
-    sizes = {wanted[wanted_id] for wanted_id in left}
+    sizes = {wanted[wanted_id] for wanted_id in left} | {0}
     like = next(iter(wanted), b"")
     try:
-        with tarfile.open(fileobj=archive, mode="r:gz") as members:
+        unpacked = _LimitedReads(gzip.GzipFile(fileobj=archive), max(_MAX_HEADER_BYTES, *sizes))
+        with tarfile.open(fileobj=cast("BinaryIO", unpacked), mode="r:") as members:
             while left and (member := members.next()) is not None:
                 members.members.clear()  # type: ignore[attr-defined]  # it would remember all it has seen
                 if not member.isreg() or member.size not in sizes:

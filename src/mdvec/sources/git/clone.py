@@ -207,6 +207,9 @@ class Clone:
         with ExitStack() as stack:
             try:
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if self._directory.is_symlink():
+                    msg = f"{self._directory} is a link, not a clone"
+                    raise SourceError(msg, hint="Remove it: locks below it would be deleted.")
                 stack.enter_context(_locked(self._directory.with_suffix(".lock")))
             except OSError as error:
                 msg = f"the clone of {self._location.url} cannot be kept in {place}: {error.strerror}"
