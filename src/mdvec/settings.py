@@ -1,8 +1,8 @@
 """How an adapter declares the settings of its section in the configuration.
 
-A factory may carry an attribute ``Settings``: a frozen :class:`Section` whose fields are all optional. They are
-the keys of ``[embedding.NAME]``, ``[chunking.NAME]``, ``[NAME]`` (a source) or ``[store.NAME]``, and what is not
-None is passed to the factory as keyword arguments of the same names. A class declares ``Settings`` as a class
+A factory may carry an attribute ``Settings``: a frozen :class:`Section` whose fields are all optional. They
+are the keys of ``[embedding.NAME]``, ``[chunking.NAME]``, ``[NAME]`` (a source) or ``[store.NAME]``. What is
+not None is passed to the factory as keyword arguments of the same names. A class declares ``Settings`` as an
 attribute, a function with :func:`declares`.
 """
 
@@ -55,7 +55,7 @@ Address = Annotated[
     Meta(
         pattern=r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$",
         description="an address such as 'http://localhost:11434/v1', without user name, password or query",
-        extra={TRUSTING: "whoever is there gets your key or token"},
+        extra={TRUSTING: "the server there gets your key or token"},
     ),
 ]
 Permission = Annotated[

@@ -35,7 +35,7 @@ from mdvec.settings import PLACE, TRUSTING
 from mdvec.text.addresses import scheme_of
 
 DEFAULT_ORIGIN = "default"
-"""Origin of a value that nobody set."""
+"""Origin of a value that is not set."""
 
 _ENV_PREFIX = "MDVEC_"
 _ENV_CONFIG = "MDVEC_CONFIG"

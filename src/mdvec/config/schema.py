@@ -57,7 +57,7 @@ EXTENSIONS = "extension_sections"
 
 
 class DisplayFormat(StrEnum):
-    """How results are printed when a command is not told.
+    """How results are printed by default.
 
     ``text`` and ``table`` are the same: what people read. ``jsonl``, ``md`` and ``paths`` are formats
     of ``search``; other commands print for people then.
@@ -141,7 +141,7 @@ class EmbeddingSettings(Section, frozen=True, kw_only=True):
 
 
 class SearchSettings(Section, frozen=True, kw_only=True):
-    """``[search]``: what a search does when it is not told.
+    """``[search]``: the defaults of a search.
 
     Attributes:
         k: Most hits.
@@ -175,7 +175,7 @@ class ScannerSettings(Section, frozen=True, kw_only=True):
 
 
 class PriceSettings(Section, frozen=True, kw_only=True):
-    """``[prices]``: what services ask, where it is not what mdvec knows.
+    """``[prices]``: the prices of services, where they differ from what mdvec knows.
 
     Attributes:
         as_of: The day the prices below were looked up.
@@ -215,9 +215,9 @@ class Config(Section, frozen=True, kw_only=True):
         store: Where the index is.
         chunking: How documents are cut.
         embedding: Which model makes the vectors.
-        search: What a search does when it is not told.
+        search: The defaults of a search.
         scanner: Which files are documents.
-        prices: What services ask.
+        prices: The prices of services.
         display: How results are printed.
         mcp: What agents see.
         extension_sections: The sections of extensions that are set, by name (see :func:`section_of`).

@@ -140,7 +140,7 @@ def _broken(path: Path, line: int, problem: str) -> ConfigError:
 
 
 def _once(path: Path, lines: Iterator[tuple[KeyPath, int]]) -> dict[KeyPath, int]:
-    """Refuse a section or setting that is given twice, as TOML does: one of them would be ignored."""
+    """Refuse a section or setting that is set twice, as TOML does: one of them would be ignored."""
     known: dict[KeyPath, int] = {}
     for key, line in lines:
         if key in known and len(key) <= _LEVELS:

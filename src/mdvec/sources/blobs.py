@@ -58,7 +58,7 @@ class FetchedBlobs:
         return wanted in self._places
 
     def put(self, wanted: bytes, raw: bytes) -> None:
-        """Keep a content under its id."""
+        """Store a content under its id."""
         start = self._file.seek(0, 2)
         self._file.write(raw)
         self._places[wanted] = (start, len(raw))
@@ -96,7 +96,7 @@ class _LimitedReads:
 def take_wanted(
     archive: BinaryIO, wanted: Mapping[bytes, int], blobs: FetchedBlobs, on_found: Callable[[], None]
 ) -> None:
-    """Keep the contents of an archive that are wanted.
+    """Store the contents of an archive that are wanted.
 
     They are found by their hash, whatever they are called in the archive. Some may be missing: attributes
     of the repository leave files out of its archives or change them, and an archive may be cut off.

@@ -64,7 +64,7 @@ class FolderSource:
         return str(path.resolve())
 
     def list(self) -> Listing:
-        """Look at everything once: what can be indexed, what cannot, and why.
+        """List everything once: what can be indexed, what cannot, and why.
 
         No file is opened but ignore files.
 

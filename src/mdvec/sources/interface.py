@@ -11,7 +11,7 @@ from mdvec.types.change import Listing, SourceEntry
 
 
 class SourceFactory(Protocol):
-    """What the registry holds for a source. Making one is cheap: nothing is read or requested."""
+    """A factory of sources, as the registry holds it. It reads and requests nothing."""
 
     def __call__(
         self,
@@ -52,7 +52,7 @@ class Source(Protocol):
     """A place that holds documents. Reading it never changes it."""
 
     def list(self) -> Listing:
-        """Look at everything once: what can be indexed, what cannot, and why.
+        """List everything once: what can be indexed, what cannot, and why.
 
         Returns:
             Every file below the root is in the listing exactly once: as an entry, or as (or below) an
@@ -89,6 +89,6 @@ class Source(Protocol):
         Args:
             known: The file as it was then, ``content_hash`` included.
 
-        A source that would have to ask over the network returns False: it is as new as the last import.
+        A source elsewhere returns False without a request: it is as new as the last import.
         """
         ...

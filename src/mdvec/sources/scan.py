@@ -1,4 +1,4 @@
-"""Looks at everything below a folder once, except what links lead to."""
+"""Lists everything below a folder once, except what links lead to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GIT_IGNORE = ".gitignore"
 IGNORE_FILES = (_OWN_IGNORE, _GIT_IGNORE)
 """Names of the files with ignore rules."""
 
-# A larger ignore file is not one that somebody wrote.
+# A larger ignore file was not written by hand.
 _MAX_IGNORE_BYTES = 1_000_000
 
 
@@ -114,7 +114,7 @@ class Scan:
                 self.fail(folder.path, reason(error))
 
     def file_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Say why a file is left out; None when it is not.
+        """Return why a file is left out; None when it is not.
 
         Args:
             name: Its own name in its folder.
@@ -130,7 +130,7 @@ class Scan:
         )
 
     def folder_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Say why a folder is left out; None when it is not.
+        """Return why a folder is left out; None when it is not.
 
         Args:
             name: Its own name.

@@ -71,7 +71,7 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a user wants of a folder.
+    """The files of a folder that a user wants.
 
     Attributes:
         extensions: In lower case, with the dot.

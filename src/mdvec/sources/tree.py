@@ -90,7 +90,7 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
 
 
 def folder_rule(selection: Selection, name: str, path: str) -> str | None:
-    """Say why a folder is not entered; None when it is.
+    """Return why a folder is not entered; None when it is.
 
     Args:
         selection: What is wanted.

@@ -318,7 +318,7 @@ def test_a_file_that_lies_around_gets_no_key_and_runs_no_code(cwd: Path, tmp_pat
     file = cwd / "mdvec.toml"
     assert problems(cwd, TRUSTING) == [
         f"{file}:2: embedding.gemini.base_url is not taken from a file that was found on the way: "
-        f"whoever is there gets your key or token; {own}",
+        f"the server there gets your key or token; {own}",
         f"{file}:4: embedding.plamo.trust_remote_code is not taken from a file that was found on the way: "
         f"it lets code of others run as you; {own}",
     ]

@@ -48,16 +48,16 @@ class _File(Section, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a new collection is made with, where its owner says nothing else.
+    """The settings of a new collection, where its owner gives no others.
 
     Attributes:
-        name: As it is asked for.
+        name: As users write it.
         description: For people.
         chunking: How documents are cut.
         embedding: What makes the vectors; None for the model that is configured.
         include: Globs of files to take; all when empty.
         exclude: Globs of files to leave out.
-        search: What a search of the collection alone does when it is not told.
+        search: Defaults of a search of the collection alone.
         text: The file itself.
     """
 

@@ -1,4 +1,4 @@
-"""A clone that holds the latest commit's names, and of contents only those that were asked for."""
+"""A clone that holds the latest commit's names, and of contents only those that were requested."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _SETTINGS = {
     "maintenance.autoDetach": "false",
     "fetch.recurseSubmodules": "false",
     "http.lowSpeedLimit": "1",  # bytes a second; less than that for
-    "http.lowSpeedTime": "60",  # so many seconds is given up
+    "http.lowSpeedTime": "60",  # so many seconds ends the transfer
 }
 _SHELL = "/bin/sh"
 # Runs "$@" and ends with its status. Beside it, a watcher ends the whole group when the pipe is closed.
@@ -92,7 +92,7 @@ class GitProgram:
         }
 
     def disable_ssh_prompts(self) -> None:
-        """Have ssh fail where it would ask for a password, unless the user chose how ssh is run.
+        """Make ssh fail where it would prompt for a password, unless the user chose how ssh is run.
 
         Raises:
             SourceError: If there is no git.
@@ -167,7 +167,7 @@ class GitProgram:
                 stderr=errors,
                 env=self._environment,
                 pass_fds=descriptors,
-                start_new_session=True,  # no terminal to ask on, and what git starts ends with it
+                start_new_session=True,  # no terminal to prompt on, and what git starts ends with it
             )
         except OSError as error:
             msg = f"the program git cannot be run: {error.strerror}"
@@ -202,7 +202,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_words(errors: bytes) -> str:
-    """Return what git, and the programs it ran, said at the end; without advice that suits no reader."""
+    """Return the last messages of git and the programs it ran, without advice that does not apply here."""
     lines = (line.strip() for line in errors.decode("utf-8", "replace").splitlines())
-    told = [line for line in lines if line and not line.startswith(_ADVICE)]
-    return "; ".join(dict.fromkeys(told[-_MOST_LINES:]))
+    words = [line for line in lines if line and not line.startswith(_ADVICE)]
+    return "; ".join(dict.fromkeys(words[-_MOST_LINES:]))

@@ -40,7 +40,7 @@ _NO_COMMIT = 422
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What proves who asks.
+    """A proof of identity.
 
     Attributes:
         variable: Name of the environment variable it comes from; messages name it.
@@ -53,7 +53,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a ref points to now.
+    """The commit that a ref points to now.
 
     Attributes:
         commit: Its id, in hex; empty for a repository without commits.
@@ -65,7 +65,7 @@ class Head:
 
 
 class GithubApi:
-    """One repository on GitHub. Requests are made one after the other, as GitHub asks for."""
+    """One repository on GitHub. Requests are made one after the other, as GitHub wants it."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class GithubApi:
 
         Raises:
             SourceMissingError: If there is no such repository or ref.
-            SourceError: If the token is wrong, or GitHub cannot be asked.
+            SourceError: If the token is wrong, or GitHub cannot be reached.
         """
         headers = {"Accept": "application/vnd.github.sha"} | ({"If-None-Match": etag} if etag else {})
         path = f"{self._root}/commits/{quote(self._location.ref or 'HEAD', safe='/')}"
@@ -148,7 +148,7 @@ class GithubApi:
     def items(self, commit: str, is_entered: Callable[[str], bool]) -> list[TreeItem]:
         """Return what a commit holds: one call, unless GitHub finds that too much.
 
-        Then the folders are asked for one by one, from the top down.
+        Then the folders are requested one by one, from the top down.
 
         Args:
             commit: Its id.
@@ -156,7 +156,7 @@ class GithubApi:
                 of others the name is returned.
 
         Raises:
-            SourceError: If a single folder is too large, or GitHub cannot be asked.
+            SourceError: If a single folder is too large, or GitHub cannot be reached.
         """
         found: list[TreeItem] = []
         waiting = [("", commit)]
@@ -183,7 +183,7 @@ class GithubApi:
 
         Raises:
             UnreadableFileError: If there is none of that id.
-            SourceError: If GitHub cannot be asked.
+            SourceError: If GitHub cannot be reached.
         """
         path = f"{self._root}/git/blobs/{blob_id.hex()}"
         headers = {"Accept": "application/vnd.github.raw+json"}
@@ -198,10 +198,10 @@ class GithubApi:
         """Write all contents of a commit to a file, as a compressed archive.
 
         Returns:
-            Whether it could be had; some networks let nobody through to where archives are.
+            Whether it could be had; some networks block the host of the archives.
 
         Raises:
-            SourceError: If GitHub cannot be asked.
+            SourceError: If GitHub cannot be reached.
         """
         with self._translated():
             try:

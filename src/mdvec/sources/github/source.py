@@ -24,7 +24,7 @@ from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.sources.tree import TreeItem, composed, folder_rule, listing_of_tree
 from mdvec.types.change import Listing, SourceEntry
 
-if TYPE_CHECKING:  # searching opens sources too, and never asks over the network
+if TYPE_CHECKING:  # searching opens sources too, without any request
     from mdvec.net.client import Clock
     from mdvec.sources.github.api import GithubApi
 
@@ -109,11 +109,11 @@ class GithubSource:
         """
         self._location = parse_github(location)
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
-        # All that decides what is asked for: what is not entered is not asked for.
-        asked = repr(
+        # All that decides what is requested: folders that are not entered are not.
+        request = repr(
             (base_url, str(self._location), sorted(scan.exclude_dirs), tuple(include), tuple(exclude))
         )
-        digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        digest = hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._state_file = cache_dir / "sources" / f"github-{digest}.json"
         self._base_url = base_url
         self._token_env = token_env
@@ -141,7 +141,7 @@ class GithubSource:
 
         Raises:
             SourceMissingError: If there is no such repository, ref or folder.
-            SourceError: If GitHub cannot be asked, or does not accept the token.
+            SourceError: If GitHub cannot be reached, or does not accept the token.
         """
         known = _load_state(self._state_file)
         head = self._api.head(known.etag if known else "")
@@ -162,7 +162,7 @@ class GithubSource:
 
         Raises:
             UnreadableFileError: If GitHub does not have it, sends something else, or it is too large.
-            SourceError: If GitHub cannot be asked.
+            SourceError: If GitHub cannot be reached.
         """
         if entry.content_hash is None:
             msg = "it is not in the repository"
@@ -179,7 +179,7 @@ class GithubSource:
         """Fetch many files at once, as an archive; a few are fetched when they are read.
 
         Raises:
-            SourceError: If GitHub cannot be asked.
+            SourceError: If GitHub cannot be reached.
         """
         wanted = {entry.content_hash: entry.size for entry in entries if entry.content_hash is not None}
         self._expected, self._fetched = len(wanted), 0
