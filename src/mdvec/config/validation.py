@@ -16,7 +16,7 @@ import msgspec
 from mdvec import registry
 from mdvec.config.paths import absolute_location, expanded
 from mdvec.config.schema import EXTENDED_SECTIONS, EXTENSIONS, section_of
-from mdvec.config.syntax import ConfigFile
+from mdvec.config.syntax import ConfigFile, KeyPath
 from mdvec.errors import ConfigError
 from mdvec.settings import PLACE, Section, settings_kind
 from mdvec.text.addresses import without_password
@@ -154,7 +154,20 @@ class Schema:
             return ""
         return f"keys are not kept in settings; {section}.{_KEY_VARIABLE} names the variable that holds it"
 
-    def nearest_key(self, key: str, section: str) -> str:
+    def unknown(self, name: str, section: str, value: object) -> str:
+        """Return what is wrong with a name that is not known in a section, or above all sections."""
+        if section:
+            return f"unknown setting {section}.{name}; {self._nearest_key(name, section)}"
+        is_table = isinstance(value, dict)
+        unknown = f"unknown section [{name}]" if is_table else f"unknown setting {name}"
+        if home := self._home(name):
+            return f"{unknown}; {f'the setting {name}' if is_table else 'it'} belongs {home}"
+        known = {} if is_table else {key: key for key in self.keys("")}
+        known |= {section: f"[{section}]" for section in self.sections if section and self.keys(section)}
+        near = nearest(name, known)
+        return f"{unknown}; " + suggestion([known[each] for each in near or known], close=bool(near))
+
+    def _nearest_key(self, key: str, section: str) -> str:
         """Return where an unknown setting of a section belongs, or what it may be called."""
         if hint := self.key_hint(key, section):
             return hint
@@ -168,17 +181,6 @@ class Schema:
             return f"[{section}] has no settings"
         near = nearest(key, known)
         return suggestion([dotted(section, name) for name in near or dict.fromkeys(known)], close=bool(near))
-
-    def unknown_name(self, name: str, value: object) -> str:
-        """Return what is wrong with a name above all sections: of a section, or of a setting without one."""
-        is_table = isinstance(value, dict)
-        unknown = f"unknown section [{name}]" if is_table else f"unknown setting {name}"
-        if home := self._home(name):
-            return f"{unknown}; {f'the setting {name}' if is_table else 'it'} belongs {home}"
-        known = {} if is_table else {key: key for key in self.keys("")}
-        known |= {section: f"[{section}]" for section in self.sections if section}
-        near = nearest(name, known)
-        return f"{unknown}; " + suggestion([known[each] for each in near or known], close=bool(near))
 
     def _home(self, key: str) -> str:
         """Return where a setting belongs, under whichever of its names; empty when there is none."""
@@ -213,13 +215,15 @@ def read_settings(file: ConfigFile, kind: type[S], *, hint: str | None = None) -
 def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[Place, Setting]:
     """Return what a file sets; what is not known is added to the problems."""
     found: dict[Place, Setting] = {}
-    for name, value in file.values.items():
-        if len(problems) >= _MAX_PROBLEMS:
-            break
-        if name in schema.keys(""):
-            found["", name] = Setting(value, file.place(name), file.path.parent)
-        elif (section := _section(file, name, schema, problems)) is not None:
-            _read_table(file, (name,), value, section, schema, found, problems)
+    for place, path, value in _written(file, schema, problems):
+        origin = file.place(*path)
+        if place in found:
+            first = found[place].origin
+            problems.append(
+                f"{origin}: {dotted(place[0], path[-1])} sets the same as {first}; give one of them"
+            )
+        else:
+            found[place] = Setting(value, origin, file.path.parent)
     return found
 
 
@@ -291,65 +295,29 @@ def members(kind: Any) -> Iterator[Any]:
         yield kind
 
 
-def _section(file: ConfigFile, name: str, schema: Schema, problems: list[str]) -> str | None:
-    """Return the listed name of a section above all others; None with a problem."""
-    try:
-        section = schema.find(name)
-    except ConfigError as error:
-        problems.append(f"{file.place(name)}: [{name}]: {error}. {error.hint}")
-        return None
-    if section is None:
-        problems.append(f"{file.place(name)}: {schema.unknown_name(name, file.values[name])}")
-    return section
-
-
-def _read_table(
-    file: ConfigFile,
-    path: tuple[str, ...],
-    table: object,
-    section: str,
-    schema: Schema,
-    found: dict[Place, Setting],
-    problems: list[str],
-) -> None:
-    if not isinstance(table, dict):
-        problems.append(f"{file.place(*path)}: [{'.'.join(path)}] must be a table of settings")
-        return
-    keys = schema.keys(section)
-    for key, value in table.items():
-        if len(problems) >= _MAX_PROBLEMS:
-            return
-        name = schema.key_called(str(key), section)
-        place = file.place(*path, str(key))
-        if (section, name) in found:
-            first = found[section, name].origin
-            problems.append(f"{place}: {section}.{key} sets the same as {first}; give one of them")
-        elif name in keys:
-            found[section, name] = Setting(value, place, file.path.parent)
+def _written(
+    file: ConfigFile, schema: Schema, problems: list[str]
+) -> Iterator[tuple[Place, KeyPath, object]]:
+    """Yield what each known key of a file sets, with its path in the file; the rest joins the problems."""
+    waiting: list[tuple[KeyPath, str, object]] = [((name,), "", value) for name, value in file.values.items()]
+    waiting.reverse()  # the next is the last
+    while waiting and len(problems) < _MAX_PROBLEMS:
+        path, section, value = waiting.pop()
+        key = schema.key_called(path[-1], section)
+        if key in schema.keys(section):
+            yield (section, key), path, value
+            continue
+        try:
+            inner = schema.find(dotted(section, path[-1]))
+        except ConfigError as error:
+            problems.append(f"{file.place(*path)}: [{'.'.join(path)}]: {error}. {error.hint}")
+            continue
+        if inner is None:
+            problems.append(f"{file.place(*path)}: {schema.unknown(path[-1], section, value)}")
+        elif not isinstance(value, dict):
+            problems.append(f"{file.place(*path)}: [{'.'.join(path)}] must be a table of settings")
         else:
-            _read_inner(file, (*path, str(key)), value, section, schema, found, problems)
-
-
-def _read_inner(
-    file: ConfigFile,
-    path: tuple[str, ...],
-    value: object,
-    section: str,
-    schema: Schema,
-    found: dict[Place, Setting],
-    problems: list[str],
-) -> None:
-    """Read the table of an extension, if that is what a name in a section is for."""
-    try:
-        inner = schema.find(f"{section}.{path[-1]}")
-    except ConfigError as error:
-        problems.append(f"{file.place(*path)}: [{'.'.join(path)}]: {error}. {error.hint}")
-        return
-    if inner is not None:
-        _read_table(file, path, value, inner, schema, found, problems)
-        return
-    hint = schema.nearest_key(path[-1], section)
-    problems.append(f"{file.place(*path)}: unknown setting {section}.{path[-1]}; {hint}")
+            waiting += [((*path, str(name)), inner, value[name]) for name in reversed(value)]
 
 
 def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
