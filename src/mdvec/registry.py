@@ -50,13 +50,6 @@ _BUILTIN = {
 _EXTRAS = {("stores", "postgres"): "postgres"}
 _STORES_BY_SCHEME = {"postgresql": "postgres"}
 
-_SINGULAR = {
-    "sources": "source",
-    "chunking": "chunker",
-    "embedding": "embedding provider",
-    "stores": "store",
-    "vector_indexes": "vector index",
-}
 _NAMED = re.compile(r"([a-z][a-z0-9_-]+)[:+](.*)", re.DOTALL)
 
 
@@ -148,5 +141,5 @@ def _load_builtin(stage: str, name: str, target: str) -> Any:
         extra = _EXTRAS.get((stage, name))
         if extra is None:
             raise
-        msg = f"the {_SINGULAR[stage]} {name!r} is not installed"
+        msg = f"the {stage} adapter {name!r} is not installed"
         raise ConfigError(msg, hint=f"Install it: pip install 'mdvec[{extra}]'") from error

@@ -38,11 +38,10 @@ class FolderSource:
 
         Args:
             location: The folder; it may be a link to one.
-            include: Globs (:mod:`mdvec.text.globs`); when there are any, a file has to match one of them.
-            exclude: Globs; what matches one of them is left out. One without ``/`` also leaves out
-                every folder of that name.
+            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
+            exclude: A glob without ``/`` also leaves out every folder of that name.
             scan: Which files are documents.
-            cache_dir: Not used: what lies here is not fetched.
+            cache_dir: Not used: nothing is fetched.
         """
         self._location = str(Path(location).absolute())
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
@@ -64,12 +63,7 @@ class FolderSource:
         return str(path.resolve())
 
     def list(self) -> Listing:
-        """List everything once: what can be indexed, what cannot, and why.
-
-        No file is opened but ignore files.
-
-        Returns:
-            See :meth:`mdvec.sources.interface.Source.list`.
+        """List everything once; no file is opened but ignore files.
 
         Raises:
             SourceMissingError: If the folder is not there, or is none.

@@ -7,15 +7,12 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from mdvec.errors import UnreadableFileError
 from mdvec.sources.files import irregular, path_names, read_regular, reason, too_large
+from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
-
-if TYPE_CHECKING:  # most folders have no ignore file
-    from mdvec.sources.ignore import IgnoreFile, IgnoreRules
 
 _OWN_IGNORE = ".mdvecignore"
 _GIT_IGNORE = ".gitignore"
@@ -169,8 +166,6 @@ class Scan:
         """
         if not any(name in names for name in IGNORE_FILES):
             return folder
-        from mdvec.sources.ignore import IgnoreRules
-
         rules = (folder.rules or IgnoreRules()).within(
             own=self._ignore_file(folder, _OWN_IGNORE) if _OWN_IGNORE in names else None,
             git=self._ignore_file(folder, _GIT_IGNORE) if _GIT_IGNORE in names else None,
@@ -179,8 +174,6 @@ class Scan:
 
     def _ignore_file(self, folder: Folder, name: str) -> IgnoreFile | None:
         """Read an ignore file; one that is no regular file has no rules, as in git."""
-        from mdvec.sources.ignore import parse_ignore_file
-
         path = f"{self.root}/{folder.real}{name}"
         try:
             if not stat.S_ISREG(os.lstat(path).st_mode):

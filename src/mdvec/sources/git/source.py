@@ -41,9 +41,9 @@ class GitSource:
         Args:
             location: ``URL[@REF][:PATH]``.
             cache_dir: Where the clone is kept.
-            include: Globs, as for a folder.
-            exclude: Globs, as for a folder.
-            scan: Which files are documents.
+            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
+            exclude: Likewise.
+            scan: Likewise.
 
         Raises:
             UsageError: If the location is none.

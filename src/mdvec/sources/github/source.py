@@ -96,9 +96,9 @@ class GithubSource:
         Args:
             location: ``OWNER/REPO[@REF][:PATH]``.
             cache_dir: Where the last listing is kept.
-            include: Globs, as for a folder.
-            exclude: Globs, as for a folder.
-            scan: Which files are documents.
+            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
+            exclude: Likewise.
+            scan: Likewise.
             base_url: Where the REST interface is; ``https://HOST/api/v3`` for GitHub Enterprise Server.
             token_env: Name of the environment variable that holds a token.
             max_wait_minutes: A limit that holds for longer than this ends the call.
