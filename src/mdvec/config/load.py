@@ -132,7 +132,7 @@ def _from_env(
 ) -> Iterator[tuple[Place, Setting]]:
     variable_of: dict[Place, str] = {}
     for variable, value in sorted(env.items()):
-        if not value or not variable.upper().startswith(_ENV_PREFIX):
+        if not value or variable == _ENV_CONFIG or not variable.upper().startswith(_ENV_PREFIX):
             continue
         try:
             place = _place_of(variable.upper(), schema)
