@@ -65,7 +65,9 @@ class Parts:
         outer = _listener.get()
         _listener.set(listener)
         try:
-            with run.bound(run.Run(lambda stage, done, total, _="": listener(ImportStage(stage), done, total))):
+            with run.bound(
+                run.Run(lambda stage, done, total, _="": listener(ImportStage(stage), done, total))
+            ):
                 yield
         finally:
             # Not by its token: a generator that listens may end in another context than it began in.
