@@ -16,8 +16,8 @@ class SourceSpec:
 
     Attributes:
         kind: Name of the source adapter, such as ``folder``.
-        location: What the adapter opens, as its ``parse`` returned it; of a folder the absolute path. There is
-            no password in it.
+        location: What the adapter opens, as its ``parse`` returned it; of a folder, the absolute path. It
+            holds no password.
         include: Globs; when given, only files matching one of them are taken.
         exclude: Globs; files matching one of them are left out.
     """
