@@ -17,11 +17,12 @@ from tests.fakes.http_server import Answer, Asked
 from mdvec.embedding.interface import Role
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec import SearchQuery, Workspace, open_workspace
-from mdvec.config.schema import Config, EmbeddingSettings, OpenAiSettings
+from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.embedding.openai import OpenAiSettings
 from mdvec.errors import EmbedderBusyError, EmbeddingError
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportStage
-from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -90,16 +91,15 @@ def notes_at(
         requests_at_once=at_once,
         attempts=attempts,
     )
-    embedding = EmbeddingSettings(
-        provider="openai", model="text-embedding-3-small", dimension=64, openai=settings
-    )
+    embedding = EmbeddingSettings(provider="openai", model="text-embedding-3-small", dimension=64)
+    config = Config(embedding=embedding, extension_sections={"embedding.openai": settings})
     docs = root / "docs"
     if not docs.exists():
         docs.mkdir()
         for number in range(documents):
             text = f"# Note {number}\n\nThe harbour of city{number:03} is old.\n"
             (docs / f"{number:03}.md").write_text(text, encoding="utf-8")
-    with open_workspace(Config(embedding=embedding), database=root / "i.sqlite") as workspace:
+    with open_workspace(config, database=root / "i.sqlite") as workspace:
         if not workspace.collections():
             workspace.add_collection(NAME, "Notes", str(docs))
         yield workspace

@@ -1,4 +1,4 @@
-"""The models that are listed, and what services ask for them."""
+"""The models that are listed, and their prices."""
 
 from __future__ import annotations
 

@@ -21,8 +21,6 @@ from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
 from mdvec.workspace.wiring import Embedders, Parts
 
-_PROBE = "dimension"  # embedded to see whether a model works
-
 
 class Models:
     """What can be done with models. A part of :class:`mdvec.workspace.Workspace`.
@@ -161,7 +159,7 @@ class Models:
         """
         chosen = self._collections.chosen(names, include_disabled=True)
         with self._running():
-            wanted = checked(spec, self._parts)
+            wanted = self._parts.embedders.checked(spec)
             for each in chosen:
                 yield self._change(each.name, wanted, wait_s)
 
@@ -328,37 +326,6 @@ class Models:
             hint="" if problem is None else problem.hint,
             collections=tuple(sorted(names)),
         )
-
-
-def checked(wanted: EmbeddingSpec, parts: Parts) -> EmbeddingSpec:
-    """Try a model, so that what is missing is reported before anything is written.
-
-    Returns:
-        The specification, pinned.
-
-    Raises:
-        ConfigError: If there is no such provider, or it does not offer this.
-        EmbeddingError: If the model cannot be used here, or does not answer; the hint says what to do.
-    """
-    try:
-        embedder = parts.embedders.make(wanted)
-    except UsageError as error:
-        if hint := _suggestion(wanted):
-            error.hint = hint
-        raise
-    if embedder.problem is not None:
-        raise embedder.problem
-    embedder.embed_query(_PROBE)
-    return parts.embedders.pinned(wanted)
-
-
-def _suggestion(wanted: EmbeddingSpec) -> str:
-    """Return the known models whose name was given without the provider, as a hint; empty for none."""
-    from mdvec.config.known_models import known_models
-
-    name = wanted.provider
-    specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
-    return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
 
 
 def _is(spec: EmbeddingSpec, provider: str, model: str) -> bool:

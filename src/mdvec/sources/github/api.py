@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
@@ -228,11 +228,11 @@ class GithubApi:
         answer = self._http.request_json("GET", f"{self._root}/git/trees/{tree_id}", params=params)
         try:
             items = [
-                TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), each.get("size"))
+                TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), _size_of(each))
                 for each in answer["tree"]
             ]
             return bool(answer["truncated"]), items
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             msg = "GitHub answers with something that is no tree"
             raise ServiceAnswerError(msg) from error
 
@@ -274,6 +274,13 @@ class GithubApi:
 
     def _as_git(self) -> str:
         return f"-s git+https://github.com/{self._location}"
+
+
+def _size_of(item: Mapping[str, object]) -> int | None:
+    size = item.get("size")
+    if size is None or (isinstance(size, int) and size >= 0):
+        return size
+    raise ValueError
 
 
 def _token_hint(token: Token) -> str:
