@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -67,13 +67,18 @@ class Run:
     Args:
         on_progress: Receives progress.
         on_step: Receives the duration of each step.
+        on_warning: Receives warnings that belong to no result, for people.
     """
 
     def __init__(
-        self, on_progress: ProgressListener | None = None, on_step: StepListener | None = None
+        self,
+        on_progress: ProgressListener | None = None,
+        on_step: StepListener | None = None,
+        on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self._on_progress = on_progress
         self._on_step = on_step
+        self._on_warning = on_warning
         self._cancelled = threading.Event()
 
     @property
@@ -103,6 +108,11 @@ class Run:
         """Pass progress on; see :class:`ProgressListener`."""
         if self._on_progress is not None:
             self._on_progress(stage, done, total, detail)
+
+    def warn(self, message: str) -> None:
+        """Warn people of something that belongs to no result, such as a file that was renamed."""
+        if self._on_warning is not None:
+            self._on_warning(message)
 
     def sleep(self, seconds: float) -> None:
         """Wait, but no longer than until the call is cancelled.

@@ -50,9 +50,14 @@ def own_config() -> Path:
     return user_config_dir() / CONFIG_NAMES[0]
 
 
+def user_data_dir() -> Path:
+    """Return where data of the user goes; it may not exist."""
+    return platformdirs.user_data_path(_APP, appauthor=False)
+
+
 def default_database() -> Path:
     """Return the database that is used when none is named; it may not exist."""
-    return platformdirs.user_data_path(_APP, appauthor=False) / "mdvec.sqlite"
+    return user_data_dir() / "mdvec.sqlite"
 
 
 def default_cache_dir() -> Path:

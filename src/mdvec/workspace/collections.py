@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import threading
 from collections.abc import Sequence
@@ -19,15 +20,14 @@ from mdvec.text.undecodable import spelled
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.types.names import check_collection_name
 from mdvec.types.report import ImportMode
-from mdvec.workspace.wiring import Parts, open_store, set_only
+from mdvec.workspace.origin import DATA_DIR, open_database
+from mdvec.workspace.wiring import Parts, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
 
 DOCS_COLLECTION = "docs"
 """Name of the one collection of a folder that is used without registering it."""
-
-_DATA_DIR = ".mdvec"  # never indexed itself
 
 _WEB = ("https://", "http://", "ssh://", "git@")
 
@@ -43,11 +43,21 @@ class Collections:
         location: Absolute path of the database, or its address; nothing is read or written yet.
         config: Has the settings of the store.
         docs_dir: The folder whose index it is.
+        came_with: The folder that the database lies in, and may have come with.
         parts: Makes sources and models.
     """
 
-    def __init__(self, location: Path | str, config: Config, *, docs_dir: Path | None, parts: Parts) -> None:
+    def __init__(
+        self,
+        location: Path | str,
+        config: Config,
+        *,
+        docs_dir: Path | None,
+        came_with: Path | None,
+        parts: Parts,
+    ) -> None:
         self.location = location
+        self._came_with = came_with
         self._config = config
         self.docs_dir = docs_dir
         self._parts = parts
@@ -63,7 +73,7 @@ class Collections:
         """Return the store; the first call opens it, and makes it when it is not there."""
         with self._opening:
             if self._store is None:
-                store = open_store(self.location, self._config)
+                store = open_database(self.location, self._config, folder=self._came_with)
                 try:
                     if self.docs_dir is not None:
                         _register_folder(self.docs_dir, store, self._parts.configured_chunking)
@@ -100,7 +110,7 @@ class Collections:
         if view is None:
             with self.store().read() as fresh:
                 return self.chosen(names, fresh, include_disabled=include_disabled)
-        known = {each.name: each for each in view.collections()}
+        known = {each.name: each for each in self._usable(view)}
         if not names:
             return [each for each in known.values() if each.enabled or include_disabled]
         missing = next((name for name in names if name not in known), None)
@@ -121,6 +131,12 @@ class Collections:
             CollectionNotFoundError: If there is none of that name.
         """
         return self.chosen((name,), view)[0]
+
+    def _usable(self, view: View) -> Sequence[Collection]:
+        """Return the collections; a folder has one, whatever its database says."""
+        if self.docs_dir is None:
+            return view.collections()
+        return [each for each in view.collections() if each.name == DOCS_COLLECTION]
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -206,7 +222,7 @@ class Collections:
 
 def index_of(folder: Path, data_dir: Path | None) -> Path:
     """Return where the index of an unregistered folder lies: in the folder itself by default."""
-    return (data_dir or folder / _DATA_DIR) / "index.sqlite"
+    return (data_dir or folder / DATA_DIR) / "index.sqlite"
 
 
 def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
@@ -274,7 +290,7 @@ def _register_folder(folder: Path, store: Store, chunking: ChunkingSpec) -> None
     location = str(folder)
     with store.read() as view:
         docs = _docs(view)
-    if docs is not None and docs.source.location == location:
+    if docs is not None and docs.source.kind == "folder" and docs.source.location == location:
         return
     with store.write() as writer:
         docs = _docs(writer)  # another process may have been faster
@@ -284,7 +300,7 @@ def _register_folder(folder: Path, store: Store, chunking: ChunkingSpec) -> None
             writer.add_collection(DOCS_COLLECTION, description, source, chunking)
         else:
             writer.change_collection(
-                docs.id, lambda now: replace(now, source=replace(now.source, location=location))
+                docs.id, lambda now: replace(now, source=replace(now.source, kind="folder", location=location))
             )
 
 
@@ -295,6 +311,9 @@ def _docs(view: View) -> Collection | None:
 def _hide_from_git(directory: Path) -> None:
     """Keep an index that lies among documents out of their repository."""
     rules = directory / ".gitignore"
-    if directory.name == _DATA_DIR and not rules.exists():
-        with contextlib.suppress(OSError):  # a place that can only be read is no reason to fail
-            rules.write_text("*\n", encoding="utf-8")
+    if directory.name == DATA_DIR:
+        # Whatever has its name, a link to nowhere too, stays; a place that can only be read is no reason to fail.
+        with contextlib.suppress(OSError):
+            descriptor = os.open(rules, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(b"*\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mdvec import __version__
 from mdvec.embedding.machine import available_cores
-from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
+from mdvec.errors import DamagedDatabaseError, MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import known_binaries, make_plan
 from mdvec.search.versions import read_versions
@@ -55,6 +55,8 @@ def describe_all(
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
         statuses = [_describe(each, view, parts, files=files) for each in chosen]
+    if statuses and store.warnings:  # once, for all of them
+        statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
         statuses = [_checked(each, store, parts) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
@@ -159,6 +161,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(parts, registered))
         findings.append(_about_database(collections.shown, store))
+        findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
         with store.read() as view:
             versions = {each.id: read_versions(each.id, view) for each in registered}
         findings.extend(
@@ -218,13 +221,16 @@ def _about_model(model: Model) -> Finding:
 
 
 def _about_database(database: str, store: Store) -> Finding:
-    problems = store.check()
+    try:
+        problems = store.check()
+    except MdvecError as error:  # what keeps it from being examined is no damage
+        return Finding(Severity.PROBLEM, "database", str(error), error.hint)
     if problems:
         return Finding(
             Severity.PROBLEM,
             "database",
             f"{database}: {'; '.join(problems[:_MAX_REASONS])}",
-            "Rebuild it: remove the file and import again. Your documents are not touched.",
+            DamagedDatabaseError.default_hint,
         )
     return Finding(Severity.OK, "database", f"{database}: intact")
 

@@ -355,7 +355,7 @@ def set_only(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def open_store(location: Path | str, config: Config | None = None) -> Store:
+def open_store(location: Path | str, config: Config | None = None, **how: Any) -> Store:
     """Open a store, making a database file and its folder when they are not there.
 
     Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
@@ -364,6 +364,7 @@ def open_store(location: Path | str, config: Config | None = None) -> Store:
     Args:
         location: A path, or an address.
         config: Has the settings of the store, and of the vector index beside it.
+        how: More arguments of the store's factory.
 
     Raises:
         ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
@@ -377,7 +378,7 @@ def open_store(location: Path | str, config: Config | None = None) -> Store:
             msg = f"the store {name!r} searches its own vectors, and no index beside it"
             raise ConfigError(msg, hint="Leave out [store] vectors.")
         settings["vector_index"] = _vector_index(config.store.vectors, config)
-    made: Store = factory(Path(location) if name == "sqlite" else location, **settings)
+    made: Store = factory(Path(location) if name == "sqlite" else location, **settings, **how)
     return made
 
 

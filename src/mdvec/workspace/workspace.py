@@ -80,7 +80,14 @@ def open_workspace(
         msg = f"{docs_dir} is not a folder"
         raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
     root = docs_dir.resolve()
-    return Workspace(_place(database or index_of(root, data_dir)), config, docs_dir=root, embedder=embedder)
+    if database is not None:
+        return Workspace(_place(database), config, docs_dir=root, embedder=embedder)
+    place = index_of(root, data_dir).absolute()
+    resolved = place.parent.resolve() / place.name
+    if not place.is_relative_to(root) and resolved.is_relative_to(root):
+        place = resolved
+    came_with = root if place.is_relative_to(root) else None
+    return Workspace(place, config, docs_dir=root, came_with=came_with, embedder=embedder)
 
 
 class Workspace:
@@ -92,6 +99,14 @@ class Workspace:
     Attributes:
         database: Absolute path of the database; of a database elsewhere, the path it would have here.
         models: The embedding models of its collections, and how to change them.
+
+    Args:
+        database: Absolute path of the database, or its address.
+        config: Settings.
+        docs_dir: The folder whose index it is.
+        came_with: The folder that the database lies in and may have come with: it is used only if it was made
+            here.
+        embedder: Used instead of the configured one.
     """
 
     def __init__(
@@ -100,12 +115,15 @@ class Workspace:
         config: Config,
         *,
         docs_dir: Path | None = None,
+        came_with: Path | None = None,
         embedder: Embedder | None = None,
     ) -> None:
         self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
-        self._collections = Collections(database, config, docs_dir=docs_dir, parts=self._parts)
+        self._collections = Collections(
+            database, config, docs_dir=docs_dir, came_with=came_with, parts=self._parts
+        )
         self._versions = VersionCache()
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
@@ -311,6 +329,7 @@ class Workspace:
         warnings: tuple[str, ...] = ()
         if self._first_index is not None:
             query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
+        warnings = (*self._collections.store().warnings, *warnings)
         importing = self._first_index is not None and self._first_index.running
         result = answer(query, self._collections, self._parts, self._versions, importing=importing)
         return replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
@@ -423,6 +442,22 @@ class Workspace:
         from mdvec.workspace.status import examine
 
         return examine(self._collections, self._parts)
+
+    def compact(self) -> tuple[int, int]:
+        """Rewrite the database without anything that was deleted.
+
+        Returns:
+            Its bytes before and after.
+
+        Raises:
+            ReadOnlyDatabaseError: If it cannot be written.
+            WriterBusyError: If another process uses it.
+            DatabaseFullError: If there is no space for a second copy; nothing is lost.
+        """
+        store = self._collections.store()
+        before = store.size_bytes
+        store.compact()
+        return before, store.size_bytes
 
     def free_idle_model(self) -> bool:
         """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.

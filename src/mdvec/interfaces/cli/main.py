@@ -29,6 +29,8 @@ _COMMANDS = {
     "status": "mdvec.interfaces.cli.status:status",
     "serve": "mdvec.interfaces.cli.serving:serve",
     "doctor": "mdvec.interfaces.cli.status:doctor",
+    "compact": "mdvec.interfaces.cli.upkeep:compact",
+    "trust": "mdvec.interfaces.cli.upkeep:trust",
     "install": "mdvec.interfaces.cli.installing:install",
     "uninstall": "mdvec.interfaces.cli.installing:uninstall",
     "eval": "mdvec.interfaces.cli.evaluating:eval_",

@@ -76,6 +76,7 @@ def _serve_http(session: Session, address: str, *, token_file: Path | None, **ht
     for warning in options.warnings:
         warn(warning)
     with session.open() as (workspace, config):
+        workspace.generation()  # as above
         door = _load_door("mcp-http")
         code: int = door(workspace, config, options, show=note, verbose=session.verbose)
     return code

@@ -14,7 +14,7 @@ import click
 from mdvec import run
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.terminal import print_step
+from mdvec.interfaces.cli.terminal import print_step, warn
 from mdvec.run import Run
 from mdvec.text.addresses import scheme_of
 
@@ -90,7 +90,7 @@ class Session:
         opener = self.opener or _real_opener()
         config = self.load_config().config
         on_step = print_step if self.verbose else None
-        with shown_progress() as on_progress, run.bound(Run(on_progress, on_step)):
+        with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):
             workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
             with workspace:
                 yield workspace, config

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,7 @@ _APPLICATION_ID_AT = slice(68, 72)
 _RETRY_S = 0.02
 _MARK = "mark"
 _READ_MARK = f"SELECT value FROM meta WHERE key = '{_MARK}'"  # noqa: S608 - a constant
-# Made beside the database by SQLite, with its permissions.
-COMPANIONS = ("-wal", "-shm", "-journal")
-"""What the names of SQLite's other files of a database end in."""
+_COMPANIONS = ("-wal", "-shm", "-journal")  # made beside the database by SQLite, with its permissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +78,25 @@ def read_mark(path: Path) -> int | None:
     """Return the mark of a database, which is not changed and of which nothing else is believed.
 
     Returns:
-        None when there is no such file, it has none, or it cannot be read.
+        None when there is no such file, it has none, or it is damaged.
     """
     if not _refuse_other_files(path):
         return None
-    for access in (Access.READ, Access.IMMUTABLE):
-        with contextlib.suppress(apsw.Error, TypeError):
-            connection = connect(path, access)
-            try:
-                mark = connection.execute(_READ_MARK).get
-            finally:
-                connection.close()
-            return mark if isinstance(mark, int) else None
+    with contextlib.suppress(apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError):
+        try:
+            return _read_mark(path, Access.READ)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            return _read_mark(path, Access.IMMUTABLE)
     return None
+
+
+def _read_mark(path: Path, access: Access) -> int | None:
+    connection = connect(path, access)
+    try:
+        mark = connection.execute(_READ_MARK).get
+    finally:
+        connection.close()
+    return mark if isinstance(mark, int) else None
 
 
 def has_unread_log(path: Path) -> bool:
@@ -110,10 +115,12 @@ def _make_private(path: Path) -> None:
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         return
-    for each in (path, *(path.with_name(path.name + end) for end in COMPANIONS)):
+    if sys.platform == "win32":  # folders of a user are private there
+        return
+    for each in (path, *(path.with_name(path.name + end) for end in _COMPANIONS)):
         with contextlib.suppress(OSError):
-            state = each.stat()
-            if state.st_mode & stat.S_IRWXO and state.st_uid == os.geteuid():
+            state = each.lstat()
+            if stat.S_ISREG(state.st_mode) and state.st_mode & stat.S_IRWXO and state.st_uid == os.geteuid():
                 each.chmod(0o600)
 
 
@@ -156,9 +163,9 @@ def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
         if connection.readonly("main"):
             return False
         if version < schema.version:
-            _upgrade(connection, path, schema)
+            _upgrade(connection, path, schema, how.mark)
         if how.mark is not None and connection.execute(_READ_MARK).get is None:
-            connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (_MARK, how.mark))
+            _set_mark(connection, how.mark)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         _switch_to_log(connection)
         return True
@@ -181,7 +188,7 @@ def _version(connection: Connection, path: Path, schema: Schema) -> int:
     return version
 
 
-def _upgrade(connection: Connection, path: Path, schema: Schema) -> None:
+def _upgrade(connection: Connection, path: Path, schema: Schema, mark: int | None) -> None:
     # Tables that are referred to can only be rebuilt while references are not enforced.
     connection.pragma("foreign_keys", value=False)
     connection.execute("BEGIN IMMEDIATE")
@@ -190,6 +197,7 @@ def _upgrade(connection: Connection, path: Path, schema: Schema) -> None:
         if version == 0:
             connection.execute(schema.tables)
             connection.pragma("application_id", APPLICATION_ID)
+            _set_mark(connection, mark)
         else:
             for migration in schema.migrations[version - 1 :]:
                 connection.execute(migration)
@@ -198,6 +206,11 @@ def _upgrade(connection: Connection, path: Path, schema: Schema) -> None:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def _set_mark(connection: Connection, mark: int | None) -> None:
+    if mark is not None:
+        connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (_MARK, mark))
 
 
 def _switch_to_log(connection: Connection) -> None:

@@ -11,7 +11,7 @@ from mdvec.stores.claims import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.sqlite.claims import ClaimReader, Claims
 from mdvec.stores.sqlite.collections import CollectionReader, CollectionWriter
-from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.connection import Connection, translated
 from mdvec.stores.sqlite.database import Database, Memo
 from mdvec.stores.sqlite.documents import DocumentReader, DocumentWriter
 from mdvec.stores.sqlite.links import LinkReader
@@ -67,7 +67,8 @@ class SqliteStore:
         Raises:
             NotADatabaseError: If the file is something else.
         """
-        return read_mark(path.absolute())
+        with translated(path):
+            return read_mark(path.absolute())
 
     @property
     def location(self) -> str:

@@ -1,0 +1,130 @@
+"""The folders that the user trusts, and other files that mdvec keeps about itself: private, and outside of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from mdvec.config.paths import user_data_dir
+from mdvec.errors import ConfigError
+
+_FILE = "trusted.json"
+
+
+def trusted_folders() -> tuple[Path, ...]:
+    """Return the folders whose configuration and index may do everything, in order.
+
+    Raises:
+        ConfigError: If they cannot be read.
+    """
+    try:
+        found = json.loads(_file().read_bytes())
+        return tuple(sorted(map(Path, found)))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, TypeError) as error:
+        msg = f"the trusted folders cannot be read from {_file()}: {error}"
+        raise ConfigError(msg, hint="Remove that file, and run 'mdvec trust DIR' for each of them.") from error
+
+
+def is_trusted(folder: Path) -> bool:
+    """Return True if the user trusts exactly this folder.
+
+    Those above and below it do not count: a repository that is cloned into a trusted folder is another one.
+    """
+    return folder.resolve() in trusted_folders()
+
+
+def trust(folder: Path) -> bool:
+    """Remember that the user trusts a folder; return False if that is known.
+
+    Raises:
+        ConfigError: If the other trusted folders cannot be read.
+        OSError: If it cannot be remembered.
+    """
+    trusted = trusted_folders()
+    if folder.resolve() in trusted:
+        return False
+    _write((*trusted, folder.resolve()))
+    return True
+
+
+def distrust(folder: Path) -> bool:
+    """Forget that the user trusts a folder; return False if it was not trusted.
+
+    Raises:
+        ConfigError: If the trusted folders cannot be read.
+        OSError: If it cannot be forgotten.
+    """
+    trusted = trusted_folders()
+    gone = {folder.resolve(), folder.absolute()}
+    if not gone & {*trusted}:
+        return False
+    _write(tuple(each for each in trusted if each not in gone))
+    return True
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that is its owner's alone, or take one of ours away from all other users.
+
+    Raises:
+        OSError: If it cannot be made.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):
+            state = folder.stat()
+            if state.st_uid == os.geteuid() and state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                folder.chmod(stat.S_IMODE(state.st_mode) & ~(stat.S_IRWXG | stat.S_IRWXO))
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file of ours in one step, which only its owner can read.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    make_private_folder(path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(name, path)  # noqa: PTH105 - of a name that is a string
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)  # noqa: PTH108 - as above
+        raise
+
+
+@contextlib.contextmanager
+def only_one(path: Path) -> Iterator[None]:
+    """Keep other processes out that hold the same file, where the system can do that.
+
+    Args:
+        path: A file for this purpose alone; it is made and stays.
+
+    Raises:
+        OSError: If the file cannot be made.
+    """
+    make_private_folder(path.parent)
+    with path.open("ab") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            with contextlib.suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _file() -> Path:
+    return user_data_dir() / _FILE
+
+
+def _write(folders: tuple[Path, ...]) -> None:
+    write_private(_file(), f"{json.dumps([str(each) for each in folders], indent=2)}\n".encode())

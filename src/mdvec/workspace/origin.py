@@ -1,0 +1,201 @@
+"""Recognizes the databases of this account on this machine; one that came with a folder is set aside.
+
+Each database carries a random number, its mark. A file named after the mark, in the user's data directory,
+holds the path of the database. The number cannot be guessed, so a database that somebody else made has none
+that is known here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from mdvec import registry, run
+from mdvec.config.paths import user_data_dir
+from mdvec.config.schema import Config
+from mdvec.config.trust import is_trusted, make_private_folder, only_one, write_private
+from mdvec.errors import ForeignDatabaseError, StoreError
+from mdvec.stores.interface import Store
+from mdvec.workspace.wiring import open_store
+
+DATA_DIR = ".mdvec"
+"""Name of the folder of an index among its documents; never indexed itself."""
+
+_KNOWN = "known"
+_MARK_BITS = 63  # what SQLite's integers hold without a sign
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""What the names of SQLite's other files of a database end in."""
+
+
+def open_database(location: Path | str, config: Config, *, folder: Path | None) -> Store:
+    """Open a store; a database that may have come with a folder has to be known.
+
+    One that is not is renamed and made anew, unless the user trusts the folder; the run is warned of it.
+
+    Args:
+        location: A path, or an address.
+        config: Has the settings of the store.
+        folder: What the database lies in, when the user named that and not the database.
+
+    Raises:
+        ForeignDatabaseError: If it is not known and cannot be renamed, or is reached through a link.
+        StoreError: If it cannot be opened.
+    """
+    if not isinstance(location, Path) or registry.named_store(str(location)) != "sqlite":
+        return open_store(location, config)
+    if folder is not None:
+        _refuse_links(location, folder)
+    if location.parent == user_data_dir() or location.parent.name == DATA_DIR:
+        with contextlib.suppress(OSError):  # where nothing can be made, opening says so
+            make_private_folder(location.parent)
+    known = KnownDatabases(user_data_dir() / _KNOWN)
+    if folder is None:
+        return _open_named(location, config, known)
+    mark = _admit(location, folder, known)
+    return open_store(location, config, mark=mark, follow_links=False)
+
+
+class KnownDatabases:
+    """The marks of the databases that were made or adopted here.
+
+    Args:
+        directory: Has a file for each mark; made when it is needed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def has(self, mark: int | None, path: Path) -> bool:
+        """Return True if a database with this mark is the one we know, or the one we know is not there now.
+
+        A copy beside the original may have been changed by others, and is not it.
+        """
+        if mark is None:
+            return False
+        recorded = self._path(mark)
+        return recorded is not None and (recorded == path or not recorded.exists())
+
+    def add(self, mark: int, path: Path) -> None:
+        """Remember a database, unless that is known.
+
+        Raises:
+            OSError: If it cannot be remembered.
+        """
+        if self._path(mark) != path:
+            write_private(self._file(mark), os.fsencode(path))
+
+    @contextlib.contextmanager
+    def only_one(self) -> Iterator[None]:
+        """Keep other processes out that decide about a database.
+
+        Raises:
+            OSError: If nothing can be remembered.
+        """
+        with only_one(self._directory / ".lock"):
+            yield
+
+    def _path(self, mark: int) -> Path | None:
+        try:
+            return Path(os.fsdecode(self._file(mark).read_bytes()))
+        except OSError:
+            return None
+
+    def _file(self, mark: int) -> Path:
+        return self._directory / f"{mark:016x}"
+
+
+def _open_named(path: Path, config: Config, known: KnownDatabases) -> Store:
+    """Open a database that the user named, wherever it was made, and know it from then on."""
+    mark = _mark_of(path)
+    store = open_store(path, config, mark=mark or secrets.randbits(_MARK_BITS))
+    if mark is not None and known.has(mark, path):
+        return store
+    with contextlib.suppress(OSError, StoreError):
+        now = _mark_of(path)  # none where nothing can be written
+        if now is not None:
+            known.add(now, path)
+            if mark is not None and path.parent != user_data_dir():
+                run.current().warn(f"{path} was made elsewhere, and is used because it was named")
+    return store
+
+
+def _admit(path: Path, folder: Path, known: KnownDatabases) -> int:
+    """Make sure that the database at a path is ours or missing, and return its mark or that of the next one.
+
+    Raises:
+        ForeignDatabaseError: If it is neither, and stays.
+    """
+    mark = _mark_of(path)
+    if mark is not None and known.has(mark, path):
+        with contextlib.suppress(OSError):  # it was moved
+            known.add(mark, path)
+        return mark
+    try:
+        with known.only_one():
+            mark = _mark_of(path)  # another process may have been faster
+            if not known.has(mark, path) and _holds_anything(path) and not is_trusted(folder):
+                _set_aside(path, folder)
+                mark = None
+            if mark is None:
+                mark = secrets.randbits(_MARK_BITS)
+            known.add(mark, path)
+            return mark
+    except OSError as error:
+        msg = f"whether {path} was made here cannot be remembered: {error}"
+        hint = f"Make {user_data_dir()} writable, or name the database with --database."
+        raise ForeignDatabaseError(msg, hint=hint) from error
+
+
+def _set_aside(path: Path, folder: Path) -> None:
+    """Rename a database.
+
+    Raises:
+        ForeignDatabaseError: If that is not possible.
+    """
+    names = (path.with_name(f"{path.name}.foreign-{number}") for number in itertools.count(1))
+    target = next(name for name in names if not os.path.lexists(name))
+    trust = f"mdvec trust {shlex.quote(str(folder))}"
+    try:
+        for end in (*COMPANIONS, ""):  # the log first: a new database must not find it
+            with contextlib.suppress(FileNotFoundError):
+                path.with_name(path.name + end).rename(target.with_name(target.name + end))
+    except OSError as error:
+        msg = f"{path} was not made by mdvec here, and cannot be set aside: {error.strerror}"
+        hint = f"Keep the index elsewhere with --data-dir, or run '{trust}' to use this one."
+        raise ForeignDatabaseError(msg, hint=hint) from error
+    run.current().warn(
+        f"{path} was not made by mdvec here and is not used: it may say anything about your documents. It was "
+        f"renamed to {target.name}, and a new one is made. If you trust it, run '{trust}' and rename it back"
+    )
+
+
+def _refuse_links(path: Path, folder: Path) -> None:
+    """Check that nothing between a folder and the database in it leads elsewhere.
+
+    Raises:
+        ForeignDatabaseError: If something does.
+    """
+    parts = path.relative_to(folder).parts
+    for count in range(1, len(parts) + 1):
+        place = folder.joinpath(*parts[:count])
+        if place.is_symlink():
+            msg = f"{place} is a link, and an index is not written through one"
+            hint = "Remove it, or name the place where the index is to be with --data-dir."
+            raise ForeignDatabaseError(msg, hint=hint)
+
+
+def _mark_of(path: Path) -> int | None:
+    mark: int | None = registry.load("stores", "sqlite").mark_of(path)
+    return mark
+
+
+def _holds_anything(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
