@@ -6,6 +6,7 @@ MdvecError
 │   ├── InvalidNameError
 │   ├── InvalidArgumentsError
 │   └── ConfigError
+│       └── UntrustedConfigError
 ├── NotFoundError
 │   ├── CollectionNotFoundError
 │   └── DocumentNotFoundError
@@ -90,6 +91,20 @@ class ConfigError(UsageError):
 
     code = "config"
     default_hint = "Correct it and run again."
+
+
+class UntrustedConfigError(ConfigError):
+    """The configuration came with a folder that is not trusted.
+
+    Attributes:
+        folder: Its path.
+    """
+
+    code = "untrusted_config"
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, folder: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.folder = folder
 
 
 class NotFoundError(MdvecError):

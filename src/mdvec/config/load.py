@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from mdvec import registry
-from mdvec.config.paths import default_cache_dir, expanded, find_config, own_config
+from mdvec.config.paths import expanded, find_config, own_config
 from mdvec.config.schema import Config
 from mdvec.config.syntax import ConfigFile, read_config
+from mdvec.config.trust import is_trusted
 from mdvec.config.validation import (
     Place,
     Schema,
@@ -30,17 +31,18 @@ from mdvec.config.validation import (
     suggestion,
     usable,
 )
-from mdvec.errors import ConfigError
-from mdvec.settings import PLACE, TRUSTING
-from mdvec.text.addresses import scheme_of
+from mdvec.errors import ConfigError, UntrustedConfigError
+from mdvec.settings import TRUSTING
 
 DEFAULT_ORIGIN = "default"
 """Origin of a value that is not set."""
 
 _ENV_PREFIX = "MDVEC_"
 _ENV_CONFIG = "MDVEC_CONFIG"
-# What listens there was started on this machine: no key leaves it.
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+# What a file that came with a folder may set: how documents are cut, filtered and shown. All else could
+# read, send, run or write something.
+_HARMLESS = frozenset({"chunking", "search", "scanner", "display", "mcp"})
+_MOST_NAMED_KEYS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +70,25 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
         env: Environment variables; ``MDVEC_<SECTION>_<KEY>`` sets a key, an empty one sets nothing.
 
     Raises:
-        ConfigError: If anything in it cannot be used, or would give a key away or run code without the user
-            having named the file; the message has one line for each problem.
+        ConfigError: If anything in it cannot be used; the message has one line for each problem.
+        UntrustedConfigError: If a file that was only found sets more than how documents are cut and shown,
+            and the user does not trust its folder.
     """
     schema = Schema(Config, has_extensions=True)
     problems: list[str] = []
     found: dict[Place, Setting] = {}
     file = _read_file(path, cwd, env)
     if file is not None:
-        is_own = path is not None or bool(env.get(_ENV_CONFIG)) or file.path.parent == own_config().parent
+        is_own = path is not None or bool(env.get(_ENV_CONFIG)) or is_users_own(file.path)
         in_file = settings_in(file, schema, problems)
         found.update({place: replace(setting, is_own=is_own) for place, setting in in_file.items()})
     found.update(_from_env(env, cwd, schema, problems))
     values = usable(found, schema, problems)
-    problems.extend(_untrusted(found, values, schema))
     if problems:
         raise ConfigError("\n".join(problems))
+    untrusted = list(_untrusted(found, values, schema))
+    if file is not None and untrusted:
+        raise _untrusted_error(file.path, untrusted)
     core = Schema(Config).sections
     extensions = {
         name: make_section(kind, values[name])
@@ -187,31 +192,33 @@ def _is_list(kind: Any) -> bool:
     return any(typing.get_origin(getattr(member, "__origin__", member)) is tuple for member in members(kind))
 
 
+def is_users_own(file: Path) -> bool:
+    """Return True if a file that was found is the user's: theirs by its place, or in a folder they trust."""
+    return file.parent == own_config().parent or is_trusted(file.parent)
+
+
 def _untrusted(
     found: Mapping[Place, Setting], values: Mapping[str, Mapping[str, object]], schema: Schema
 ) -> Iterator[str]:
-    """Yield what is set in a file of others that only the user may set."""
+    """Yield what a file of others sets that only the user may set."""
     for (section, key), setting in found.items():
         if setting.is_own or key not in values[section]:
             continue
-        value = values[section][key]
         kind = schema.keys(section)[key]
         danger = extra_of(kind, TRUSTING)
-        if danger and value != schema.default(section, key) and not _is_harmless(value, kind):
-            yield (
-                f"{setting.origin}: {dotted(section, key)} is not taken from a file that was found on the "
-                f"way: {danger}; set it in {own_config()}, or name the file with --config or {_ENV_CONFIG}"
-            )
+        is_harmless = section.partition(".")[0] in _HARMLESS and not danger
+        if not is_harmless and values[section][key] != schema.default(section, key):
+            yield f"{setting.origin}: {dotted(section, key)}" + (f" ({danger})" if danger else "")
 
 
-def _is_harmless(value: object, kind: Any) -> bool:
-    """Return True for a file as a store, a service on this machine, and the usual cache folder."""
-    if not isinstance(value, str):
-        return value == default_cache_dir()
-    match extra_of(kind, PLACE):
-        case "store":
-            return not scheme_of(value)
-        case "vectors":
-            return not scheme_of(value.partition(":")[2])
-        case _:
-            return urlsplit(value).hostname in _LOOPBACK
+def _untrusted_error(file: Path, untrusted: Sequence[str]) -> UntrustedConfigError:
+    shown = list(untrusted[:_MOST_NAMED_KEYS])
+    if len(untrusted) > len(shown):
+        shown.append(f"and {len(untrusted) - len(shown)} more")
+    names = "\n".join(f"  {each}" for each in shown)
+    msg = f"{file} was only found on the way, and sets more than how documents are cut and shown:\n{names}"
+    hint = (
+        f"If you trust its author, run 'mdvec trust {shlex.quote(str(file.parent))}', or name the file with "
+        f"--config or {_ENV_CONFIG}. Else set what you need in {own_config()}."
+    )
+    return UntrustedConfigError(msg, hint=hint, folder=str(file.parent))

@@ -1,4 +1,4 @@
-"""The folders that the user trusts, and other files that mdvec keeps about itself: private, and outside of them."""
+"""The folders that the user trusts, and how mdvec writes files of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def trusted_folders() -> tuple[Path, ...]:
         return ()
     except (OSError, ValueError, TypeError) as error:
         msg = f"the trusted folders cannot be read from {_file()}: {error}"
-        raise ConfigError(msg, hint="Remove that file, and run 'mdvec trust DIR' for each of them.") from error
+        raise ConfigError(
+            msg, hint="Remove that file, and run 'mdvec trust DIR' for each of them."
+        ) from error
 
 
 def is_trusted(folder: Path) -> bool:
@@ -113,7 +115,7 @@ def only_one(path: Path) -> Iterator[None]:
         OSError: If the file cannot be made.
     """
     make_private_folder(path.parent)
-    with path.open("ab") as file:
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "rb") as file:
         if sys.platform != "win32":
             import fcntl
 

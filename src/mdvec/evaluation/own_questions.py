@@ -246,7 +246,7 @@ def _append(file: Path, entry: Mapping[str, object]) -> None:
     else:
         text = "\n[[question]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in entry.items())
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("ab", buffering=0) as stream:
+    with file.open("ab", buffering=0, opener=_open_private) as stream:
         _lock(stream)
         if file.stat().st_size:
             _read_entries(file)  # raises, so that nothing is added to another kind of file
@@ -254,6 +254,13 @@ def _append(file: Path, entry: Mapping[str, object]) -> None:
         if stream.write(content) < len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
         os.fsync(stream.fileno())
+
+
+def _open_private(path: str, flags: int) -> int:
+    """Open a file that only its owner can read if it is made now, and no link among documents is followed."""
+    if Path(path).parent.name == ".mdvec":
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    return os.open(path, flags, 0o600)
 
 
 def _lock(stream: FileIO) -> None:

@@ -300,7 +300,8 @@ def _register_folder(folder: Path, store: Store, chunking: ChunkingSpec) -> None
             writer.add_collection(DOCS_COLLECTION, description, source, chunking)
         else:
             writer.change_collection(
-                docs.id, lambda now: replace(now, source=replace(now.source, kind="folder", location=location))
+                docs.id,
+                lambda now: replace(now, source=replace(now.source, kind="folder", location=location)),
             )
 
 
@@ -312,7 +313,7 @@ def _hide_from_git(directory: Path) -> None:
     """Keep an index that lies among documents out of their repository."""
     rules = directory / ".gitignore"
     if directory.name == DATA_DIR:
-        # Whatever has its name, a link to nowhere too, stays; a place that can only be read is no reason to fail.
+        # What has that name stays, a link too; and a place that can only be read is no reason to fail.
         with contextlib.suppress(OSError):
             descriptor = os.open(rules, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "wb") as file:

@@ -87,6 +87,7 @@ class KnownDatabases:
             OSError: If it cannot be remembered.
         """
         if self._path(mark) != path:
+            make_private_folder(user_data_dir())
             write_private(self._file(mark), os.fsencode(path))
 
     @contextlib.contextmanager
@@ -96,6 +97,7 @@ class KnownDatabases:
         Raises:
             OSError: If nothing can be remembered.
         """
+        make_private_folder(user_data_dir())
         with only_one(self._directory / ".lock"):
             yield
 
@@ -169,7 +171,7 @@ def _set_aside(path: Path, folder: Path) -> None:
         hint = f"Keep the index elsewhere with --data-dir, or run '{trust}' to use this one."
         raise ForeignDatabaseError(msg, hint=hint) from error
     run.current().warn(
-        f"{path} was not made by mdvec here and is not used: it may say anything about your documents. It was "
+        f"{path} was not made by mdvec here, and is not used: it may say anything of your documents. It was "
         f"renamed to {target.name}, and a new one is made. If you trust it, run '{trust}' and rename it back"
     )
 

@@ -240,6 +240,7 @@ def _checked_host(url: str) -> str:
 def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the command that starts mdvec as it works here, wherever the client starts."""
     from mdvec.config import paths
+    from mdvec.config.load import is_users_own
 
     if session.data_dir is not None and session.docs_dir is None:
         msg = "--data-dir says where the index of --docs-dir goes"
@@ -249,6 +250,8 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     config, database = session.config, session.database
     if config is None and loaded.path is not None and loaded.path.parent != paths.user_config_dir():
         config = loaded.path
+        if not is_users_own(config):
+            warn(f"{config} is named in the entry: from now on it is trusted, whatever it says later")
     location = loaded.config.store.location
     is_set_here = loaded.origins.get("store.location") in from_env
     if database is None and session.docs_dir is None and location and is_set_here and not scheme_of(location):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 
 from mdvec import run
-from mdvec.errors import UsageError
+from mdvec.errors import UntrustedConfigError, UsageError
 from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.terminal import print_step, warn
+from mdvec.interfaces.cli.terminal import note, print_step, warn
+from mdvec.interfaces.passage import visible
 from mdvec.run import Run
 from mdvec.text.addresses import scheme_of
 
@@ -65,14 +67,19 @@ class Session:
     verbose: bool = False
 
     def load_config(self) -> LoadedConfig:
-        """Load the settings.
+        """Load the settings. On a terminal, ask once whether a folder is trusted whose file needs that.
 
         Raises:
             ConfigError: If they cannot be used.
         """
         from mdvec.config import load_config
 
-        return load_config(self.config, cwd=self.cwd, env=self.env)
+        try:
+            return load_config(self.config, cwd=self.cwd, env=self.env)
+        except UntrustedConfigError as error:
+            if not _trusts_now(error):
+                raise
+            return load_config(self.config, cwd=self.cwd, env=self.env)
 
     @contextmanager
     def open(self) -> Iterator[tuple[Workspace, Config]]:
@@ -94,6 +101,19 @@ class Session:
             workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
             with workspace:
                 yield workspace, config
+
+
+def _trusts_now(error: UntrustedConfigError) -> bool:
+    """Ask a person whether a folder is trusted, and remember it if so; elsewhere return False."""
+    if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    from mdvec.config.trust import trust
+
+    note(str(error))
+    if not click.confirm(f"Trust the configuration of {visible(error.folder)}?", default=False, err=True):
+        return False
+    trust(Path(error.folder))
+    return True
 
 
 def _real_opener() -> Opener:

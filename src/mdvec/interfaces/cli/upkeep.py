@@ -46,7 +46,9 @@ def trust(session: Session, folder: Path | None, listing: bool, remove: bool) ->
 
     if (folder is None) != listing or (listing and remove):
         msg = "mdvec trust takes a folder, or --list alone"
-        raise UsageError(msg, hint="Run 'mdvec trust DIR', 'mdvec trust --remove DIR' or 'mdvec trust --list'.")
+        raise UsageError(
+            msg, hint="Run 'mdvec trust DIR', 'mdvec trust --remove DIR' or 'mdvec trust --list'."
+        )
     if folder is None:
         write("".join(f"{visible(str(each))}\n" for each in trusted_folders()))
         return
