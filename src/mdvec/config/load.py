@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from mdvec import registry
-from mdvec.config.paths import expanded, find_config, own_config
+from mdvec.config.paths import default_cache_dir, default_database, expanded, find_config, own_config
 from mdvec.config.schema import Config
 from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.config.trust import is_trusted
@@ -207,7 +207,9 @@ def _untrusted(
         kind = schema.keys(section)[key]
         danger = extra_of(kind, TRUSTING)
         is_harmless = section.partition(".")[0] in _HARMLESS and not danger
-        if not is_harmless and values[section][key] != schema.default(section, key):
+        # As 'mdvec config show' prints them, and what holds without a file.
+        defaults = (schema.default(section, key), default_cache_dir(), str(default_database()))
+        if not is_harmless and values[section][key] not in defaults:
             yield f"{setting.origin}: {dotted(section, key)}" + (f" ({danger})" if danger else "")
 
 

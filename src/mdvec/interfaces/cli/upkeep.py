@@ -34,12 +34,13 @@ def compact(session: Session, format_name: str | None) -> None:
 @click.argument("folder", metavar="DIR", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--list", "listing", is_flag=True, help="List the folders that are trusted.")
 @click.option("--remove", is_flag=True, help="Do not trust DIR any more.")
+@common_options
 @click.pass_obj
 def trust(session: Session, folder: Path | None, listing: bool, remove: bool) -> None:
-    """Let the configuration and the index that come with a folder do everything.
+    """Trust the configuration and the index that come with a folder.
 
-    That is to choose models, sources, keys and where data goes. Later changes of the folder are trusted too,
-    other folders inside it are not.
+    They may then choose models, sources, keys, and where data goes. Later changes of the folder are trusted
+    too; folders inside it are not.
     """
     from mdvec.config.trust import distrust, trusted_folders
     from mdvec.config.trust import trust as remember
