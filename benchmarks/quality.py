@@ -1,7 +1,7 @@
 """Measures retrieval on every judged set below a folder: all modes, all baselines, the same chunks.
 
     python -m benchmarks.quality SETS_DIR --embed-cache DIR     measures, prints a table, writes JSON
-    python -m benchmarks.quality --markdown                     prints the table of the README from that JSON
+    python -m benchmarks.quality --markdown                     prints the table of all sets from that JSON
 
 A set is a folder with ``queries*.jsonl`` (see docs/how-to/measure-retrieval.md); each of its suffixes is a
 set of its own. With a cache, an interrupted run goes on: only what is not embedded yet is embedded.
@@ -35,7 +35,7 @@ MIN_GRADES: Mapping[str, int] = {"docs_astro": 2}
 # Groups are reported by these labels, where a set has more than one value of them.
 GROUPED_BY = ("lang", "subset")
 
-# Columns of the README's table: the peers' ways first, ours last.
+# Columns of the table: the peers' ways first, ours last.
 COLUMNS = (*NAMES, *(mode.value for mode in (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)))
 
 DIGITS = 4
@@ -147,7 +147,7 @@ def plain_table(name: str, figures: Mapping[str, Any]) -> str:
 
 
 def markdown_table(sets: Mapping[str, Mapping[str, Any]], *, with_groups: bool = False) -> str:
-    """Return nDCG@10 of every set as the README shows it, the best of each row in bold.
+    """Return nDCG@10 of every set, the best of each row in bold.
 
     Args:
         sets: The figures by set, as they are written.
@@ -191,7 +191,7 @@ def main() -> None:
     parser.add_argument("--min-grade", type=_graded, action="append", default=[], metavar="NAME=N")
     parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
     parser.add_argument("--output", type=Path, metavar="F", help="not written with --only, unless named")
-    parser.add_argument("--markdown", action="store_true", help="print the README's table")
+    parser.add_argument("--markdown", action="store_true", help="print the table of all sets")
     parser.add_argument("--groups", action="store_true", help="print the table with languages and subsets")
     arguments = parser.parse_args()
     output: Path | None = arguments.output or (None if arguments.only else RESULTS / "quality.json")
