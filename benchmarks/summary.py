@@ -18,6 +18,7 @@ METRIC = "nDCG@10"
 SYSTEMS = {
     "grep": "grep",
     "fts5-characters": "full-text index",
+    "lexical": "words only",
     "dense": "vectors only",
     "rrf-60": "rank fusion",
     "hybrid": "**mdvec**",
