@@ -15,10 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.waiting import HANG_S
+
 PROTOCOL = "2025-11-25"
-_ANSWER_TIMEOUT_S = 30.0
 _PLUGIN = '''
 import os
+import threading
 import time
 
 from mdvec.testing.embedder import HashingEmbedder
@@ -39,6 +41,13 @@ class Slow(Hashing):
         return super().embed_passages(texts, titles)
 
 
+class Stuck(Hashing):
+    """Never comes back from passages."""
+
+    def embed_passages(self, texts, titles=()):
+        threading.Event().wait()
+
+
 class Printing(Hashing):
     """Writes to standard output in every way a library can, with and without a line's end."""
 
@@ -52,7 +61,7 @@ class Printing(Hashing):
 
 def make(**settings):
     """A collection keeps its model: which kind of it a process has is no matter of names."""
-    kinds = {"hashing": Hashing, "slow": Slow, "printing": Printing}
+    kinds = {"hashing": Hashing, "slow": Slow, "stuck": Stuck, "printing": Printing}
     return kinds[os.environ["TEST_EMBEDDER"]](**settings)
 '''
 
@@ -93,7 +102,7 @@ def environment_of(home: Path, embedder: str = "hashing") -> dict[str, str]:
 
     Args:
         home: The home.
-        embedder: ``hashing``, ``slow`` or ``printing``.
+        embedder: ``hashing``, ``slow``, ``stuck`` or ``printing``.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
     path = os.pathsep.join(filter(None, [str(home / "plugin"), os.environ.get("PYTHONPATH", "")]))
@@ -180,7 +189,7 @@ class Wire:
         self.send(method, params, id=number)
         return number
 
-    def receive(self, timeout_s: float = _ANSWER_TIMEOUT_S) -> dict[str, Any]:
+    def receive(self, timeout_s: float = HANG_S) -> dict[str, Any]:
         """Return the next message.
 
         Raises:

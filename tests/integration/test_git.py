@@ -16,9 +16,9 @@ from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import Files, Link, Submodule
 
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError, UnreadableFileError
-from mdvec.types.change import Exclusion, Listing
 from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.git.source import GitSource
+from mdvec.types.change import Exclusion, Listing
 
 _FILES: Files = {
     "README.md": b"# Notes\n",
@@ -321,7 +321,7 @@ def test_who_waits_for_git_can_give_up(tmp_path: Path) -> None:
     listed = subprocess.run(
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
-    assert listed.stdout.strip() in {"", "Z", "Zs"}
+    assert listed.stdout[:1] in {"", "Z"}
 
 
 def test_what_git_says_is_kept_short(tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from contextvars import ContextVar
 from itertools import islice
 
 import pytest
+from tests.waiting import HANG_S
 
 from mdvec.embedding.remote.threads import as_they_come, do_in_callers_thread, is_ending
 
 listener: ContextVar[str] = ContextVar("listener", default="nobody")
-
-WAIT_S = 10.0
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 20])
@@ -30,7 +29,7 @@ def test_who_is_done_first_comes_first() -> None:
 
     def call(item: int) -> list[int]:
         if item == 0:
-            assert last.wait(WAIT_S)
+            assert last.wait(HANG_S)
         if item == 5:
             last.set()
         return [item]
@@ -48,7 +47,7 @@ def test_as_many_at_once_as_allowed() -> None:
         with guard:
             counts[0] += 1
             counts[1] = max(counts)
-        together.wait(WAIT_S)
+        together.wait(HANG_S)
         with guard:
             counts[0] -= 1
         return [None]
@@ -70,11 +69,11 @@ def test_what_is_done_with_a_result_costs_no_time() -> None:
     def call(item: int) -> list[int]:
         if item == 3:
             fourth.set()
-        return [item] if item in {0, 3} or fourth.wait(WAIT_S) else []
+        return [item] if item in {0, 3} or fourth.wait(HANG_S) else []
 
     results = as_they_come(call, items(), at_once=3)
     assert next(results) == 0
-    assert fourth.wait(WAIT_S)
+    assert fourth.wait(HANG_S)
     assert taken == [0, 1, 2, 3]
     results.close()
 
@@ -98,7 +97,7 @@ def test_a_failure_ends_the_others() -> None:
         called.append(item)
         if item == 1:
             raise InterruptedError
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + HANG_S
         while not is_ending() and time.monotonic() < deadline:
             time.sleep(0.001)
         if is_ending():
@@ -119,7 +118,7 @@ def test_what_is_under_way_outlives_a_failure(failing: int) -> None:
 
     def call(item: int) -> Iterator[int]:
         yield item
-        together.wait(WAIT_S)
+        together.wait(HANG_S)
         if item == failing:
             raise InterruptedError
         yield item + 10
@@ -136,7 +135,7 @@ def test_closing_waits_for_nobody() -> None:
 
     def call(item: int) -> list[int]:
         if item:
-            assert held.wait(WAIT_S)
+            assert held.wait(HANG_S)
             if is_ending():
                 learnt.set()
         return [item]
@@ -145,7 +144,7 @@ def test_closing_waits_for_nobody() -> None:
     assert next(results) == 0
     results.close()
     held.set()
-    assert learnt.wait(WAIT_S)
+    assert learnt.wait(HANG_S)
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -172,7 +171,7 @@ def test_an_error_in_the_callers_thread_ends_all_at_once() -> None:
     def call(item: int) -> list[int]:
         if item == 0:
             do_in_callers_thread(stop)
-        assert held.wait(WAIT_S)
+        assert held.wait(HANG_S)
         if is_ending():
             learnt.set()
         return [item]
@@ -180,4 +179,4 @@ def test_an_error_in_the_callers_thread_ends_all_at_once() -> None:
     with pytest.raises(InterruptedError):
         next(as_they_come(call, range(4), at_once=2))
     held.set()
-    assert learnt.wait(WAIT_S)
+    assert learnt.wait(HANG_S)

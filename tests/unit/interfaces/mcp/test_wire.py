@@ -11,6 +11,7 @@ import anyio
 import pytest
 from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import asked
+from tests.waiting import HANG_S
 
 from mdvec.config import Config
 from mdvec.interfaces.mcp import wire
@@ -160,8 +161,8 @@ def test_a_cancelled_question_is_not_waited_for(workspace: FakeWorkspace) -> Non
         questions.hear(wire._parsed(line))
 
     async def wait() -> bool:
-        with anyio.move_on_after(5) as scope:
-            await questions.wait(60)
+        with anyio.move_on_after(HANG_S) as scope:
+            await questions.wait(10 * HANG_S)
         return scope.cancelled_caught
 
     assert not anyio.run(wait)
@@ -181,7 +182,7 @@ def test_a_client_that_went_away_ends_the_server(workspace: FakeWorkspace) -> No
     os.close(their_end)
     os.write(our_end, HELLO + b"\n")
     with anyio.from_thread.start_blocking_portal() as portal:
-        portal.start_task_soon(serve).result(timeout=10)
+        portal.start_task_soon(serve).result(timeout=HANG_S)
     assert ended == [None]
     for descriptor in (our_end, wire_in, wire_out):
         os.close(descriptor)
