@@ -134,12 +134,12 @@ def test_inspector_reads(
 ) -> None:
     """MCP Inspector's command line gets answers over both transports, in both eras of the protocol."""
     if transport == "http":
-        target = (request.getfixturevalue("url"), "--transport", "http")
+        target = [request.getfixturevalue("url"), "--transport", "http"]
     else:
         own = [
             f"{name}={value}" for name, value in environment.items() if name.startswith(("HOME", "MDVEC_"))
         ]
         settings = [part for setting in own for part in ("-e", setting)]
-        target = ("--transport", "stdio", *settings, *MDVEC, "serve")
+        target = ["--transport", "stdio", *settings, *MDVEC, "serve"]
     options = (*request_options, "--protocol-era", era, "--format", "json", *target)
     assert expected in passed(inspector(*options, cwd=tmp_path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,16 @@ def test_every_decision_says_context_choice_and_cost() -> None:
         assert all(
             re.search(rf"^(\*\*|## ){word}", text, re.MULTILINE) for word in ("Context", "Choice", "Cost")
         ), page.name
+
+
+def test_every_test_that_the_default_leaves_out_is_run() -> None:
+    """Each marker that a test has is a step of `scripts/check.py --heavy`."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"][
+        "addopts"
+    ]
+    left_out = re.findall(r"not (\w+)", options[-1])
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    steps = (ROOT / "scripts" / "check.py").read_text(encoding="utf-8")
+    assert left_out == ["torch", "node", "browser"]
+    for marker in left_out:
+        assert (f"pytest.mark.{marker}" in tests) == (f'"-m", "{marker}"' in steps), marker

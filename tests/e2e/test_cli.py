@@ -82,7 +82,7 @@ def test_a_folder_is_searched_without_registering_it(shell: Shell) -> None:
 def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
     """After Ctrl-C the text is searchable, the message says what is pending, the next run goes on."""
     for number in range(250):
-        words = " ".join(f"word{number}x{position}" for position in range(8))
+        words = " ".join(f"word{number}x{position}" for position in range(20))
         shell.write(f"notes/many/{number}.md", f"# Note {number}\n\n{words}\n")
     add_notes(shell)
     # Coverage's own locks do not survive an interruption.

@@ -20,8 +20,8 @@ from tests.waiting import HANG_S
 PROTOCOL = "2025-11-25"
 _PLUGIN = '''
 import os
-import threading
 import time
+from pathlib import Path
 
 from mdvec.testing.embedder import HashingEmbedder
 
@@ -41,11 +41,13 @@ class Slow(Hashing):
         return super().embed_passages(texts, titles)
 
 
-class Stuck(Hashing):
-    """Never comes back from passages."""
+class Gated(Hashing):
+    """Embeds passages only once there is a file ``gate`` in the home: never, unless a test makes it."""
 
     def embed_passages(self, texts, titles=()):
-        threading.Event().wait()
+        while not Path(os.environ["HOME"], "gate").exists():
+            time.sleep(0.02)
+        return super().embed_passages(texts, titles)
 
 
 class Printing(Hashing):
@@ -61,7 +63,7 @@ class Printing(Hashing):
 
 def make(**settings):
     """A collection keeps its model: which kind of it a process has is no matter of names."""
-    kinds = {"hashing": Hashing, "slow": Slow, "stuck": Stuck, "printing": Printing}
+    kinds = {"hashing": Hashing, "slow": Slow, "gated": Gated, "printing": Printing}
     return kinds[os.environ["TEST_EMBEDDER"]](**settings)
 '''
 
@@ -102,7 +104,7 @@ def environment_of(home: Path, embedder: str = "hashing") -> dict[str, str]:
 
     Args:
         home: The home.
-        embedder: ``hashing``, ``slow``, ``stuck`` or ``printing``.
+        embedder: ``hashing``, ``slow``, ``gated`` or ``printing``.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
     path = os.pathsep.join(filter(None, [str(home / "plugin"), os.environ.get("PYTHONPATH", "")]))

@@ -151,11 +151,12 @@ def test_writing_gives_a_sign_of_life(path: Path, monkeypatch: pytest.MonkeyPatc
             return value
 
     with lease.hold("import", wait_s=0):
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now)
         first = heartbeat()
         time.sleep(0.01)
         assert heartbeat() == first
-        later = time.monotonic() + HEARTBEAT_S
-        monkeypatch.setattr(time, "monotonic", lambda: later)
+        monkeypatch.setattr(time, "monotonic", lambda: now + HEARTBEAT_S)
         assert heartbeat() > first
     database.close()
 
