@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +14,10 @@ IN_CI = bool(os.environ.get("CI"))
 # On a machine of one's own each run tries other examples; in CI all runs try the same.
 hypothesis.settings.register_profile("mdvec", deadline=None, derandomize=IN_CI)
 hypothesis.settings.load_profile("mdvec")
+
+# A shell starts background jobs deaf to Ctrl-C, and so would be the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
