@@ -33,6 +33,8 @@ from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
 
+pytestmark = pytest.mark.torch
+
 TEXTS = ["りんごは赤い果物です。", "A ship", "東京"]
 
 
