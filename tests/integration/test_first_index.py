@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.waiting import HANG_S, wait_until
 
-from mdvec.embedding.interface import Role
 from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.embedding.interface import Role
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ImportStoppedError, SourceMissingError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import SearchResult

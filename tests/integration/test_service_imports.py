@@ -15,11 +15,11 @@ from tests.fakes.embedding_services import OpenAiServer, openai_error
 from tests.fakes.http_server import Answer, Asked
 from tests.waiting import HANG_S
 
-from mdvec.embedding.interface import Role
-from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.embedding.interface import Role
 from mdvec.embedding.openai import OpenAiSettings
+from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec.errors import EmbedderBusyError, EmbeddingError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from mdvec.stores.sqlite.lease import HEARTBEAT_S, SILENCE_S, WriterLease
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.errors import WriterBusyError
 from mdvec.stores.sqlite import connection
 from mdvec.stores.sqlite.database import Database
-from mdvec.stores.sqlite.lease import HEARTBEAT_S, SILENCE_S, WriterLease
 from mdvec.stores.sqlite.store import SqliteStore
 
 HOLDER = """

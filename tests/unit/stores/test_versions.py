@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from mdvec.stores.versions import find_versions
+
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import PlacedLink, Versions

@@ -98,7 +98,7 @@ def wait_until_not_needed() -> None:
     Raises:
         ImportStoppedError: When the results of the call are not needed any more.
     """
-    for _ in range(int(WAIT_S * 1000)):
+    for _ in range(int(HANG_S * 1000)):
         run.current().sleep(0.001)
 
 

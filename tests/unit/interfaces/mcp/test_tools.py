@@ -13,7 +13,6 @@ from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, asked, call, talk, text_of
-from tests.waiting import wait_until
 
 from mdvec import run
 from mdvec.config import Config
