@@ -1,30 +1,44 @@
-"""What all tests share."""
+"""Rules of every run: nothing depends on the clock, and in CI no test is left out unnoticed."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
+import hypothesis
 import pytest
+
+IN_CI = bool(os.environ.get("CI"))
+
+# On a machine of one's own each run tries other examples; in CI all runs try the same.
+hypothesis.settings.register_profile("mdvec", deadline=None, derandomize=IN_CI)
+hypothesis.settings.load_profile("mdvec")
+
+# A shell starts background jobs deaf to Ctrl-C, and so would be the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run in CI that skipped a test: what cannot run in a step is deselected by its marker."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if IN_CI and reporter is not None and reporter.stats.get("skipped") and exitstatus == pytest.ExitCode.OK:
+        reporter.write_line("\nSkipped tests count as failed in CI.", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the model is built, once for all processes that run tests."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "model"
 
 
 @pytest.fixture(scope="session", autouse=True)
 def user_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What mdvec remembers of databases and trusted folders is not written into the home of who runs tests."""
+    """Databases and trusted folders are not remembered in the home of the person who runs tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which tests did not run."""
-    if os.environ.get("MDVEC_FAIL_ON_SKIP") and terminalreporter.stats.get("skipped"):
-        terminalreporter.write_line("Skipped tests count as failed here (MDVEC_FAIL_ON_SKIP).", red=True)
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Fail the run when a test was skipped though all of them can run here."""
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = reporter.stats.get("skipped", []) if reporter is not None else []
-    if os.environ.get("MDVEC_FAIL_ON_SKIP") and skipped and exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED

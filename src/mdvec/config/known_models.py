@@ -28,7 +28,7 @@ class KnownModel:
 
     @property
     def spec(self) -> EmbeddingSpec:
-        """What to name to choose it; the builtin provider has one model."""
+        """The specification that chooses it; the builtin provider has one model."""
         return EmbeddingSpec(self.provider, "" if self.provider == "builtin" else self.model)
 
 

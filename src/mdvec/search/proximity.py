@@ -68,7 +68,7 @@ class QuerySpace:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """What a store finds near a query by plain similarity.
+    """The chunks and names that a store finds near a query, by plain similarity.
 
     Attributes:
         candidates: Chunks that may be among the nearest.

@@ -54,7 +54,7 @@ class Model:
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes its vectors; None when it cannot be used."""
+        """The embedder that makes its vectors; None when it cannot be used."""
         return self.made if self.problem is None else None
 
     @property
@@ -104,7 +104,7 @@ class Embedders:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the configuration names anything but the default."""
+        """True if the configuration names anything but the default."""
         return self.configured != EmbeddingSpec()
 
     def make(self, spec: EmbeddingSpec) -> Embedder:

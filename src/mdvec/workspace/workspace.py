@@ -444,15 +444,10 @@ class Workspace:
         return examine(self._collections, self._parts)
 
     def compact(self) -> tuple[int, int]:
-        """Rewrite the database without anything that was deleted.
+        """Rewrite the database without anything that was deleted; see :meth:`Store.compact`.
 
         Returns:
             Its bytes before and after.
-
-        Raises:
-            ReadOnlyDatabaseError: If it cannot be written.
-            WriterBusyError: If another process uses it.
-            DatabaseFullError: If there is no space for a second copy; nothing is lost.
         """
         store = self._collections.store()
         before = store.size_bytes

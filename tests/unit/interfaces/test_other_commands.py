@@ -285,7 +285,7 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert list(collection) == [
         "name", "description", "source", "include", "exclude", "enabled", "last_indexed",
         "revision", "preset", "chunker", "documents", "failed", "excluded", "chunks", "pending_chunks",
-        "check", "check_error", "files", "model", "change", "warnings",
+        "check", "check_error", "files", "model", "change", "activity", "warnings",
     ]  # fmt: skip
     assert collection["check"] == {
         "in_sync": False,

@@ -189,7 +189,7 @@ def _note_missing_keys(session: Session, env: Mapping[str, str]) -> None:
             specs = (each.embedding for each in workspace.collections(include_disabled=True))
             providers |= {spec.provider for spec in specs if spec is not None}
     for provider in sorted(providers):
-        settings = getattr(config.embedding, provider, None)
+        settings = config.extension_sections.get(f"embedding.{provider}")
         own = getattr(settings, "api_key_env", None)
         # A server of one's own speaks OpenAI's protocol, and needs no key unless one is configured.
         is_own_server = provider == "openai" and getattr(settings, "base_url", None) is not None

@@ -44,7 +44,7 @@ _NO_COMMIT = 422
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What proves who asks.
+    """The credentials of requests.
 
     Attributes:
         variable: Name of the environment variable it comes from; messages name it.
@@ -57,7 +57,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a ref points to now.
+    """The commit that a ref points to now.
 
     Attributes:
         commit: Its id, in hex; empty for a repository without commits.
@@ -203,7 +203,7 @@ class GithubApi:
         """Write all contents of a commit to a file, as a compressed archive.
 
         Returns:
-            Whether it could be had; some networks let nobody through to where archives are.
+            Whether it was fetched; some networks block the host of archives.
 
         Raises:
             SourceError: If GitHub cannot be asked.
@@ -237,7 +237,7 @@ class GithubApi:
             raise ServiceAnswerError(msg) from error
 
     def _refuse_ref(self) -> NoReturn:
-        """Say what of a place is not there: the repository, or the ref in it."""
+        """Return the error for a place that is not there: the repository, or the ref in it."""
         place = f"{self._location.owner}/{self._location.repo}"
         reply = self._http.request("GET", self._root, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:
@@ -253,7 +253,7 @@ class GithubApi:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Say of the network's errors what they mean to one who reads documents."""
+        """Raise errors of the network as errors of a source."""
         try:
             yield
         except ServiceRefusedError as error:

@@ -82,7 +82,7 @@ class SqliteStore:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be written."""
+        """True if nothing can be written."""
         return self._database.read_only
 
     @property
