@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DOCS_COLLECTION = "docs"
 """Name of the one collection of a folder that is used without registering it."""
 
+_MOST_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
 _WEB = ("https://", "http://", "ssh://", "git@")
 
 
@@ -134,9 +135,11 @@ class Collections:
 
     def _usable(self, view: View) -> Sequence[Collection]:
         """Return the collections; a folder has one, whatever its database says."""
-        if self.docs_dir is None:
-            return view.collections()
-        return [each for each in view.collections() if each.name == DOCS_COLLECTION]
+        return [
+            replace(each, description=_one_line(each.description))
+            for each in view.collections()
+            if self.docs_dir is None or each.name == DOCS_COLLECTION
+        ]
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -175,7 +178,7 @@ class Collections:
             self._parts.embedders.checked(self._parts.embedders.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
         with self.store().write() as writer:
-            made = writer.add_collection(name, spelled(description), source, chunking)
+            made = writer.add_collection(name, _one_line(spelled(description)), source, chunking)
             return writer.change_collection(made.id, lambda now: replace(now, **settings))
 
     def update(
@@ -195,7 +198,7 @@ class Collections:
         if chunking is not None:
             self._parts.check_chunking(chunking)
         changes = set_only(
-            description=None if description is None else spelled(description),
+            description=None if description is None else _one_line(spelled(description)),
             enabled=enabled,
             chunking=chunking,
             search=search,
@@ -275,6 +278,12 @@ def first_step(collections: Sequence[Collection], *, docs_dir: Path | None = Non
     if not new:
         return ""
     return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."
+
+
+def _one_line(description: str) -> str:
+    """Return a description as agents may read it: one line, without control characters, and limited."""
+    line = "".join(each if each.isprintable() else " " for each in description)
+    return " ".join(line.split())[:_MOST_DESCRIPTION_CHARS]
 
 
 def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> Collection:

@@ -15,11 +15,11 @@ from typing import BinaryIO
 from mdvec import run
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError
 from mdvec.net.response import redacted
+from mdvec.sources.git.directory import REMOTE, check_own, write_configuration
 from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.location import GitLocation
 from mdvec.sources.tree import TreeItem
 
-_REMOTE = "origin"
 # Refs of ours, so that collections of several branches share a clone.
 _REFS = "refs/mdvec/"
 
@@ -132,7 +132,7 @@ class Clone:
             if lines:
                 self._git.run(
                     *("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags"),
-                    *("--no-write-fetch-head", "--filter=blob:none", "--stdin", _REMOTE),
+                    *("--no-write-fetch-head", "--filter=blob:none", "--stdin", REMOTE),
                     stdin="".join(lines).encode(),
                 )
 
@@ -170,9 +170,9 @@ class Clone:
         refspec = f"+{self._location.ref or 'HEAD'}:{own_ref}"
         with self._translated():
             git.run("init", "--quiet", "--bare", "--template=", *init_options)
-            git.run("config", f"remote.{_REMOTE}.url", url)
+            write_configuration(self._directory, url)
             git.disable_ssh_prompts()
-            common = ("--quiet", "--no-tags", "--no-write-fetch-head", _REMOTE, refspec)
+            common = ("--quiet", "--no-tags", "--no-write-fetch-head", REMOTE, refspec)
             try:
                 git.run("fetch", "--depth=1", "--filter=blob:none", *common)
             except GitFailedError as error:
@@ -184,8 +184,7 @@ class Clone:
                 if _TOO_SIMPLE not in error.said:
                     raise
                 # Asking has made a promise of it that such a server does not keep.
-                git.run("config", "--remove-section", f"remote.{_REMOTE}")
-                git.run("config", f"remote.{_REMOTE}.url", url)
+                write_configuration(self._directory, url, promised=False)
                 git.run("fetch", *common)
             return git.run("rev-parse", "--verify", f"{own_ref}^{{commit}}").decode().strip()
 
@@ -195,7 +194,7 @@ class Clone:
         Raises:
             SourceMissingError: If it holds commits, and its HEAD leads nowhere.
         """
-        if not self._git.run("ls-remote", _REMOTE).strip():
+        if not self._git.run("ls-remote", REMOTE).strip():
             return ""
         msg = f"the HEAD of {self._location.url} names a branch that does not exist"
         raise SourceMissingError(msg, hint="Name a branch: git+URL@REF.")
@@ -207,10 +206,10 @@ class Clone:
         with ExitStack() as stack:
             try:
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if self._directory.is_symlink():
-                    msg = f"{self._directory} is a link, not a clone"
-                    raise SourceError(msg, hint="Remove it: locks below it would be deleted.")
+                check_own(self._directory)
                 stack.enter_context(_locked(self._directory.with_suffix(".lock")))
+                if self._directory.exists():
+                    write_configuration(self._directory, self._location.url)
             except OSError as error:
                 msg = f"the clone of {self._location.url} cannot be kept in {place}: {error.strerror}"
                 raise SourceError(msg, hint="Free some space there, or make the folder writable.") from error
@@ -221,7 +220,8 @@ class Clone:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Raise what the errors of git mean for a source."""
+        """Raise what the errors of git mean for a source. Nothing is run in a folder that is not ours."""
+        check_own(self._directory)
         try:
             yield
         except GitFailedError as error:

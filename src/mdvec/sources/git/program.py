@@ -29,6 +29,7 @@ _MISLEADING = (
 )
 _SETTINGS = {
     "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
     "gc.autoDetach": "false",  # nothing runs on in the background
     "maintenance.autoDetach": "false",
     "fetch.recurseSubmodules": "false",
