@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ from mdvec.types.space import EmbeddingSpace
 DIMENSION = 48
 SPACE = EmbeddingSpace("fake", "fake", "1", DIMENSION)
 FOLDER = SourceSpec("folder", "/notes")
+T = TypeVar("T")
+
 STORES = ("memory", "sqlite")
 
 
@@ -122,6 +125,12 @@ def chunk_ids(view: View, collection_id: CollectionId, path: str) -> list[ChunkI
     found = view.find_document(collection_id, path)
     assert found is not None
     return [chunk.id for chunk in view.document_chunks(found.id)]
+
+
+def read(store: Store, look: Callable[[View], T]) -> T:
+    """Return what is seen in a snapshot of its own."""
+    with store.read() as view:
+        return look(view)
 
 
 def vector_of(text: str, *, alike: float = 0.0) -> NDArray[np.float32]:
