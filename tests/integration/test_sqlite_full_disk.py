@@ -57,18 +57,18 @@ from mdvec.types.collection import ChunkingSpec
 from mdvec.stores.sqlite.store import SqliteStore
 from tests.contract.store_world import FOLDER, make_document, put
 store = SqliteStore(Path(sys.argv[1]))
-with store.transaction():
-    notes = store.catalog.add_collection("notes", "", FOLDER, ChunkingSpec())
+with store.write() as writer:
+    notes = writer.add_collection("notes", "", FOLDER, ChunkingSpec())
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
 written = 0
 try:
     with store.writer("import", wait_s=0):
         while True:
-            with store.transaction():
-                put(store, notes.id, *make_document(f"{written}.md", ["word " * 10_000]))
+            with store.write() as writer:
+                put(writer, notes.id, *make_document(f"{written}.md", ["word " * 10_000]))
             written += 1
 except DatabaseFullError:
-    print(written, len(store.catalog.known_documents(notes.id)))
+    print(written, len(read(store, lambda view: view.known_documents(notes.id))))
 """
     result = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
@@ -76,6 +76,6 @@ except DatabaseFullError:
     written, known = map(int, result.stdout.split())
     assert written == known > 5
     store = SqliteStore(path)
-    with store.writer("go on", wait_s=0), store.transaction():
-        assert len(store.catalog.known_documents(store.catalog.collections()[0].id)) == written
+    with store.writer("go on", wait_s=0), store.write() as writer:
+        assert len(writer.known_documents(store.catalog.collections()[0].id)) == written
     store.close()
