@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
 from tests.contract.store_world import add_collection, read
 
 from mdvec.errors import WriterBusyError

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.store_world import FOLDER, add_collection, make_document, put, read
+from tests.contract.store_world import FOLDER, make_document, put, read
 
 from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
-from mdvec.types.collection import ChunkingSpec
-from mdvec.types.query import Where
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.query import Where
 
 NOBODY = 65534
 
@@ -154,7 +154,7 @@ def test_read_only_on_request(path: Path) -> None:
     store = SqliteStore(path, read_only=True)
     assert store.read_only
     assert can_be_searched(store)
-    with pytest.raises(ReadOnlyDatabaseError), store.write() as writer:
+    with pytest.raises(ReadOnlyDatabaseError), store.write():
         pass
     (notes,) = read(store, lambda view: view.collections())
     with pytest.raises(ReadOnlyDatabaseError), store.claim(notes, "importing", wait_s=0):
@@ -187,7 +187,7 @@ def test_a_folder_that_cannot_be_written(as_another_user: Path) -> None:
     store = SqliteStore(as_another_user / "index.sqlite")
     assert store.read_only
     assert can_be_searched(store)
-    with pytest.raises(ReadOnlyDatabaseError, match="only be read") as caught, store.write() as writer:
+    with pytest.raises(ReadOnlyDatabaseError, match="only be read") as caught, store.write():
         pass
     assert "--database" in caught.value.hint
     store.close()
