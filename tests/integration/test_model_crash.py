@@ -14,10 +14,10 @@ import pytest
 from tests.integration.models import PROVIDER, Shelf
 
 from mdvec import SearchQuery, open_workspace
+from mdvec.stores.interface import Store
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode
-from mdvec.stores.interface import Store
+from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace.wiring import make_store
 
 NAME = "notes"
@@ -64,7 +64,7 @@ def go_on(database: Path, wanted: EmbeddingSpec, *, by_import: bool) -> None:
     """Complete the change, one way or the other."""
     if by_import:
         with open_workspace(database=database) as workspace:
-            workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+            workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
     use(database, wanted)
 
 
@@ -89,8 +89,9 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
 
 def in_space(store: Store, shelf: Shelf, model: str) -> int:
     """Count the chunks with a vector of a model."""
-    (collection,) = store.catalog.collections()
-    counts = store.catalog.counts(collection.id, store.vectors.find_space(shelf[model, 32].space))
+    with store.read() as view:
+        (collection,) = view.collections()
+        counts = view.counts(collection.id, view.find_space(shelf[model, 32].space))
     return counts.chunks - counts.pending_chunks
 
 
