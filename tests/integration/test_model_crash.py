@@ -18,7 +18,7 @@ from mdvec.stores.interface import Store
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.wiring import make_store
+from mdvec.workspace.wiring import open_store
 
 NAME = "notes"
 ROUNDS = 40
@@ -81,7 +81,7 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
         )
         assert not [each for each in workspace.doctor() if each.severity == "problem"]
     if len(possible) == 1:
-        store = make_store(database)
+        store = open_store(database)
         other = ({"a", "b"} - {each.model for each in possible}).pop()
         assert in_space(store, shelf, other) == 0, other
         store.close()
