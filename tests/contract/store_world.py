@@ -135,7 +135,8 @@ def read(store: Store, look: Callable[[View], T]) -> T:
 
 def vector_of(text: str, *, alike: float = 0.0) -> NDArray[np.float32]:
     """Return the vector of a text, the same whenever it is embedded; shape (DIMENSION,)."""
-    return unit_vectors(1, seed=int.from_bytes(text_hash(text)[:4]), alike=alike)[0]
+    vector: NDArray[np.float32] = unit_vectors(1, seed=int.from_bytes(text_hash(text)[:4]), alike=alike)[0]
+    return vector
 
 
 def toward(query: NDArray[np.float32], *cosines: float) -> NDArray[np.float32]:

@@ -152,7 +152,7 @@ def test_waiting_is_reported(store: Store, notes: Collection) -> None:
 
 def test_waiting_ends_when_the_run_is_cancelled(store: Store, notes: Collection) -> None:
     """However long it would have waited; the holder keeps its claim."""
-    waiting = Run(on_progress=lambda *_: waiting.cancel())
+    waiting: Run = Run(on_progress=lambda *_: waiting.cancel())
     with store.claim(notes, "importing", wait_s=0) as claim:
         with run.bound(waiting), pytest.raises(ImportStoppedError), store.claim(notes, "x", wait_s=3600):
             pass
@@ -184,7 +184,5 @@ def test_two_threads_write_two_collections_side_by_side(store: Store, notes: Col
     for thread in threads:
         thread.join()
     assert errors == []
-    assert [read(store, lambda view, key=each.id: view.counts(key, None).documents) for each in both] == [
-        10,
-        10,
-    ]  # type: ignore[misc]
+    with store.read() as view:
+        assert [view.counts(each.id, None).documents for each in both] == [10, 10]

@@ -236,7 +236,8 @@ def test_vectors_of_another_shape_are_refused(world: World, shape: tuple[int, in
 def test_an_empty_space(world: World) -> None:
     """Without vectors there is nothing to find, and nothing to sample."""
     ids = world.add("a.md", ["one"])
-    assert nearest(world) == nearest_documents(world) == []
+    assert nearest(world) == []
+    assert nearest_documents(world) == []
     assert similarities(world, ids) == {}
     assert sampled(world).shape == (0,)
 

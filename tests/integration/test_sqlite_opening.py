@@ -8,16 +8,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.contract.store_world import FOLDER, make_document, put, read
+from tests.contract.store_world import SPACE, add_collection, make_document, put, read
 
 from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.types.collection import ChunkingSpec
+from mdvec.text.hashing import text_hash
+from mdvec.types.document import Comment
 from mdvec.types.query import Where
 
 NOBODY = 65534
@@ -32,8 +34,8 @@ def path(tmp_path: Path) -> Path:
 def fill(path: Path) -> None:
     """Make a database with one document."""
     store = SqliteStore(path)
+    notes = add_collection(store)
     with store.write() as writer:
-        notes = writer.add_collection("notes", "", FOLDER, ChunkingSpec())
         put(writer, notes.id, *make_document("a.md", ["some words"]))
     store.close()
 
@@ -237,3 +239,24 @@ print(sorted({"numpy", "numkong", "psutil"} & set(sys.modules)))
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_what_utf8_cannot_hold_is_replaced(path: Path) -> None:
+    """A lone surrogate, which an escape in YAML can make, is written as a replacement character."""
+    store = SqliteStore(path)
+    notes = add_collection(store)
+    document, chunks = make_document("a.md", ["a       b"], tags=("t\ud800",), aliases=("n\udcff",))
+    comments = (Comment(2, "\ud800"),)
+    document = replace(document, title="x\ud800y", frontmatter={"k": "\udfff"}, comments=comments)
+    with store.write() as writer:
+        put(writer, notes.id, document, chunks)
+        space_id = writer.open_space(SPACE)
+        names = writer.pending_names(notes.id, space_id, 9)
+    found = read(store, lambda view: view.find_document(notes.id, "a.md"))
+    assert found is not None
+    assert (found.title, found.tags, found.aliases) == ("x\ufffdy", ("t\ufffd",), ("n\ufffd",))
+    assert (found.frontmatter, found.comments) == ({"k": "\ufffd"}, (Comment(2, "\ufffd"),))
+    assert [(each.text, each.text_hash) for each in names] == [
+        (name, text_hash(name)) for name in ("x\ufffdy", "n\ufffd")
+    ]
+    store.close()

@@ -177,17 +177,15 @@ def test_filtered_search_equals_the_reference(
                 _step(world, "put", path, document)
             missing = _texts(world)
             world.embed({text: vector_of(text, alike=0.5) for text in missing[: len(missing) * 2 // 3]})
-            ids = {
-                path: key
-                for key, (_, path) in read(world.store, lambda view, world=world: _names(world, view)).items()
-            }  # type: ignore[misc]
+            with world.store.read() as view:
+                ids = {path: key for key, (_, path) in _names(world, view).items()}
             where = Where(
                 tuple(world.collections[number] for number in chosen),
                 narrow,
                 None if only is None else frozenset(ids[path] for path in only & ids.keys()),
                 frozenset(ids[path] for path in hidden & ids.keys()),
             )
-            found.append(_found(world, where, limit, terms, must))
+            found.append(_found(world, where, limit, [*terms, *must], must))
         store.close()
     _agree(found[1], found[0])
 
