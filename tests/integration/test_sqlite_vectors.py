@@ -98,3 +98,20 @@ def test_a_number_takes_two_bytes() -> None:
     matrix.append(list(range(100)), encode(vectors))
     assert {len(stored) for stored in encode(vectors)} == {768}
     assert matrix.view().rows.nbytes == 100 * 768
+
+
+def test_equal_rows_are_equally_near_wherever_they_stand() -> None:
+    """Else chunks of one text would not be in order of id: a product's last digit depends on the place."""
+    row = unit_vectors(1, seed=3, dimension=48)
+    others = unit_vectors(20, seed=4, dimension=48)
+    vectors = np.concatenate([row, others[:7], row, others[7:9], row, others[9:], row])
+    matrix = ExactMatrix(48, len(vectors))
+    keys = np.arange(1, len(vectors) + 1, dtype=np.int64)
+    matrix.append(keys.tolist(), encode(vectors))
+    matrix.chunks = matrix.chunks.adding(keys, matrix.rows_of(keys))
+    view = matrix.view()
+    same = [1, 9, 12, len(vectors)]
+    for query in unit_vectors(2_000, seed=5, alike=0.5, dimension=48):
+        for wanted in (same, same[1:], keys.tolist()):
+            near = view.similarities(view.chunks, wanted, query)
+            assert len({near[key] for key in same if key in near}) == 1
