@@ -77,10 +77,10 @@ def keep_chunks(connection: Connection, where: Where, ids: Iterable[int]) -> set
 
 
 def keep_documents(connection: Connection, where: Where, ids: Iterable[int]) -> set[int]:
-    """Return those of the documents that are inside."""
+    """Return those of the documents that hold a chunk inside."""
     condition = document_condition(where)
     sql = f"""SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
-        WHERE {condition.text}"""
+        WHERE EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id) AND {condition.text}"""
     rows = connection.execute(sql, (json.dumps(list(ids)), *condition.arguments))
     return {row[0] for row in rows}
 
