@@ -187,12 +187,12 @@ def _of_fusion() -> Iterator[Variant]:
 
 
 def _of_vectors() -> Iterator[Variant]:
-    for documents in (3, 5):
+    for count in (3, 5):
         yield Variant(
-            f"feedback-{documents}",
-            f"the question moves .3 towards its {documents} nearest documents",
+            f"feedback-{count}",
+            f"the question moves .3 towards its {count} nearest documents",
             Stage.FINDING,
-            aim=meaning.moved_towards_best(documents),
+            aim=meaning.moved_towards_best(count),
         )
     yield Variant(
         "less-hubness",

@@ -21,6 +21,7 @@ from mdvec.types.query import Where
 
 QUESTION = np.array([1.0, 0.0], np.float32)
 COLLECTION = CollectionId(1)
+SPACE = SpaceId(1)
 
 
 @dataclass
@@ -60,7 +61,7 @@ class FakeIndex:
     vectors: Vector = field(default_factory=lambda: np.empty((0, 2), np.float32))
     known: Mapping[ChunkId, float] = field(default_factory=dict)
     chunks: Sequence[FakeChunk] = ()
-    space_id: SpaceId = SpaceId(1)
+    space_id: SpaceId = SPACE
 
     @property
     def view(self) -> FakeView:
