@@ -26,7 +26,7 @@ STEPS = {
 
 def main() -> int:
     """Run the steps; return the exit code of the first that fails, or 0."""
-    # A skipped test is a test that nobody ran: here it counts as failed.
+    # A skipped test did not run: here it counts as failed.
     environment = {**os.environ, "MDVEC_FAIL_ON_SKIP": "1"}
     for name, command in STEPS.items():
         print(f"--- {name}", flush=True)
