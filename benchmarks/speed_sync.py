@@ -1,4 +1,4 @@
-"""How long it takes to see that nothing has changed, and to cut a document."""
+"""The time to find that nothing has changed, and to cut a document."""
 
 from __future__ import annotations
 

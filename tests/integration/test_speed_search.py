@@ -1,4 +1,4 @@
-"""What the benchmark of searches counts."""
+"""The cost of a warm search in SQL, as its benchmark counts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What variants do to evidence that both sides have found already."""
+"""The effect of variants on evidence that both sides have found already."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_share_of_the_best_without_words() -> None:
 
 
 def test_ranks_count_in_both_rankings() -> None:
-    """What both sides find second beats what one side finds first; ties are in order of id."""
+    """Second place on both sides beats first place on one; ties are in order of id."""
     found = evidence({1: 0.9, 2: 0.1}, {3: 0.9, 2: 0.1})
     assert fusions.by_ranks(found, query()) == [2, 1, 3]
 
@@ -166,7 +166,7 @@ def test_words_of_neighbours_count() -> None:
 
 
 def test_hubs_lose() -> None:
-    """What is near to everything falls behind what is near to the question alone."""
+    """A chunk that is near to everything falls behind one that is near to the question alone."""
     vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.6, 0.8]], np.float32)
     index = FakeIndex(rows={chunk(number): number - 1 for number in range(1, 5)}, vectors=vectors)
     revised = meaning.less_hubness(evidence({}, {1: 0.58, 3: 0.6}), query(index)).dense
