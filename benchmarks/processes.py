@@ -18,7 +18,6 @@ from mdvec.errors import MdvecError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace import open_workspace
 
 Outcome = tuple[str, list[float], list[str]]
