@@ -81,6 +81,11 @@ class Run:
         """The listener for durations, so that a run inside this one can share it."""
         return self._on_step
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether :meth:`cancel` was called."""
+        return self._cancelled.is_set()
+
     def cancel(self) -> None:
         """Ask the call to stop. What it has committed stays; it ends at its next :meth:`check`."""
         self._cancelled.set()
