@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mdvec.embedding.interface import Role
 from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.embedding.interface import Role
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ImportStoppedError, SourceMissingError
+from mdvec.run import Stage
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportStage, Progress
-from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import first_index
-from mdvec.workspace.wiring import make_store
+from mdvec.workspace.wiring import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -111,17 +112,17 @@ def test_the_first_answer_from_a_small_folder_is_complete(tmp_path: Path) -> Non
 
 def test_a_client_hears_how_far_it_is_and_may_give_up(tmp_path: Path, embedder: GatedEmbedder) -> None:
     """That ends the waiting and not the indexing."""
-    heard: list[ImportStage] = []
+    heard: list[Stage] = []
 
-    def give_up(stage: ImportStage, _done: int, _total: int) -> None:
+    def give_up(stage: Stage, _done: int, _total: int) -> None:
         heard.append(stage)
-        if stage is ImportStage.EMBED:
+        if stage is Stage.EMBED:
             raise KeyboardInterrupt
 
     with open_workspace(docs_dir=fill(tmp_path / "d", 3), embedder=embedder) as workspace:
         with pytest.raises(KeyboardInterrupt):
             ask(workspace, progress=give_up)
-        assert heard[-1] is ImportStage.EMBED
+        assert heard[-1] is Stage.EMBED
         embedder.gate.set()
         assert eventually(lambda: ask(workspace).pending_chunks == 0)
 
@@ -225,7 +226,7 @@ def test_a_large_folder_is_answered_from_what_is_read(
     docs = fill(tmp_path / "d", 2)
     database = tmp_path / "i.sqlite"
     with (
-        closing(make_store(database)) as other,
+        closing(open_store(database)) as other,
         open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as workspace,
     ):
         with other.writer("a long import", wait_s=0):
@@ -247,30 +248,30 @@ def notes(tmp_path: Path) -> Iterator[Workspace]:
 def test_a_listener_ends_an_import(notes: Workspace) -> None:
     """What was committed stays, the lease is free at once, and the next import goes on from there."""
 
-    def stop(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.TEXT and done >= 100:
+    def stop(stage: Stage, done: int, _total: int) -> None:
+        if stage is Stage.TEXT and done >= 100:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         notes.import_collection("notes", progress=stop)
-    report = notes.import_collection("notes", mode=ImportMode.UPDATE, wait_s=0)
+    report = notes.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE, wait_s=0))
     assert (report.added, report.unchanged, report.pending_chunks) == (150, 100, 0)
 
 
 def test_who_waits_for_another_writer_can_give_up(notes: Workspace) -> None:
     """The listener hears that it waits."""
-    heard: list[ImportStage] = []
+    heard: list[Stage] = []
 
-    def give_up(stage: ImportStage, _done: int, _total: int) -> None:
+    def give_up(stage: Stage, _done: int, _total: int) -> None:
         heard.append(stage)
         raise KeyboardInterrupt
 
-    with closing(make_store(notes.database)) as other, other.writer("a long import", wait_s=0):
+    with closing(open_store(notes.database)) as other, other.writer("a long import", wait_s=0):
         started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
-            notes.import_collection("notes", wait_s=60, progress=give_up)
+            notes.import_collection("notes", ImportOptions(wait_s=60), progress=give_up)
         assert time.monotonic() - started < 10
-    assert heard == [ImportStage.WAIT]
+    assert heard == [Stage.WAIT]
 
 
 def test_closing_stops_an_import_in_another_thread(notes: Workspace) -> None:
@@ -278,8 +279,8 @@ def test_closing_stops_an_import_in_another_thread(notes: Workspace) -> None:
     begun, closed = threading.Event(), threading.Event()
     errors: list[Exception] = []
 
-    def hold(stage: ImportStage, _done: int, _total: int) -> None:
-        if stage is ImportStage.TEXT:
+    def hold(stage: Stage, _done: int, _total: int) -> None:
+        if stage is Stage.TEXT:
             begun.set()
             closed.wait(10)
 

@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +15,11 @@ import pytest
 from tests.integration.models import PROVIDER, Shelf
 
 from mdvec import SearchQuery, open_workspace
+from mdvec.stores.interface import View
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode
-from mdvec.stores.interface import Store
-from mdvec.workspace.wiring import make_store
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace.wiring import open_store
 
 NAME = "notes"
 ROUNDS = 40
@@ -64,7 +65,7 @@ def go_on(database: Path, wanted: EmbeddingSpec, *, by_import: bool) -> None:
     """Complete the change, one way or the other."""
     if by_import:
         with open_workspace(database=database) as workspace:
-            workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+            workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
     use(database, wanted)
 
 
@@ -81,16 +82,15 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
         )
         assert not [each for each in workspace.doctor() if each.severity == "problem"]
     if len(possible) == 1:
-        store = make_store(database)
         other = ({"a", "b"} - {each.model for each in possible}).pop()
-        assert in_space(store, shelf, other) == 0, other
-        store.close()
+        with closing(open_store(database)) as store, store.read() as view:
+            assert in_space(view, shelf, other) == 0, other
 
 
-def in_space(store: Store, shelf: Shelf, model: str) -> int:
+def in_space(view: View, shelf: Shelf, model: str) -> int:
     """Count the chunks with a vector of a model."""
-    (collection,) = store.catalog.collections()
-    counts = store.catalog.counts(collection.id, store.vectors.find_space(shelf[model, 32].space))
+    (collection,) = view.collections()
+    counts = view.counts(collection.id, view.find_space(shelf[model, 32].space))
     return counts.chunks - counts.pending_chunks
 
 
