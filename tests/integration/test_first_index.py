@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.fakes.runs import cancelled_when, claimed
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.embedding.interface import Role
@@ -19,14 +19,13 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace import first_index
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace import imports
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
 
 TOMATOES = SearchQuery("tomatoes")
-MANY = first_index._FEW_CHUNKS + 50
+MANY = imports._FEW_CHUNKS + 50
 EMBEDDED = 3 * MANY  # the title, the file name and the text of each document
 
 
@@ -62,11 +61,9 @@ def fill(folder: Path, documents: int) -> Path:
     return folder
 
 
-def ask(
-    workspace: Workspace, query: SearchQuery = TOMATOES, progress: Progress | None = None
-) -> SearchResult:
+def ask(workspace: Workspace, query: SearchQuery = TOMATOES) -> SearchResult:
     """Search as a server does."""
-    return workspace.search(query, progress=progress, wait_for_vectors=False)
+    return workspace.search(query, wait_for_vectors=False)
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
@@ -112,17 +109,13 @@ def test_the_first_answer_from_a_small_folder_is_complete(tmp_path: Path) -> Non
 
 def test_a_client_hears_how_far_it_is_and_may_give_up(tmp_path: Path, embedder: GatedEmbedder) -> None:
     """That ends the waiting and not the indexing."""
-    heard: list[Stage] = []
-
-    def give_up(stage: Stage, _done: int, _total: int) -> None:
-        heard.append(stage)
-        if stage is Stage.EMBED:
-            raise KeyboardInterrupt
-
     with open_workspace(docs_dir=fill(tmp_path / "d", 3), embedder=embedder) as workspace:
-        with pytest.raises(KeyboardInterrupt):
-            ask(workspace, progress=give_up)
-        assert heard[-1] is Stage.EMBED
+        with (
+            cancelled_when(lambda stage, _: stage is Stage.EMBED) as watched,
+            pytest.raises(ImportStoppedError),
+        ):
+            ask(workspace)
+        assert watched.stages[-1] is Stage.EMBED
         embedder.gate.set()
         assert eventually(lambda: ask(workspace).pending_chunks == 0)
 
@@ -221,15 +214,11 @@ def test_a_large_folder_is_answered_from_what_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client does not wait for ever: the answer says that documents are missing."""
-    monkeypatch.setattr(first_index, "_TEXT_WAIT_S", 0.0)
-    monkeypatch.setattr(first_index, "_SECOND_WAIT_S", 0.0)
+    monkeypatch.setattr(imports, "_TEXT_WAIT_S", 0.0)
+    monkeypatch.setattr(imports, "_SECOND_WAIT_S", 0.0)
     docs = fill(tmp_path / "d", 2)
-    database = tmp_path / "i.sqlite"
-    with (
-        closing(open_store(database)) as other,
-        open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as workspace,
-    ):
-        with other.writer("a long import", wait_s=0):
+    with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as workspace:
+        with claimed(workspace, "docs"):
             for _ in range(2):
                 [warning] = ask(workspace).warnings
                 assert warning.startswith("the folder is still being indexed")
@@ -245,55 +234,13 @@ def notes(tmp_path: Path) -> Iterator[Workspace]:
         yield workspace
 
 
-def test_a_listener_ends_an_import(notes: Workspace) -> None:
-    """What was committed stays, the lease is free at once, and the next import goes on from there."""
+def test_a_cancelled_import_can_be_resumed_at_once(notes: Workspace) -> None:
+    """What was committed stays, the claim has ended, and the next import starts from there."""
 
-    def stop(stage: Stage, done: int, _total: int) -> None:
-        if stage is Stage.TEXT and done >= 100:
-            raise KeyboardInterrupt
+    def has_read_100(stage: Stage, done: int) -> bool:
+        return stage is Stage.TEXT and done >= 100
 
-    with pytest.raises(KeyboardInterrupt):
-        notes.import_collection("notes", progress=stop)
+    with cancelled_when(has_read_100), pytest.raises(ImportStoppedError):
+        notes.import_collection("notes")
     report = notes.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE, wait_s=0))
     assert (report.added, report.unchanged, report.pending_chunks) == (150, 100, 0)
-
-
-def test_who_waits_for_another_writer_can_give_up(notes: Workspace) -> None:
-    """The listener hears that it waits."""
-    heard: list[Stage] = []
-
-    def give_up(stage: Stage, _done: int, _total: int) -> None:
-        heard.append(stage)
-        raise KeyboardInterrupt
-
-    with closing(open_store(notes.database)) as other, other.writer("a long import", wait_s=0):
-        started = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            notes.import_collection("notes", ImportOptions(wait_s=60), progress=give_up)
-        assert time.monotonic() - started < 10
-    assert heard == [Stage.WAIT]
-
-
-def test_closing_stops_an_import_in_another_thread(notes: Workspace) -> None:
-    """It ends with its batch, and says so."""
-    begun, closed = threading.Event(), threading.Event()
-    errors: list[Exception] = []
-
-    def hold(stage: Stage, _done: int, _total: int) -> None:
-        if stage is Stage.TEXT:
-            begun.set()
-            closed.wait(10)
-
-    def work() -> None:
-        try:
-            notes.import_collection("notes", progress=hold)
-        except ImportStoppedError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert begun.wait(10)
-    notes.close()
-    closed.set()
-    thread.join(10)
-    assert len(errors) == 1
