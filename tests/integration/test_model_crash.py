@@ -7,7 +7,6 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from tests.integration.models import PROVIDER, Shelf
 
 from mdvec import SearchQuery, open_workspace
-from mdvec.stores.interface import View
+from mdvec.stores.interface import Store
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
@@ -82,15 +81,17 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
         )
         assert not [each for each in workspace.doctor() if each.severity == "problem"]
     if len(possible) == 1:
+        store = open_store(database)
         other = ({"a", "b"} - {each.model for each in possible}).pop()
-        with closing(open_store(database)) as store, store.read() as view:
-            assert in_space(view, shelf, other) == 0, other
+        assert in_space(store, shelf, other) == 0, other
+        store.close()
 
 
-def in_space(view: View, shelf: Shelf, model: str) -> int:
+def in_space(store: Store, shelf: Shelf, model: str) -> int:
     """Count the chunks with a vector of a model."""
-    (collection,) = view.collections()
-    counts = view.counts(collection.id, view.find_space(shelf[model, 32].space))
+    with store.read() as view:
+        (collection,) = view.collections()
+        counts = view.counts(collection.id, view.find_space(shelf[model, 32].space))
     return counts.chunks - counts.pending_chunks
 
 
