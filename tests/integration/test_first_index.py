@@ -137,13 +137,12 @@ def test_two_servers_make_one_index(tmp_path: Path, embedder: GatedEmbedder) -> 
 
 
 def test_closing_ends_the_work_behind(tmp_path: Path, embedder: GatedEmbedder) -> None:
-    """Soon, even inside a batch; what was committed stays, and the next server goes on with the rest."""
+    """Even inside a batch, whose end it does not wait for; the next server embeds what is missing."""
     docs = fill(tmp_path / "d", MANY)
     with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
         ask(workspace)
         assert embedder.waiting.wait(10)
-        started = time.monotonic()
-    assert time.monotonic() - started < 1.9
+    assert not embedder.gate.is_set()
     embedder.gate.set()
     fresh = HashingEmbedder()
     with open_workspace(docs_dir=docs, embedder=fresh) as workspace:
