@@ -27,7 +27,8 @@ from tests.waiting import HANG_S, wait_until
 
 SERVERS = 6
 DOCUMENTS = 30
-ANSWERS = 6  # of each server, at least
+# A server is gone within two seconds of its client; the rest is for a test machine that is busy.
+EXIT_S = 30.0  # far more than it takes, and less than an import or a model would
 MB = 1_000_000
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither of these signals")
@@ -55,8 +56,12 @@ def serve(home: Path) -> Iterator[Callable[..., Wire]]:
         wire.__exit__(None, None, None)
 
 
+def wait_for_exit(wire: Wire) -> None:
+    wire.process.wait(timeout=EXIT_S)
+
+
 def assert_free(home: Path) -> None:
-    """Nobody holds the writer's lease, and the database is sound."""
+    """No collection is claimed, and the database is sound."""
     environment = environment_of(home)
     run_mdvec(environment, "import", "-n", "notes", "-m", "update", "--wait", "0", "--no-embed")
     run_mdvec(environment, "doctor")
@@ -162,10 +167,10 @@ def status(wire: Wire) -> dict[str, Any]:
 def test_it_leaves_with_its_client(
     home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
 ) -> None:
-    """When the client closes stdin the server ends, even from work that would go on for ever."""
+    """When the client closes stdin the server ends, whatever it is doing."""
     wire = state(home, serve)
     wire.close_stdin()
-    wire.process.wait(HANG_S)
+    wait_for_exit(wire)
     assert wire.process.returncode == 0
     assert "Traceback" not in wire.errors()
     assert_free(home)
@@ -176,10 +181,10 @@ def test_it_leaves_with_its_client(
 def test_sigterm_is_clean(
     home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
 ) -> None:
-    """SIGTERM ends it, even from work that would go on for ever, without a traceback; nothing is broken."""
+    """SIGTERM ends it, whatever it is doing, without a traceback; nothing needs a repair."""
     wire = state(home, serve)
     wire.process.send_signal(signal.SIGTERM)
-    wire.process.wait(HANG_S)
+    wait_for_exit(wire)
     assert wire.process.returncode in {0, 128 + signal.SIGTERM, -signal.SIGTERM}
     assert "Traceback" not in wire.errors()
     assert_free(home)
@@ -214,7 +219,7 @@ def test_it_does_not_outlive_its_parent(home: Path) -> None:
             assert b'"id":1' in parent.stderr.readline().replace(b" ", b"")
             parent.kill()
             parent.wait()
-            wait_until(lambda: has_ended(server))
+            wait_for(lambda: has_ended(server), timeout_s=EXIT_S)
     finally:
         os.close(reader)
         os.close(writer)
@@ -272,7 +277,7 @@ def test_stray_prints_stay_off_the_wire(home: Path, serve: Callable[..., Wire]) 
     for number in range(3):
         assert wire.search(f"number{number}")["hits"]
     wire.close_stdin()
-    wire.process.wait(HANG_S)
+    wait_for_exit(wire)
     with pytest.raises(WireError, match="no message"):
         wire.receive(timeout_s=0.5)  # nothing is flushed at the very end either
     for words in (

@@ -380,7 +380,9 @@ class Store(Protocol):
             wait_s: How long to wait for another claim to end, in seconds.
 
         Raises:
+            CollectionNotFoundError: If it was deleted, before or meanwhile.
             WriterBusyError: If it is still claimed then; the message names who, since when and how far.
+            ImportStoppedError: If the run is cancelled meanwhile.
         """
         ...
 
