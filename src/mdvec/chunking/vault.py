@@ -15,7 +15,7 @@ from mdvec.chunking.previous import last_sentences
 from mdvec.chunking.vault_context import vault_context
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.types.chunk import CutDocument
-from mdvec.types.document import BlockKind, Document, Section
+from mdvec.types.document import Block, BlockKind, Document, Section
 
 _VERSION = 1
 # Sections of these levels are chunks; the last one, only parts of a section that is too long.
@@ -32,7 +32,8 @@ class VaultChunker:
     """Cuts documents at headings of the first and second level, and nowhere else if the embedder can read it.
 
     A section above the limit is cut at its headings of the third level. What is above it then is kept whole,
-    with a warning. A document of headings alone gives no chunk. The context of a chunk is that of
+    with a warning. A document of lines with ``#`` alone gives no chunk; a heading that is underlined may be a
+    paragraph above a rule, and so counts as text. The context of a chunk is that of
     :func:`~mdvec.chunking.vault_context.vault_context`.
 
     Args:
@@ -60,7 +61,7 @@ class VaultChunker:
             Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them, and a warning that names the
             sections above the limit.
         """
-        if all(block.kind is BlockKind.HEADING for block in document.blocks):
+        if all(_is_heading_line(block, document.body) for block in document.blocks):
             return CutDocument(())
         sections = sections_at(document.sections, _LEVELS)
         has_text = sections_with_text(document, sections)
@@ -141,6 +142,11 @@ class _Piece:
     def end(self) -> int:
         """One past the last character."""
         return self.sections[-1].end
+
+
+def _is_heading_line(block: Block, body: str) -> bool:
+    """Return True if a block is a heading of one line: an underlined one has at least two."""
+    return block.kind is BlockKind.HEADING and body.find("\n", block.start, block.end) < 0
 
 
 def _kept_whole(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[_Piece]:

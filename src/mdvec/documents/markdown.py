@@ -86,7 +86,7 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
                 tags.extend(child.content[1:] for child in children if child.type == _HASHTAG)
             if level:
                 text = _plain_text(children) if children else content
-                headings.append(Heading(level, _short(text), line_starts[heading_line]))
+                headings.append(Heading(level, one_line(text), line_starts[heading_line]))
                 level = 0
     blocks = tuple(_blocks(body, tokens, line_starts))
     return MarkdownContent(tuple(headings), blocks, tuple(links), tuple(tags))
@@ -205,7 +205,8 @@ def _plain_text(children: Iterable[Token]) -> str:
     return "".join(parts)
 
 
-def _short(heading: str) -> str:
+def one_line(heading: str) -> str:
+    """Return a heading or title in one line of at most 1,000 characters."""
     text = " ".join(heading.split())
     return text if len(text) <= _MAX_HEADING_CHARS else f"{text[: _MAX_HEADING_CHARS - 1]}…"
 

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from mdvec.documents.comments import blank_out, find_comments
 from mdvec.documents.frontmatter import read_frontmatter
-from mdvec.documents.markdown import code_blocks, read_markdown
+from mdvec.documents.markdown import code_blocks, one_line, read_markdown
 from mdvec.documents.plain import paragraphs
 from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
@@ -82,7 +82,7 @@ def _title(
 ) -> tuple[str, TitleSource]:
     named = frontmatter.get("title")
     if isinstance(named, (str, int, float)) and not isinstance(named, bool):
-        title = " ".join(str(named).split())
+        title = one_line(str(named))
         if title:
             return title, TitleSource.FRONTMATTER
     for heading in headings:

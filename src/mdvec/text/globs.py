@@ -15,8 +15,9 @@ string is a valid pattern: what cannot be understood stands for itself. Case cou
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
+
+from mdvec.text.folding import nfc
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -73,7 +74,7 @@ def _nothing(_path: str) -> bool:
 
 def _segments(pattern: str) -> list[str]:
     """Split a pattern at ``/``: a trailing one becomes ``**``, repeated ``**`` one, ``**x`` ``**/*x``."""
-    normal = unicodedata.normalize("NFC", pattern).removeprefix("./")
+    normal = nfc(pattern).removeprefix("./")
     if normal.endswith("/"):
         normal += "**"
     segments: list[str] = []

@@ -17,6 +17,10 @@ from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, 
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace.collections import Collections, first_step
 
+# Comparing takes quadratic time in the length, for each heading.
+_MAX_COMPARED_HEADINGS = 1_000
+_MAX_HEADING_CHARS = 80
+
 Lines = tuple[int | None, int | None]
 """1-based first and last line, both included; None for an open end."""
 
@@ -161,7 +165,8 @@ def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
     headings = [section.heading for section in sections if section.level]
     if not headings:
         return "The document has no headings."
-    near = difflib.get_close_matches(wanted, headings, n=3) or headings[:8]
+    headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
+    near = difflib.get_close_matches(wanted[:_MAX_HEADING_CHARS], headings, n=3) or headings[:8]
     return f"It has: {', '.join(near)}."
 
 
