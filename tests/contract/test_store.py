@@ -23,7 +23,7 @@ from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import content_hash, text_hash
-from mdvec.text.paths import file_key
+from mdvec.text.links import file_key
 
 
 @pytest.fixture(params=["sqlite"])

@@ -8,9 +8,8 @@ from typing import Final
 
 from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
-from mdvec.chunking.grouping import text_units
 from mdvec.chunking.interface import TokenEnds
-from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text
+from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text, text_units
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument

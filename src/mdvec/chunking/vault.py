@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mdvec.chunking.context import short_name
+from mdvec.chunking.context import last_sentences, short_name, vault_context
 from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
 from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.outline import sections_at, sections_with_text
-from mdvec.chunking.previous import last_sentences
-from mdvec.chunking.vault_context import vault_context
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Block, BlockKind, Document, Section
@@ -34,7 +32,7 @@ class VaultChunker:
     A section above the limit is cut at its headings of the third level. What is above it then is kept whole,
     with a warning. A document of lines with ``#`` alone gives no chunk; a heading that is underlined may be a
     paragraph above a rule, and so counts as text. The context of a chunk is that of
-    :func:`~mdvec.chunking.vault_context.vault_context`.
+    :func:`~mdvec.chunking.context.vault_context`.
 
     Args:
         token_ends: Tokenises a text; called for each document, and for contexts near the limit.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from mdvec.documents.comments import blank_out, find_comments
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.markdown import code_blocks, one_line, read_markdown
-from mdvec.documents.plain import paragraphs
 from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import Heading, build_sections
-from mdvec.types.document import Document, TitleSource
+from mdvec.types.document import Block, BlockKind, Document, TitleSource
 
 PARSER_VERSION = 2
 """Raised when the same text gives another document: everything is then parsed and cut again."""
 
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
+# Lines of plain text that are not blank, without the last line end.
+_PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 
 
 def parse_document(path: str, text: str) -> Document:
@@ -72,7 +74,7 @@ def _plain_document(path: str, text: str) -> Document:
         aliases=(),
         links=(),
         sections=build_sections((), content_start=0, length=len(text)),
-        blocks=paragraphs(text),
+        blocks=tuple(Block(BlockKind.PARAGRAPH, *match.span()) for match in _PARAGRAPH.finditer(text)),
         is_plain=True,
     )
 

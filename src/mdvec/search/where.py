@@ -10,8 +10,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import nfc
-from mdvec.text.linking import link_key, resolve
-from mdvec.text.paths import file_key
+from mdvec.text.links import file_key, link_key, resolve
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind

@@ -1,10 +1,20 @@
-"""A collection: a named source with how to cut and embed it (seed C calls it a tool)."""
+"""A collection: a named source of documents, and how they are cut and embedded."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
+from mdvec.errors import InvalidNameError, UsageError
 from mdvec.types.ids import CollectionId
+
+RESERVED_NAMES = frozenset({"search", "get_doc", "list_tags", "reindex", "status"})
+"""Tools that every MCP client sees; a collection's own tool is named like the collection."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+# Names of models hold colons (tags), slashes (hub ids, paths) and at signs; only digits at the very end are
+# a dimension.
+_SPEC = re.compile(r"(?P<provider>[^\s:@/]+)(?::(?P<model>\S(?:.*?\S)??))?(?:@(?P<dimension>[1-9]\d{0,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +134,33 @@ class Collection:
     revision: str = ""
     enabled: bool = True
     last_indexed_ms: int | None = None
+
+
+def parse_embedding_spec(text: str) -> EmbeddingSpec:
+    """Read ``PROVIDER[:MODEL][@DIMENSION]``, such as ``gemini``, ``openai:bge-m3:latest`` or ``voyage@512``.
+
+    Raises:
+        UsageError: If it is not of that form. Whether there is such a model is not asked.
+    """
+    found = _SPEC.fullmatch(text.strip())
+    if found is None:
+        msg = f"not a model: {text!r}"
+        raise UsageError(
+            msg, hint="Write PROVIDER[:MODEL][@DIMENSION], such as gemini or voyage:voyage-4-lite@512."
+        )
+    dimension = found["dimension"]
+    return EmbeddingSpec(found["provider"], found["model"] or "", int(dimension) if dimension else None)
+
+
+def check_collection_name(name: str) -> None:
+    """Refuse what cannot be the name of a collection (and of an MCP tool).
+
+    Raises:
+        InvalidNameError: If it is none, or that of a general tool; the message repeats the name.
+    """
+    if not _NAME.fullmatch(name):
+        msg = f"{name!r} cannot be a name: it starts with a-z and holds only a-z, 0-9, - and _ (64 at most)"
+        raise InvalidNameError(msg)
+    if name in RESERVED_NAMES:
+        msg = f"{name!r} cannot be a name: agents have a tool of that name already"
+        raise InvalidNameError(msg, hint=f"Choose another name, such as 'my-{name.replace('_', '-')}'.")

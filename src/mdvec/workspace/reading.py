@@ -9,7 +9,7 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.search.where import backlinks_of, document_at
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
-from mdvec.text.linking import link_key, linked_path, names_other_file, resolve
+from mdvec.text.links import link_key, linked_path, names_other_file, resolve
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind, Section, with_comments
 from mdvec.types.ids import DocumentId
