@@ -39,15 +39,15 @@ _WORD = re.compile(r"[^\W_]")
 def context_line(document: Document, heading_path: Sequence[str]) -> str:
     """Return ``title › h1 › h2 #tag #tag``.
 
-    A first heading that repeats the title is said once, and a title of punctuation alone (of a file named
-    ``-.md``, say) is not said. When the line gets too long, headings in the middle go first, then tags.
+    A first heading that repeats the title is left out, and so is a title of punctuation alone (of a file
+    named ``-.md``, for example). When the line gets too long, headings in the middle go first, then tags.
 
     Args:
         document: The document; its title and tags are used.
         heading_path: Headings from the outermost one.
 
     Returns:
-        At most :data:`MAX_CONTEXT_CHARS` characters, without line breaks; empty when there is nothing to say.
+        At most :data:`MAX_CONTEXT_CHARS` characters, without line breaks; empty when there is nothing to add.
     """
     names = [short_name(heading) for heading in heading_path]
     title = short_name(document.title)
@@ -85,7 +85,7 @@ def vault_context(document: Document, *, above: Iterable[Section], holds_title: 
     Args:
         document: The document; its title and tags are used.
         above: Sections above the chunk, from the outermost; those that start in the chunk are left out.
-        holds_title: Whether the chunk has a heading of the first level itself.
+        holds_title: True if the chunk has a heading of the first level itself.
         previous: The last sentences of the chunk before; may be empty.
 
     Returns:
@@ -122,7 +122,7 @@ def last_sentences(document: Document, start: int, end: int) -> str:
     """Return the last one or two sentences of a span, in one line.
 
     Headings, code, tables and HTML are no sentences. The second last sentence is left out when both are too
-    long together; of a single one that is too long the end is kept.
+    long together; of a single one that is too long, only the end is used.
 
     Args:
         document: The document.

@@ -30,7 +30,7 @@ class HeadingChunker:
     is named after the section that took the others in.
 
     Args:
-        token_ends: Tokenises a text; called once per document, to tell how many tokens a chunk has.
+        token_ends: Tokenises a text; called once per document, to count the tokens of its chunks.
         max_chars: No chunk's text is longer.
         min_chars: Texts that are shorter join a neighbour; 0 joins none.
         levels: Headings of these levels are cut at; others are text of the section above.

@@ -27,7 +27,7 @@ def checked_levels(levels: Collection[int]) -> tuple[int, ...]:
 
 
 def sections_at(sections: Sequence[Section], levels: Collection[int]) -> Sequence[Section]:
-    """Keep the headings of some levels; the others become text of the section above them.
+    """Return the section tree of some levels; other headings become text of the section above them.
 
     Args:
         sections: The section tree.
@@ -56,7 +56,7 @@ def _kept_parent(section: Section, sections: Sequence[Section], numbers: dict[in
 
 
 def sections_with_text(document: Document, sections: Sequence[Section]) -> list[bool]:
-    """Tell for each section, by ordinal, whether it says more than its own heading."""
+    """Return for each section, by ordinal, True if it has more text than its own heading."""
     starts = [section.start for section in sections]
     found = [False] * len(sections)
     for block in document.blocks:
@@ -76,7 +76,7 @@ class Group:
 
     Attributes:
         first: Ordinal of the section the group starts with.
-        named_after: Ordinal of the first section that has text of its own: what the group is about.
+        named_after: Ordinal of the first section that has text of its own: the subject of the group.
         last: Ordinal of the last section.
         sections_with_text: How many have text of their own.
     """
@@ -103,7 +103,7 @@ def group_sections(
 
     Args:
         sections: The section tree; ordinals are the indices.
-        has_text: By ordinal, whether there is text besides the heading.
+        has_text: By ordinal, True if there is text besides the heading.
         tokens_between: Tokens from one position of the body to another.
         max_tokens: Groups of several sections with text hold no more.
         min_tokens: Sections with fewer are small.

@@ -29,8 +29,8 @@ _DIVIDE = "divide them with ## or ### headings"
 class VaultChunker:
     """Cuts documents at headings of the first and second level, and nowhere else if the embedder can read it.
 
-    A section above the limit is cut at its headings of the third level. What is above it then is kept whole,
-    with a warning. A document of lines with ``#`` alone gives no chunk; a heading that is underlined may be a
+    A section above the limit is cut at its headings of the third level. A part that is still above it stays
+    whole, with a warning. A document of ``#`` headings alone gives no chunk; an underlined heading may be a
     paragraph above a rule, and so counts as text. The context of a chunk is that of
     :func:`~mdvec.chunking.context.vault_context`.
 
@@ -167,7 +167,7 @@ def _only_lead_to(section: Section, run: Sequence[Section], has_text: Sequence[b
 
 
 def _cut(piece: _Piece, has_text: Sequence[bool]) -> list[_Piece]:
-    """Part the sections of a piece; headings alone go with what is below, at the end with what is above."""
+    """Divide the sections of a piece; headings alone go with what is below, at the end with what is above."""
     cut: list[_Piece] = []
     run: list[Section] = []
     for section in piece.sections:
@@ -183,7 +183,7 @@ def _cut(piece: _Piece, has_text: Sequence[bool]) -> list[_Piece]:
 
 
 def _sections_above(piece: _Piece, sections: Sequence[Section]) -> list[Section]:
-    """Return what the section it is named after stands under and it does not hold itself, outermost first."""
+    """Return the ancestors of the section it is named after that it does not hold itself, outermost first."""
     above: list[Section] = []
     parent = piece.named.parent
     while parent is not None:

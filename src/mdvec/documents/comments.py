@@ -1,4 +1,4 @@
-"""Comments of Obsidian: what stands between two ``%%`` is for the author alone."""
+"""Comments of Obsidian: text between two ``%%``, which only the author sees."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def parse_document(path: str, text: str) -> Document:
         text: The whole file, decoded, without byte order mark, line ends as ``\n``.
 
     Returns:
-        The document. Any text gives one; what was odd is in its warnings.
+        The document. Any text gives one; its warnings name what was odd.
     """
     if PurePosixPath(path).suffix.lower() not in _MARKDOWN_SUFFIXES:
         return _plain_document(path, text)

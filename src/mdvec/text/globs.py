@@ -23,7 +23,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
-    """Make the test for a pattern.
+    """Make the predicate for a pattern.
 
     Matching takes time linear in the path for each wildcard, whatever the pattern: a pattern may come
     from an agent.
@@ -32,8 +32,8 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
         pattern: As described above; compared in NFC.
 
     Returns:
-        Says whether a path (relative, with ``/``, in NFC) matches. Given a folder's path with a
-        trailing ``/``, it says whether everything below that folder matches by the pattern's end.
+        A predicate: True if a path (relative, with ``/``, in NFC) matches. For a folder's path with a
+        trailing ``/`` it is True if everything below that folder matches by the pattern's end.
     """
     segments = _segments(pattern)
     if not segments:
@@ -48,7 +48,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 
 def is_bare(pattern: str) -> bool:
-    """Say whether a pattern has no ``/`` and so is matched against names alone."""
+    """Return True if a pattern has no ``/``, so that it is matched against file names alone."""
     return "/" not in pattern and pattern != "**"
 
 

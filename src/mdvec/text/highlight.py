@@ -1,4 +1,4 @@
-"""Where the words of a query stand in a text: for people, after the search."""
+"""Highlighting: the places in a text where the words of a query occur."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
     """Find the words of a query in a text.
 
     Args:
-        query: What was asked.
-        text: Where to look; positions count its characters.
+        query: The query as the user wrote it.
+        text: The text to search; positions count its characters.
 
     Returns:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any

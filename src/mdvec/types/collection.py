@@ -19,13 +19,13 @@ _SPEC = re.compile(r"(?P<provider>[^\s:@/]+)(?::(?P<model>\S(?:.*?\S)??))?(?:@(?
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where a collection's documents come from.
+    """The source of a collection's documents.
 
     Attributes:
         kind: Name of the source adapter, such as ``folder``.
-        location: What the adapter opens: an absolute path for ``folder``, ``OWNER/REPO[@REF][:PATH]`` for
+        location: An absolute path for ``folder``, ``OWNER/REPO[@REF][:PATH]`` for
             ``github``, ``URL[@REF][:PATH]`` for ``git``. It never holds a password.
-        include: Globs; when given, only files matching one of them are taken.
+        include: Globs; when set, only files matching one of them are taken.
         exclude: Globs; files matching one of them are left out.
     """
 
@@ -35,7 +35,7 @@ class SourceSpec:
     exclude: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Write the place as a user gives it to ``mdvec tool add -s``."""
+        """Return the place as users write it for ``mdvec tool add -s``."""
         match self.kind:
             case "folder":
                 return self.location
@@ -47,7 +47,7 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChunkingSpec:
-    """How a collection's documents are cut.
+    """The settings by which a collection's documents are cut.
 
     Attributes:
         strategy: Name of the chunker, such as ``sections``.
@@ -72,7 +72,7 @@ class ChunkingSpec:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpec:
-    """Which model makes a collection's vectors, written ``PROVIDER[:MODEL][@DIMENSION]``.
+    """The model that makes a collection's vectors, written ``PROVIDER[:MODEL][@DIMENSION]``.
 
     Attributes:
         provider: Name of the embedder, such as ``builtin``.
@@ -91,7 +91,7 @@ class EmbeddingSpec:
 
 @dataclass(frozen=True, slots=True)
 class SearchDefaults:
-    """What a search of one collection alone does when it is not told; None leaves it to the configuration.
+    """Defaults for searches of one collection alone; None leaves them to the configuration.
 
     Attributes:
         limit: Most hits.
@@ -113,11 +113,11 @@ class Collection:
         source: Where the documents come from.
         chunking: How they are cut.
         preset: Name of the preset it was made from.
-        embedding: What makes its vectors; None until it is first embedded, by what is configured then.
-        next_embedding: What is to make them once all are made; ``embedding`` is searched until then.
-        search: What a search of it does when it is not told.
-        revision: What was last imported, where the source has revisions, such as a commit; else empty.
-        enabled: Disabled collections are kept but not searched unless named.
+        embedding: The model of its vectors; None until it is first embedded, by the model configured then.
+        next_embedding: The model that replaces ``embedding`` once all its vectors are made.
+        search: Defaults for searches of it alone.
+        revision: Revision last imported, where the source has revisions, such as a commit; else empty.
+        enabled: Disabled collections stay but are not searched unless named.
         last_indexed_ms: When an import last had all documents up to date (vectors may still have been
             pending), in milliseconds since 1970; None before that.
     """
@@ -140,7 +140,7 @@ def parse_embedding_spec(text: str) -> EmbeddingSpec:
     """Read ``PROVIDER[:MODEL][@DIMENSION]``, such as ``gemini``, ``openai:bge-m3:latest`` or ``voyage@512``.
 
     Raises:
-        UsageError: If it is not of that form. Whether there is such a model is not asked.
+        UsageError: If it is not of that form. The model need not exist.
     """
     found = _SPEC.fullmatch(text.strip())
     if found is None:
@@ -153,10 +153,10 @@ def parse_embedding_spec(text: str) -> EmbeddingSpec:
 
 
 def check_collection_name(name: str) -> None:
-    """Refuse what cannot be the name of a collection (and of an MCP tool).
+    """Raise if a text cannot be the name of a collection (and of an MCP tool).
 
     Raises:
-        InvalidNameError: If it is none, or that of a general tool; the message repeats the name.
+        InvalidNameError: If it is not one, or that of a general tool; the message repeats the name.
     """
     if not _NAME.fullmatch(name):
         msg = f"{name!r} cannot be a name: it starts with a-z and holds only a-z, 0-9, - and _ (64 at most)"
