@@ -29,7 +29,12 @@ from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Filters, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
-from mdvec.types.space import EmbeddingSpace
+from mdvec.stores.interface import Store
+from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.text.folding import fold_name
+from mdvec.text.hashing import content_hash, text_hash
+from mdvec.text.links import file_key
 
 
 def open_space(store: Store, space: EmbeddingSpace) -> SpaceId:

@@ -9,12 +9,12 @@ plus sign: without statistics the planner guesses wrong, by a factor of a thousa
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mdvec.stores.sqlite.connection import Connection
+from mdvec.text.folding import nfc
 from mdvec.text.globs import literal_prefix
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
@@ -32,7 +32,7 @@ class LabelKind(StrEnum):
 
 def fold(label: str) -> str:
     """Return the form that two labels share if they differ only in case or in how accents are encoded."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
+    return nfc(nfc(label).casefold())
 
 
 @dataclass(frozen=True, slots=True)
