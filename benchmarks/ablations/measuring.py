@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
-from mdvec.search.foreign import with_foreign
 from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mdvec.stores.lexical import Holding, LexicalFields
 from mdvec.stores.names import embedded_names
 
 from mdvec.chunking.context import context_line

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mdvec.stores.lexical import FIELD_WEIGHTS
-from mdvec.stores.sqlite.catalog import SqliteCatalog
 
 from benchmarks.ablations import fusions, meaning, terms
 from benchmarks.ablations.sparse import with_sparse_head

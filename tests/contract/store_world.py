@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from mdvec.stores.lexical import LexicalFields, LexicalIndex
-from mdvec.stores.names import embedded_names
 from numpy.typing import NDArray
 
 from mdvec.stores.interface import Store, View, Writer

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
+from mdvec.text.paths import file_key
 from tests.contract.store_world import (
     FOLDER,
     SPACE,
@@ -22,19 +24,13 @@ from mdvec.stores.interface import Store
 from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES, ChunkPlace, StoredDocument
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
-from mdvec.text.paths import file_key
+from mdvec.text.links import file_key
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Filters, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
-from mdvec.stores.interface import Store
-from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
-from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.text.folding import fold_name
-from mdvec.text.hashing import content_hash, text_hash
-from mdvec.text.links import file_key
 
 
 def open_space(store: Store, space: EmbeddingSpace) -> SpaceId:

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from tests.conformance.servers import MDVEC, serving
 from tests.integration.mcp_wire import PROTOCOL, Wire, environment_of, make_home, ready, run_mdvec
-from tests.waiting import HANG_S, cpu_s
+from tests.waiting import HANG_S
 
 SECRET = "nobody may read this"
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, METHOD_NOT_FOUND = -32700, -32600, -32602, -32601

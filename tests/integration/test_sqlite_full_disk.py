@@ -11,7 +11,6 @@ from tests.contract.store_world import add_collection, make_document, put, read
 
 from mdvec.errors import DatabaseFullError
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.types.collection import ChunkingSpec
 
 
 def test_the_file_cannot_grow(tmp_path: Path) -> None:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdvec.stores.lexical import LexicalIndex
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
-
 from mdvec import MdvecError, SearchHit, SearchQuery, SearchResult, Workspace, open_workspace
 from mdvec.chunking.headings import HeadingChunker
 from mdvec.chunking.interface import Chunker

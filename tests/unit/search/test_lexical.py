@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 import pytest
-from mdvec.stores.lexical import Holding, LexicalFields
 
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.lexical import find_by_words
