@@ -39,9 +39,9 @@ HEAVY_STEPS = {
 
 def main(arguments: list[str]) -> int:
     """Run the steps; return the exit code of the first that fails, or 0."""
-    # A skipped test did not run: here it counts as failed.
-    environment = {**os.environ, "MDVEC_FAIL_ON_SKIP": "1"}
-    for name, command in STEPS.items():
+    # In CI a skipped test is a failed one.
+    environment = {**os.environ, "CI": "true"}
+    for name, command in (HEAVY_STEPS if arguments == ["--heavy"] else STEPS).items():
         print(f"--- {name}", flush=True)
         started = time.monotonic()
         done = subprocess.run(command, cwd=ROOT, env=environment, check=False)

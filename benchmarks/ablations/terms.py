@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mdvec.stores.names import embedded_names
-
 from mdvec.chunking.context import context_line
 from mdvec.indexing import prepare
 from mdvec.search import lexical

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mdvec.stores.lexical import FIELD_WEIGHTS
-
 from benchmarks.ablations import fusions, meaning, terms
 from benchmarks.ablations.sparse import with_sparse_head
 from benchmarks.ablations.variant import Patch, Stage, Variant

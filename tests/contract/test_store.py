@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
-from mdvec.text.paths import file_key
 from tests.contract.store_world import (
     FOLDER,
     SPACE,
@@ -31,6 +29,7 @@ from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Filters, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
+from mdvec.types.space import EmbeddingSpace
 
 
 def open_space(store: Store, space: EmbeddingSpace) -> SpaceId:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.fakes.runs import cancelled_when, claimed
+from tests.waiting import HANG_S, wait_until
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.embedding.interface import Role

@@ -14,10 +14,12 @@ import pytest
 from tests.fakes.embedding_services import OpenAiServer, openai_error
 from tests.fakes.http_server import Answer, Asked
 from tests.fakes.runs import cancelled_when, noting
+from tests.waiting import HANG_S
 
 from mdvec import SearchQuery, Workspace, open_workspace
-from mdvec.config.schema import Config, EmbeddingSettings, OpenAiSettings
+from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.embedding.interface import Role
+from mdvec.embedding.openai import OpenAiSettings
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec.errors import EmbedderBusyError, EmbeddingError, ImportStoppedError
 from mdvec.run import Stage

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mdvec.stores.sqlite.labels import storable
 from tests.property.markdown import markdown_texts
 
 from mdvec.chunking.sections import SectionChunker

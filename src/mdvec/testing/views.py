@@ -21,9 +21,8 @@ from mdvec.stores.records import (
 )
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument, document_inside, fold, inside
 from mdvec.text.folding import fold_name
-from mdvec.text.linking import link_key
-from mdvec.text.paths import file_key
-from mdvec.text.writing import is_unspaced
+from mdvec.text.links import file_key, link_key
+from mdvec.text.scripts import is_unspaced
 from mdvec.types.change import KnownDocument
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState, Link, LinkKind
@@ -213,7 +212,7 @@ class MemoryView:
         ]
 
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
-        """Return the links with this :func:`mdvec.text.linking.link_key`, by path and position."""
+        """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
         found = [each for each in self._links(collection_id) if link_key(each.link) == key]
         return sorted(found, key=lambda each: each.path)
 

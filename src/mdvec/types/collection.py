@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from mdvec.errors import InvalidNameError, UsageError
 from mdvec.types.ids import CollectionId
 
+DEFAULT_SOURCE = "folder"
+"""The source of a location that names no other."""
+
 RESERVED_NAMES = frozenset({"search", "get_doc", "list_tags", "reindex", "status"})
 """Tools that every MCP client sees; a collection's own tool is named like the collection."""
 
@@ -23,8 +26,8 @@ class SourceSpec:
 
     Attributes:
         kind: Name of the source adapter, such as ``folder``.
-        location: An absolute path for ``folder``, ``OWNER/REPO[@REF][:PATH]`` for
-            ``github``, ``URL[@REF][:PATH]`` for ``git``. It never holds a password.
+        location: What the adapter opens, as its ``parse`` returned it; of a folder, the absolute path. It
+            holds no password.
         include: Globs; when set, only files matching one of them are taken.
         exclude: Globs; files matching one of them are left out.
     """
@@ -35,14 +38,14 @@ class SourceSpec:
     exclude: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the place as users write it for ``mdvec tool add -s``."""
-        match self.kind:
-            case "folder":
-                return self.location
-            case "git":
-                return f"git+{self.location}"
-            case _:
-                return f"{self.kind}:{self.location}"
+        """Return the place as users write it for ``mdvec tool add -s``.
+
+        An address, which has a colon before its first slash, is joined to the source's name with ``+``.
+        """
+        if self.kind == DEFAULT_SOURCE:
+            return self.location
+        joint = "+" if ":" in self.location.partition("/")[0] else ":"
+        return f"{self.kind}{joint}{self.location}"
 
 
 @dataclass(frozen=True, slots=True)

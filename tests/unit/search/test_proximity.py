@@ -22,8 +22,8 @@ from mdvec.search.proximity import (
     NAME_SHARE,
     NEIGHBOUR_SHARE,
     QuerySpace,
-    candidates_in,
     evidence_in,
+    nearest_in,
     neighbourhood,
 )
 from mdvec.testing.stores import MemoryStore
@@ -56,8 +56,8 @@ def dense(
         own = world.collections if collections is None else collections
         chunks = sum(view.counts(each, None).chunks for each in own)
         space = QuerySpace(world.space_id, own, QUERY, unrelated, chunks)
-        found = candidates_in(space, view, where=where, depth=depth)
-        places = neighbourhood(list(dict.fromkeys([*found, *others])), view)
+        found = nearest_in(space, view, where=where, depth=depth)
+        places = neighbourhood(list(dict.fromkeys([*found.candidates, *others])), view)
         return evidence_in(space, found, others, places, view, depth=depth, alone=alone)
 
 
