@@ -33,7 +33,7 @@ LANGUAGES = {
 SAME_SUBJECT = [{"ja_jsquad", "ja_niilc", "ja_wikiqa"}]
 
 OWN_QUESTIONS = 150
-FOREIGN_QUESTIONS = 60  # of each other set
+OTHER_QUESTIONS = 60  # of each other set
 
 RANKS = {level: rank for rank, level in enumerate(reversed(Confidence))}
 
@@ -44,7 +44,7 @@ def sampled(questions: Sequence[Question], language: str, count: int) -> list[Qu
     return sorted(fitting, key=lambda each: text_hash(each.text))[:count]
 
 
-def are_foreign(one: str, other: str) -> bool:
+def treat_other_subjects(one: str, other: str) -> bool:
     """Return whether two sets treat other subjects."""
     return one != other and not any({one, other} <= subject for subject in SAME_SUBJECT)
 
@@ -71,9 +71,9 @@ def searched(
         indexed_set(judged, Indexing(open_workspace, Config(), cache or temporary)) as corpus,
     ):
         for name, those in questions.items():
-            if name != home and not are_foreign(name, home):
+            if name != home and not treat_other_subjects(name, home):
                 continue
-            count = OWN_QUESTIONS if name == home else FOREIGN_QUESTIONS
+            count = OWN_QUESTIONS if name == home else OTHER_QUESTIONS
             for question, mode in product(sampled(those, language, count), SearchMode):
                 result = corpus.workspace.search(SearchQuery(question.text, mode=mode, limit=1))
                 yield name == home, mode, result.confidence

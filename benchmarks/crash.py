@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.harness import write_result
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.types.report import ImportMode
+from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import open_workspace
 
 NAME = "notes"
@@ -102,7 +102,7 @@ def _register(database: Path, docs: Path) -> None:
 
 def _import(database: Path) -> None:
     with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
-        workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
 
 
 def _examine(database: Path, docs: Path) -> None:

@@ -4,7 +4,7 @@
     python -m benchmarks.quality --markdown                     prints the table of all sets from that JSON
 
 A set is a folder with ``queries*.jsonl`` (see docs/how-to/measure-retrieval.md); each of its suffixes is a
-set of its own. With a cache, an interrupted run goes on: only what is not embedded yet is embedded.
+set of its own. With a cache, an interrupted run resumes: only what is not embedded yet is embedded.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ TARGETS: tuple[tuple[str, str, float, bool], ...] = (
     ("query embedding, p50 ms", "search.embed_query_p50_ms", 5, False),
     ("hybrid search, 10,000 chunks, p50 ms", "search.10,000.hybrid.p50_ms", 15, False),
     ("hybrid search, 100,000 chunks, p50 ms", "search.100,000.hybrid.p50_ms", 30, False),
+    ("SQL statements of a warm hybrid search", "search.10,000.sql.statements", 20, False),
     ("unchanged sync of 10,000 files, CPU ms", "sync.unchanged_sync.cpu_best_ms", 200, False),
     ("parsing and cutting a document, p50 ms", "sync.cutting.p50_ms", 1, False),
     ("`mdvec --version`, CPU ms", "start.version_cpu_ms", 100, False),

@@ -3,6 +3,7 @@
 Texts come from real documents (``--corpus``); when there are too few, halves of two of them are put
 together. A sample of the chunks is really embedded; the other vectors are made from near pairs of the
 sample with noise, so that their geometry is the model's. Latency does not depend on what they mean.
+The SQL statements and snapshots of a warm hybrid search are counted, too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import re
 import resource
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,10 +26,12 @@ from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_res
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.interface import Embedder, Runtime, embed_all
-from mdvec.stores.interface import PendingText, Store
-from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.stores.interface import Store
+from mdvec.types.ids import CollectionId
 from mdvec.types.query import Filters, SearchMode, SearchQuery
+from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace
+from mdvec.workspace.wiring import open_store
 
 NAME = "bench"
 SAMPLE = 600
@@ -34,6 +39,7 @@ QUERIES = 60
 CHARS_PER_CHUNK = 700
 SECTIONS_PER_FILE = 6
 SECTIONS_PER_CHUNK = 1.19  # short sections share a chunk
+WARMING = 10  # questions before anything is measured
 
 
 def write_corpus(folder: Path, sources: list[Path], sections: int, chance: random.Random) -> list[str]:
@@ -74,10 +80,16 @@ def fill_vectors(
     store: Store, embedder: Embedder, collection_id: CollectionId, chance: np.random.Generator
 ) -> None:
     """Give all that is pending a vector: a sample of texts from the model, the rest made from the sample."""
-    with store.transaction():
-        space = store.vectors.open_space(embedder.space)
+    with store.write() as writer:
+        space = writer.open_space(embedder.space)
     sample: NDArray[np.float32] | None = None
-    while pending := _pending(store, collection_id, space, SAMPLE if sample is None else 5000):
+    while True:
+        limit = SAMPLE if sample is None else 5000
+        with store.read() as view:
+            pending = view.pending(collection_id, space, limit)
+            pending = pending or view.pending_names(collection_id, space, limit)
+        if not pending:
+            break
         if sample is None:
             vectors = sample = embed_all(embedder, [item.text for item in pending])
             near = np.argsort(-(sample @ sample.T), axis=1)[:, 1:9]
@@ -88,14 +100,8 @@ def fill_vectors(
             vectors = sample[first] * share + sample[second] * (1 - share)
             vectors += chance.normal(0, 0.01, vectors.shape).astype(np.float32)
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        with store.transaction():
-            store.vectors.add(space, [item.text_hash for item in pending], vectors)
-
-
-def _pending(store: Store, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
-    """Return texts, and then names, that have no vector."""
-    texts = store.catalog.pending(collection_id, space_id, limit)
-    return texts or store.catalog.pending_names(collection_id, space_id, limit)
+        with store.write() as writer:
+            writer.put_vectors(space, [item.text_hash for item in pending], vectors)
 
 
 def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:
@@ -106,10 +112,10 @@ def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:
     }
     figures: dict[str, Any] = {}
     for name, kind in kinds.items():
-        asked = [_with_text(kind, text) for text in questions]
-        for query in asked[:10]:
+        queries = [_with_text(kind, text) for text in questions]
+        for query in queries[:WARMING]:
             workspace.search(query)
-        spent = [time_ms(lambda query=query: workspace.search(query)) for query in asked]  # type: ignore[misc]
+        spent = [time_ms(lambda query=query: workspace.search(query)) for query in queries]  # type: ignore[misc]
         figures[name] = {
             "p50_ms": round(percentile(spent, 0.5), 2),
             "p95_ms": round(percentile(spent, 0.95), 2),
@@ -119,6 +125,37 @@ def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:
 
 def _with_text(query: SearchQuery, text: str) -> SearchQuery:
     return SearchQuery(text, mode=query.mode, filters=query.filters)
+
+
+def count_sql(database: Path, embedder: Embedder, questions: list[str]) -> dict[str, int]:
+    """Count the ``statements`` and ``snapshots`` of a warm hybrid search.
+
+    Returns:
+        The most of any question but the first ones; ``BEGIN`` and ``COMMIT`` are no statements.
+    """
+    seen: list[str] = []
+    counted: dict[str, list[int]] = {"statements": [], "snapshots": []}
+
+    def record(_cursor: object, sql: str, _bindings: object) -> bool:
+        seen.append(sql.strip().upper())
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.exec_trace = record
+
+    apsw.connection_hooks.append(watch)
+    try:
+        with open_workspace(database=database, embedder=embedder) as workspace:
+            for text in questions:
+                seen.clear()
+                workspace.search(SearchQuery(text))
+                begun = sum(sql.startswith("BEGIN") for sql in seen)
+                ended = sum(sql.startswith(("COMMIT", "ROLLBACK", "END")) for sql in seen)
+                counted["statements"].append(len(seen) - begun - ended)
+                counted["snapshots"].append(begun)
+    finally:
+        apsw.connection_hooks.remove(watch)
+    return {name: max(counts[WARMING:]) for name, counts in counted.items()}
 
 
 def run(sizes: list[int], sources: list[Path]) -> dict[str, Any]:
@@ -135,14 +172,14 @@ def run(sizes: list[int], sources: list[Path]) -> dict[str, Any]:
             questions = write_corpus(docs, sources, int(size * SECTIONS_PER_CHUNK), chance)
             with open_workspace(database=database, embedder=embedder) as workspace:
                 collection = workspace.add_collection(NAME, "", str(docs))
-                report = workspace.import_collection(NAME, embed=False)
-                store = registry.load("stores", "sqlite")(database)
-                fill_vectors(store, embedder, collection.id, np.random.default_rng(1))
-                store.close()
+                report = workspace.import_collection(NAME, ImportOptions(embed=False))
+                with closing(open_store(database)) as store:
+                    fill_vectors(store, embedder, collection.id, np.random.default_rng(1))
                 figures[f"{size:,}"] = {
                     "chunks": report.total_chunks,
                     "text_chunks_per_s": round(report.total_chunks / report.elapsed_ms * 1000),
                     **measure(workspace, questions),
+                    "sql": count_sql(database, embedder, questions),
                     "database_bytes_per_chunk": round(_size(database) / report.total_chunks),
                     "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
                 }

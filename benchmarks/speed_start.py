@@ -7,17 +7,18 @@ import resource
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import ROOT, percentile, write_result
-from mdvec import registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
-from mdvec.stores.interface import Store
+from mdvec.types.report import ImportOptions
 from mdvec.workspace import open_workspace
+from mdvec.workspace.wiring import open_store
 
 SEARCHED_CHUNKS = 10_000
 SCRIPT = Path(sys.executable).with_name("mdvec")
@@ -74,7 +75,6 @@ def run(corpus: Path, rounds: int) -> dict[str, Any]:
 def _add_chunks(database: Path, chunks: int) -> None:
     """Give every hundredth part of a long document a vector of its own, until there are enough."""
     embedder = BuiltinEmbedder(cache_dir=default_cache_dir())
-    store: Store = registry.load("stores", "sqlite")(database)
     with tempfile.TemporaryDirectory() as temporary, open_workspace(database=database) as workspace:
         for number in range(chunks // 100):
             sections = "\n\n".join(
@@ -84,16 +84,14 @@ def _add_chunks(database: Path, chunks: int) -> None:
                 f"# Note {number}\n\n{sections}\n", encoding="utf-8"
             )
         collection = workspace.add_collection("many", "", temporary)
-        workspace.import_collection("many", embed=False)
-        space = store.vectors.find_space(embedder.space)
-        assert space is not None
+        workspace.import_collection("many", ImportOptions(embed=False))
         chance = np.random.default_rng(1)
-        while pending := store.catalog.pending(collection.id, space, 2000):
-            vectors = chance.normal(size=(len(pending), embedder.space.dimension)).astype(np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            with store.transaction():
-                store.vectors.add(space, [item.text_hash for item in pending], vectors)
-    store.close()
+        with closing(open_store(database)) as store, store.write() as writer:
+            space = writer.open_space(embedder.space)
+            while pending := writer.pending(collection.id, space, 2000):
+                vectors = chance.normal(size=(len(pending), embedder.space.dimension)).astype(np.float32)
+                vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+                writer.put_vectors(space, [item.text_hash for item in pending], vectors)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""How long it takes to see that nothing has changed, and to cut a document."""
+"""The time to find that nothing has changed, and to cut a document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mdvec import registry
 from mdvec.documents.parse import parse_document
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.tokens import estimate_token_ends
-from mdvec.types.report import ImportMode
+from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import open_workspace
 
 NAME = "bench"
@@ -34,7 +34,9 @@ def unchanged_sync(files: int, rounds: int) -> dict[str, Any]:
             cpu = []
             for _ in range(rounds):
                 started = time.process_time()
-                wall.append(time_ms(lambda: workspace.import_collection(NAME, mode=ImportMode.UPDATE)))
+                wall.append(
+                    time_ms(lambda: workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE)))
+                )
                 cpu.append((time.process_time() - started) * 1000)
     best = min(cpu)
     return {

@@ -14,10 +14,10 @@ from mdvec.types.ids import ChunkId
 # The constant of the paper and of most who build it.
 _RRF_K = 60
 
-# What the best match there is would be worth, in standard deviations, and what a perfect one was worth before
-# the length of a query counted.
+# What the best match there is would be worth, in standard deviations, and what the maximum score was worth
+# before the length of a query counted.
 _WORTH_OF_BEST = 2.0
-_WORTH_OF_PERFECT = 7.0
+_WORTH_OF_MAX = 7.0
 
 # Evidence of words counts for more where much of the question is found in one place.
 _LEAST_WORTH = 5.0
@@ -56,42 +56,43 @@ def with_weight(weight: float) -> Rank:
     return rank
 
 
-def by_share_of_perfect(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
-    """Count the share of the perfect score, however long the question is: ``z + 7 * cov``."""
-    return _with_worth(_WORTH_OF_PERFECT, evidence, query)
+def by_share_of_max(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
+    """Count the share of the maximum score, however long the question is: ``z + 7 * cov``."""
+    return _with_worth(_WORTH_OF_MAX, evidence, query)
 
 
 def by_share_of_best(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
     """Count the share of the best score that is there, not of the best possible one: ``z + 2 * max``."""
     best = max((score for _, score in evidence.lexical.ranking), default=1.0)
-    words = replace(evidence.lexical, perfect=best)
+    words = replace(evidence.lexical, max_score=best)
     return _with_worth(_WORTH_OF_BEST, replace(evidence, lexical=words), query)
 
 
 def by_coverage(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
-    """Count the share of the perfect score, times 5 + 8 * the best coverage."""
+    """Count the share of the maximum score, times 5 + 8 * the best coverage."""
     by_words = fusion.rank_by_words(evidence.lexical)
     best = max((each.coverage or 0.0 for each in by_words), default=0.0)
     return _with_worth(_LEAST_WORTH + _WORTH_PER_COVERAGE * best, evidence, query)
 
 
 def _with_worth(worth: float, evidence: Evidence, query: Query) -> Sequence[ChunkId]:
-    """Rank by the real fusion, with a perfect match worth so many standard deviations."""
-    root = math.sqrt(evidence.lexical.perfect) or 1.0
+    """Rank by the real fusion, with the maximum score worth so many standard deviations."""
+    root = math.sqrt(evidence.lexical.max_score) or 1.0
     return with_weight(worth / root)(evidence, query)
 
 
 def unknown_words_missing(evidence: Evidence, _query: Query) -> Evidence:
-    """Take words that no chunk holds for a part of what a perfect match would have."""
+    """Count words that no chunk holds in the maximum score."""
     words = evidence.lexical
-    if not words.known:
+    if not words.matched_weight:
         return evidence
-    return replace(evidence, lexical=replace(words, perfect=words.perfect / words.known))
+    max_score = words.max_score / words.matched_weight
+    return replace(evidence, lexical=replace(words, max_score=max_score))
 
 
-def nothing_foreign(evidence: Evidence, _query: Query) -> Evidence:
+def one_language(evidence: Evidence, _query: Query) -> Evidence:
     """Expect the words of the query in texts of either language."""
-    return replace(evidence, lexical=replace(evidence.lexical, foreign=frozenset()))
+    return replace(evidence, lexical=replace(evidence.lexical, other_language=frozenset()))
 
 
 def with_words_of_neighbours(evidence: Evidence, query: Query) -> Evidence:

@@ -21,11 +21,14 @@ from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
-from mdvec.stores.interface import Store, StoredChunk
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
-from mdvec.types.report import ImportMode
-from mdvec.workspace.wiring import make_store
+from mdvec.search.versions import read_versions
+from mdvec.search.where import narrowed
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredChunk
+from mdvec.types.ids import ChunkId, SpaceId
+from mdvec.types.query import Where
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace.wiring import open_store
 
 Vector = NDArray[np.float32]
 
@@ -38,35 +41,37 @@ class Index:
     Attributes:
         name: Of the cached index it was copied from.
         workspace: Its workspace.
-        store: The same database, open; nothing is written to it.
+        view: A snapshot of the same database.
         embedder: Made its vectors.
         embed: Makes the vector of a question, each one once.
         space_id: Its vectors.
         chunks: All chunks, by path and position.
         path_of: The document of each chunk.
+        collections: Its collections.
     """
 
     def __init__(
         self,
         name: str,
         workspace: Workspace,
-        store: Store,
+        view: View,
         embedder: Embedder,
         embed: Callable[[str], Vector],
     ) -> None:
         self.name = name
         self.workspace = workspace
-        self.store = store
+        self.view = view
         self.embedder = embedder
         self.embed = embed
-        self.space_id = store.vectors.open_space(embedder.space)
+        self.space_id = _known_space(embedder, view)
         self.chunks: tuple[StoredChunk, ...] = tuple(workspace.chunks())
         self.path_of = {chunk.id: chunk.path for chunk in self.chunks}
-        self._collections = tuple(each.id for each in workspace.collections())
+        self.collections = tuple(view.collections())
+        self._versions = {each.id: read_versions(each.id, view) for each in self.collections}
 
-    def scope_of(self, question: Question) -> Scope:
-        """Return the documents that count for a question."""
-        return Scope(self._collections, scope_filters(question))
+    def where(self, question: Question) -> Where:
+        """Return the chunks that count for a question."""
+        return narrowed(scope_filters(question), self.collections, self._versions, self.view)
 
     @cached_property
     def neighbours(self) -> dict[ChunkId, tuple[ChunkId, ...]]:
@@ -90,7 +95,7 @@ class Index:
 
     @cached_property
     def _read(self) -> tuple[list[ChunkId], NDArray[np.float32]]:
-        # No part of the search needs single vectors, so its ports do not give them.
+        # No part of the search needs single vectors, so no port returns them.
         with closing(sqlite3.connect(self.workspace.database)) as connection:
             rows = connection.execute(
                 """SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
@@ -162,9 +167,17 @@ def rebuilt(
         config = Config(chunking=chunking or ChunkingSettings())
         with open_workspace(config, database=database, embedder=embedder) as workspace:
             for collection in workspace.collections():
-                workspace.import_collection(collection.name, mode=ImportMode.REPLACE)
-            with closing(make_store(database)) as store:
-                yield Index(name, workspace, store, embedder, embed)
+                workspace.import_collection(collection.name, ImportOptions(mode=ImportMode.REPLACE))
+            with closing(open_store(database)) as store, store.read() as view:
+                yield Index(name, workspace, view, embedder, embed)
+
+
+def _known_space(embedder: Embedder, view: View) -> SpaceId:
+    space_id = view.find_space(embedder.space)
+    if space_id is None:
+        msg = f"there is no vector of {embedder.space.key}"
+        raise LookupError(msg)
+    return space_id
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.variant import Evidence, Query
 from mdvec.search.fusion import DenseEvidence
+from mdvec.search.proximity import evidence_in, nearest_in, neighbourhood
 from mdvec.types.ids import ChunkId
 
 # How far a question moves towards its best documents, and among how many chunks these are looked for.
@@ -34,9 +35,11 @@ def moved_towards_best(documents: int) -> Callable[[Query], Vector]:
 
     def aim(query: Query) -> Vector:
         index = query.index
-        near = index.store.vectors.search(index.space_id, query.vector, _FEEDBACK_DEPTH, query.scope)
+        near = nearest_in(query.space, index.view, where=query.where, depth=_FEEDBACK_DEPTH)
+        places = neighbourhood(near.candidates, index.view)
+        evidence = evidence_in(query.space, near, (), places, index.view, depth=_FEEDBACK_DEPTH, alone=True)
         best: dict[str, ChunkId] = {}
-        for chunk in near.ids:
+        for chunk in evidence.ranking:
             best.setdefault(index.path_of[chunk], chunk)
         rows = [index.rows[chunk] for chunk in list(best.values())[:documents]]
         if not rows:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
-from mdvec.search.foreign import with_foreign
 from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index
-from benchmarks.ablations.variant import Evidence, Query, Variant
+from benchmarks.ablations.variant import Evidence, Patch, Query, Variant, applied
 from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.metrics import DEPTH, ndcg
 from mdvec.evaluation.naming import Naming
-from mdvec.search import dense, engine, fusion
+from mdvec.search import answer, fusion
 from mdvec.search.filters import clean
-from mdvec.search.lexical import find_by_words
+from mdvec.search.fusion import Candidate, DenseEvidence, LexicalEvidence
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import SearchMode, SearchQuery
 
@@ -60,9 +59,9 @@ def score_questions(
 
 
 def _best(question: Question, mode: SearchMode, index: Index, variant: Variant, found: Found) -> list[str]:
-    """Return the paths of the best documents, as :func:`mdvec.search.engine.find` and ``mdvec eval`` do."""
+    """Return the paths of the best documents, as :func:`mdvec.search.answer.find` and ``mdvec eval`` do."""
     wanted = DEPTH + len(question.exclude)
-    depth = max(engine._MIN_DEPTH, engine._DEPTH_PER_HIT * wanted)
+    depth = max(answer._MIN_DEPTH, answer._DEPTH_PER_HIT * wanted)
     while True:
         key = (question.id, depth)
         if key not in found:
@@ -72,31 +71,23 @@ def _best(question: Question, mode: SearchMode, index: Index, variant: Variant, 
         documents = list(dict.fromkeys(index.path_of[chunk] for chunk in ranking))
         if complete or len(documents) >= wanted:
             return [path for path in documents[:wanted] if path not in question.exclude][:DEPTH]
-        depth *= engine._DEPTH_GROWTH
+        depth *= answer._DEPTH_GROWTH
 
 
 def _find(question: Question, index: Index, variant: Variant, depth: int) -> tuple[Evidence, Query]:
-    """Search both sides, and add the similarities of the chunks that words found."""
-    scope, store = index.scope_of(question), index.store
+    """Return the evidence that the real search hands to its fusion."""
     text = clean(SearchQuery(question.text))[0].text
-    query = Query(text, index.embed(text), scope, index)
+    query = Query(text, index.embed(text), index.where(question), index)
     query = replace(query, vector=variant.aim(query))
-    words = find_by_words(text, index=store.lexical, names=store.catalog, limit=depth, scope=scope)
-    nearest = dense.find_by_meaning(
-        query.vector, index=store.vectors, space_id=index.space_id, limit=depth, scope=scope
-    )
-    others = [*(chunk for chunk, _ in words.ranking), *words.named]
-    similar = completed(nearest, others, query)
-    words = with_foreign(words, text, similar.similarities, store.catalog)
-    return Evidence(words, similar), query
+    handed: list[Evidence] = []
 
+    def record(lexical: LexicalEvidence, dense: DenseEvidence) -> list[Candidate]:
+        handed.append(Evidence(lexical, dense))
+        return []
 
-def completed(
-    evidence: fusion.DenseEvidence, others: Iterable[ChunkId], query: Query
-) -> fusion.DenseEvidence:
-    """Add the similarities of other chunks."""
-    index = query.index
-    return dense.complete(evidence, others, query.vector, index=index.store.vectors, space_id=index.space_id)
+    with applied([Patch(answer, "fuse", record)]):
+        answer._rank(SearchQuery(text), query.where, index.view, [query.space], depth)
+    return handed[0], query
 
 
 def _ranked(

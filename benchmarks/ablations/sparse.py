@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -9,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index, Vector
-from benchmarks.ablations.measuring import completed
 from benchmarks.ablations.variant import Evidence, Patch, Query, applied
 from mdvec.search import fusion
+from mdvec.search.fusion import DenseEvidence
+from mdvec.search.proximity import Nearest, evidence_in, neighbourhood
 from mdvec.types.ids import ChunkId
 
 if TYPE_CHECKING:
@@ -31,11 +34,21 @@ def with_sparse_head(evidence: Evidence, query: Query) -> list[ChunkId]:
     deviations = (products - products.mean()) / (products.std() or 1.0)
     above = dict(zip(codes.chunks, deviations.tolist(), strict=True))
     nearest = sorted(above, key=lambda chunk: (-above[chunk], chunk))[:_CANDIDATES]
-    dense = completed(evidence.dense, nearest, query)
+    dense = with_candidates(evidence.dense, nearest, query)
     with applied([Patch(fusion, "_squash", float)]):  # sums of evidence, not scores from 0 to 1
         fused = {each.id: each.score for each in fusion.fuse(evidence.lexical, dense)}
     totals = {chunk: score + _WEIGHT * above[chunk] for chunk, score in fused.items()}
     return sorted(totals, key=lambda chunk: (-totals[chunk], chunk))
+
+
+def with_candidates(dense: DenseEvidence, chunks: Sequence[ChunkId], query: Query) -> DenseEvidence:
+    """Add the similarities of other chunks."""
+    view = query.index.view
+    found = Nearest((), {}, {})
+    others = evidence_in(
+        query.space, found, chunks, neighbourhood(chunks, view), view, depth=len(chunks), alone=True
+    )
+    return replace(dense, similarities={**others.similarities, **dense.similarities})
 
 
 class _Codes:

@@ -7,13 +7,11 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mdvec.stores.lexical import Holding, LexicalFields
-from mdvec.stores.names import embedded_names
-
 from mdvec.chunking.context import context_line
 from mdvec.indexing import prepare
 from mdvec.search import lexical
-from mdvec.stores.interface import Catalog
+from mdvec.search.lexical import QueryTerm
+from mdvec.stores.records import ChunkTerms, DocumentFrequencies, embedded_names
 from mdvec.text import terms
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import KATAKANA
@@ -21,15 +19,14 @@ from mdvec.text.terms import QueryTerms, Terms
 from mdvec.text.words import STOP_WORDS, is_english, stem
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
+from mdvec.types.ids import DocumentId
 
 # The real functions, from before anything stands for them.
 _by_kind = terms._by_kind
 _kind_of = terms._kind_of
 _index_terms = terms.index_terms
-_fields = prepare._fields
-_telling_kinds = lexical._telling_kinds
+_chunk_terms = prepare._terms
+_expanded = lexical._expanded
 
 _Kind = terms._Kind
 _Kinds = dict[terms._Kind, list[str]]
@@ -82,20 +79,20 @@ def terms_with_repeated_pairs(text: str) -> Terms:
     return replace(_index_terms(text), pairs=(*kinds[_Kind.PAIR], *kinds[_Kind.PARTICLE]))
 
 
-def fields_with_repeated_pairs(title: Terms, chunk: Chunk) -> LexicalFields:
+def chunk_terms_with_repeated_pairs(title: Terms, chunk: Chunk) -> ChunkTerms:
     """Keep pairs as often as they occur in the title, the headings and the text."""
-    fields = _fields(title, chunk)
+    terms = _chunk_terms(title, chunk)
     parts = (title, *map(terms_with_repeated_pairs, ("\n".join(chunk.heading_path), chunk.text)))
     pairs = [pair for part in parts for pair in part.pairs]
     once = set(pairs)
-    others = (term for term in fields.minor if term not in once)
-    return replace(fields, minor=(*others, *pairs))
+    others = (term for term in terms.minor if term not in once)
+    return replace(terms, minor=(*others, *pairs))
 
 
-def telling_kinds_with_all_singles(query: QueryTerms, holding: Holding) -> Iterator[lexical._Sought]:
+def expanded_with_all_singles(query: QueryTerms, frequencies: DocumentFrequencies) -> Iterator[QueryTerm]:
     """Look for single kanji though none of their bigrams occurs."""
-    yield from _telling_kinds(replace(query, singles=()), holding)
-    yield from (lexical._Sought(term, reach=lexical._MINOR_REACH) for term in query.singles)
+    yield from _expanded(replace(query, singles=()), frequencies)
+    yield from (QueryTerm(term, reach=lexical._MINOR_REACH) for term in query.singles)
 
 
 # --- folding -----------------------------------------------------------------------------------
@@ -114,9 +111,9 @@ def fold_case(text: str) -> str:
 # --- fields, names, context --------------------------------------------------------------------
 
 
-def fields_without_headings(title: Terms, chunk: Chunk) -> LexicalFields:
+def chunk_terms_without_headings(title: Terms, chunk: Chunk) -> ChunkTerms:
     """Leave the heading path away; the chunk's own headings are in its text."""
-    return _fields(title, replace(chunk, heading_path=()))
+    return _chunk_terms(title, replace(chunk, heading_path=()))
 
 
 def title_alone(document: Document) -> tuple[str, ...]:
@@ -124,7 +121,7 @@ def title_alone(document: Document) -> tuple[str, ...]:
     return embedded_names(document)[:1]
 
 
-def nothing_is_named(_catalog: Catalog, _folded: str, _scope: Scope, _limit: int) -> list[ChunkId]:
+def nothing_is_called_so(_view: object, _folded: str, _where: object) -> list[DocumentId]:
     """Find no document by its exact name."""
     return []
 

@@ -11,8 +11,9 @@ from benchmarks.ablations.index import Index, Vector
 from mdvec.config.schema import ChunkingSettings
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
+from mdvec.search.proximity import QuerySpace
 from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
+from mdvec.types.query import Where
 
 
 class Stage(StrEnum):
@@ -38,14 +39,20 @@ class Query:
     Attributes:
         text: Its text.
         vector: The vector whose nearest chunks are searched.
-        scope: The documents that count.
+        where: The chunks that count.
         index: The index to search.
     """
 
     text: str
     vector: Vector
-    scope: Scope
+    where: Where
     index: Index
+
+    @property
+    def space(self) -> QuerySpace:
+        """The question in the one space of the index."""
+        index = self.index
+        return QuerySpace(index.space_id, self.where.collections, self.vector, None, len(index.chunks))
 
 
 @dataclass(frozen=True, slots=True)

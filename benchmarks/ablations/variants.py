@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mdvec.stores.lexical import FIELD_WEIGHTS
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-
 from benchmarks.ablations import fusions, meaning, terms
 from benchmarks.ablations.sparse import with_sparse_head
 from benchmarks.ablations.variant import Patch, Stage, Variant
 from mdvec.chunking import sections
 from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
-from mdvec.search import fusion, lexical
-from mdvec.stores.interface import NAME_SHARE, NEIGHBOUR_SHARE
-from mdvec.stores.sqlite import lexical as sqlite_lexical
-from mdvec.stores.sqlite import name_rows, placement
+from mdvec.search import fusion, lexical, proximity
+from mdvec.search.proximity import NAME_SHARE, NEIGHBOUR_SHARE
+from mdvec.stores.records import FIELD_WEIGHTS
+from mdvec.stores.sqlite import documents, words
+from mdvec.stores.sqlite.links import LinkReader
 from mdvec.text import terms as real_terms
 
 
@@ -54,14 +52,14 @@ def _of_terms() -> Iterator[Variant]:
         "pairs-repeated",
         "bigrams with hiragana count as often as they occur in a chunk",
         Patch(prepare, "index_terms", terms.terms_with_repeated_pairs),
-        Patch(prepare, "_fields", terms.fields_with_repeated_pairs),
+        Patch(prepare, "_terms", terms.chunk_terms_with_repeated_pairs),
     )
     yield indexed("no-singles", "no single kanji beside bigrams", term("_HAN", terms.NO_MATCH))
     yield Variant(
         "singles-always",
         "single kanji are looked for though none of their bigrams occurs",
         Stage.FINDING,
-        patches=(Patch(lexical, "_telling_kinds", terms.telling_kinds_with_all_singles),),
+        patches=(Patch(lexical, "_expanded", terms.expanded_with_all_singles),),
     )
     for times in (1, 2):
         yield Variant(
@@ -85,7 +83,7 @@ def _of_fields() -> Iterator[Variant]:
     title, heading, body, minor = FIELD_WEIGHTS
 
     def weighted(name: str, change: str, *weights: float) -> Variant:
-        patches = (Patch(sqlite_lexical, "FIELD_WEIGHTS", weights),)
+        patches = (Patch(words, "FIELD_WEIGHTS", weights),)
         return Variant(name, change, Stage.FINDING, patches=patches)
 
     for weight in (1.0, 3.0):
@@ -96,7 +94,7 @@ def _of_fields() -> Iterator[Variant]:
         "no-headings",
         "no field for the headings above a chunk",
         Stage.INDEXING,
-        patches=(Patch(prepare, "_fields", terms.fields_without_headings),),
+        patches=(Patch(prepare, "_terms", terms.chunk_terms_without_headings),),
     )
     for weight in (0.3, 0.5):
         yield weighted(
@@ -109,20 +107,20 @@ def _of_names() -> Iterator[Variant]:
         "no-exact-names",
         "a document whose name is exactly the question gains nothing by it",
         Stage.FINDING,
-        patches=(Patch(SqliteCatalog, "chunks_named", terms.nothing_is_named),),
+        patches=(Patch(LinkReader, "documents_called", terms.nothing_is_called_so),),
     )
     for name, share in (("no-name-vectors", 0.0), ("name-share-0.7", 0.7)):
         yield Variant(
             name,
             f"the similarity of names has a share of {share:g}, not {NAME_SHARE:g}",
             Stage.FINDING,
-            patches=(Patch(placement, "NAME_SHARE", share),),
+            patches=(Patch(proximity, "NAME_SHARE", share),),
         )
     yield Variant(
         "titles-alone",
         "a title is the only name: no file names, no aliases",
         Stage.INDEXING,
-        patches=(Patch(name_rows, "embedded_names", terms.title_alone),),
+        patches=(Patch(documents, "embedded_names", terms.title_alone),),
     )
 
 
@@ -159,14 +157,14 @@ def _of_fusion() -> Iterator[Variant]:
             rank=fusions.with_weight(weight),
         )
     yield Variant(
-        "share-of-perfect",
-        "z + 7 * the share of the perfect score, however long the question is",
+        "share-of-max",
+        "z + 7 * the share of the maximum score, however long the question is",
         Stage.FUSING,
-        rank=fusions.by_share_of_perfect,
+        rank=fusions.by_share_of_max,
     )
     yield Variant(
         "weight-by-coverage",
-        "z + (5 + 8 * the best coverage) * the share of the perfect score",
+        "z + (5 + 8 * the best coverage) * the share of the maximum score",
         Stage.FUSING,
         rank=fusions.by_coverage,
     )
@@ -180,21 +178,21 @@ def _of_fusion() -> Iterator[Variant]:
         "z-plus-2-max", "z + 2 * the share of the best score", Stage.FUSING, rank=fusions.by_share_of_best
     )
     yield Variant(
-        "foreign-unaided",
+        "one-language",
         "words that a text in the other language cannot hold are missing in it",
         Stage.FUSING,
-        revise=fusions.nothing_foreign,
+        revise=fusions.one_language,
     )
     yield Variant("rrf-60", "reciprocal rank fusion", Stage.FUSING, rank=fusions.by_ranks)
 
 
 def _of_vectors() -> Iterator[Variant]:
-    for documents in (3, 5):
+    for count in (3, 5):
         yield Variant(
-            f"feedback-{documents}",
-            f"the question moves .3 towards its {documents} nearest documents",
+            f"feedback-{count}",
+            f"the question moves .3 towards its {count} nearest documents",
             Stage.FINDING,
-            aim=meaning.moved_towards_best(documents),
+            aim=meaning.moved_towards_best(count),
         )
     yield Variant(
         "less-hubness",
@@ -223,7 +221,7 @@ def _of_documents() -> Iterator[Variant]:
             name,
             f"the chunks before and after have a share of {share:g}, not {NEIGHBOUR_SHARE:g}",
             Stage.FINDING,
-            patches=(Patch(placement, "NEIGHBOUR_SHARE", share),),
+            patches=(Patch(proximity, "NEIGHBOUR_SHARE", share),),
         )
     yield Variant(
         "word-neighbours",

@@ -88,7 +88,7 @@ class Run:
 
     @property
     def cancelled(self) -> bool:
-        """True once :meth:`cancel` was called."""
+        """Whether :meth:`cancel` was called."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:

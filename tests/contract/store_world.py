@@ -1,30 +1,39 @@
-"""Small worlds of documents, written to the indexes under test and remembered beside them."""
+"""Small documents, and a world of them in two collections, written to any store."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
-from mdvec.stores.lexical import LexicalFields, LexicalIndex
-from mdvec.stores.names import embedded_names
 from numpy.typing import NDArray
 
-from mdvec.stores.interface import Store, VectorIndex
-from mdvec.testing.indexes import ChunkFacts, MemoryLexicalIndex, MemoryVectorIndex
+from mdvec.stores.interface import Store, View, Writer
+from mdvec.stores.records import ChunkTerms, DocumentRecord
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
-from mdvec.types.collection import ChunkingSpec, SourceSpec
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Document, TitleSource
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-from mdvec.types.query import Filters, Scope
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.types.query import Filters, Where
 from mdvec.types.space import EmbeddingSpace
 
 DIMENSION = 48
 SPACE = EmbeddingSpace("fake", "fake", "1", DIMENSION)
 FOLDER = SourceSpec("folder", "/notes")
+T = TypeVar("T")
+
+STORES = ("memory", "sqlite")
+
+
+def open_store(kind: str, folder: Path) -> Store:
+    """Open an empty store of a kind."""
+    return MemoryStore() if kind == "memory" else SqliteStore(folder / "index.sqlite")
 
 
 def make_document(
@@ -67,20 +76,6 @@ def make_entry(path: str, mtime_ns: int = 1, size: int = 1) -> SourceEntry:
     return SourceEntry(path, path, mtime_ns, size)
 
 
-def put(store: Store, collection_id: CollectionId, document: Document, chunks: list[Chunk]) -> list[ChunkId]:
-    """Write a document with its words, inside the caller's transaction."""
-    ids = store.catalog.put_document(
-        collection_id,
-        document,
-        chunks,
-        entry=make_entry(document.path),
-        content_hash=content_hash(document.body.encode()),
-        fingerprint="test/1",
-    )
-    store.lexical.put(ids, [LexicalFields((), (), chunk.text.split()) for chunk in chunks])
-    return ids
-
-
 def unit_vectors(
     count: int, *, seed: int = 0, alike: float = 0.0, dimension: int = DIMENSION
 ) -> NDArray[np.float32]:
@@ -92,22 +87,91 @@ def unit_vectors(
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
-class World(ABC):
-    """Two collections of documents in some indexes.
+def make_record(
+    document: Document,
+    chunks: Sequence[Chunk],
+    *,
+    entry: SourceEntry | None = None,
+    terms: Sequence[ChunkTerms] | None = None,
+) -> DocumentRecord:
+    """Make what is written of a document; the terms of a chunk are the words between its spaces."""
+    words = [ChunkTerms((), (), chunk.text.split()) for chunk in chunks]
+    return DocumentRecord(
+        entry=entry or make_entry(document.path),
+        content_hash=content_hash(document.body.encode("utf-8", "replace")),
+        fingerprint="test/1",
+        document=document,
+        chunks=tuple(chunks),
+        terms=tuple(terms or words),
+    )
+
+
+def add_collection(store: Store, name: str = "notes") -> Collection:
+    """Write a collection in a transaction of its own."""
+    with store.write() as writer:
+        return writer.add_collection(name, "My notes", FOLDER, ChunkingSpec())
+
+
+def put(
+    writer: Writer, collection_id: CollectionId, document: Document, chunks: Sequence[Chunk]
+) -> list[ChunkId]:
+    """Write a document with its words, and return the ids of its chunks."""
+    writer.put_documents(collection_id, [make_record(document, chunks)])
+    return chunk_ids(writer, collection_id, document.path)
+
+
+def chunk_ids(view: View, collection_id: CollectionId, path: str) -> list[ChunkId]:
+    """Return the ids of a document's chunks, in order."""
+    found = view.find_document(collection_id, path)
+    assert found is not None
+    return [chunk.id for chunk in view.document_chunks(found.id)]
+
+
+def read(store: Store, look: Callable[[View], T]) -> T:
+    """Return what is seen in a snapshot of its own."""
+    with store.read() as view:
+        return look(view)
+
+
+def vector_of(text: str, *, alike: float = 0.0) -> NDArray[np.float32]:
+    """Return the vector of a text, the same whenever it is embedded; shape (DIMENSION,)."""
+    vector: NDArray[np.float32] = unit_vectors(1, seed=int.from_bytes(text_hash(text)[:4]), alike=alike)[0]
+    return vector
+
+
+def toward(query: NDArray[np.float32], *cosines: float) -> NDArray[np.float32]:
+    """Make a unit vector for each cosine similarity to the query."""
+    noise = unit_vectors(len(cosines), seed=77, dimension=len(query))
+    noise -= np.outer(noise @ query, query)
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    near = np.array(cosines, np.float32)[:, np.newaxis]
+    return np.asarray(near * query + np.sqrt(1 - near**2) * noise, np.float32)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A chunk by what is the same in every store."""
+
+    collection: str
+    path: str
+    ordinal: int
+
+
+class World:
+    """Two collections of documents, and a space, in a store.
 
     Attributes:
-        chunks: What is known of every chunk that exists.
-        collections: Ids of the two collections.
-        lexical: The index of words under test.
-        vectors: The index of vectors under test.
-        added: How many documents were ever added.
+        store: The store.
+        first: A collection.
+        second: Another one.
+        space_id: An empty space.
     """
 
-    added = 0
-    chunks: dict[ChunkId, ChunkFacts]
-    collections: tuple[CollectionId, CollectionId]
-    lexical: LexicalIndex
-    vectors: VectorIndex
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.first, self.second = add_collection(store, "first"), add_collection(store, "second")
+        with store.write() as writer:
+            self.space_id: SpaceId = writer.open_space(SPACE)
 
     def add(
         self,
@@ -115,134 +179,60 @@ class World(ABC):
         texts: Sequence[str],
         *,
         collection: int = 0,
-        fields: Sequence[LexicalFields] | None = None,
+        terms: Sequence[ChunkTerms] | None = None,
         tags: tuple[str, ...] = (),
         aliases: tuple[str, ...] = (),
         depths: Sequence[int] = (),
         mtime_ns: int = 1,
         updated_ns: int | None = None,
     ) -> list[ChunkId]:
-        """Add a document, one chunk for each text; its words are those between spaces.
-
-        It is called by its path's last part and its aliases. Documents count from 1.
-        """
+        """Add a document, one chunk for each text; it is called by its path's last part and its aliases."""
         collection_id = self.collections[collection]
-        self.added += 1
         document, chunks = make_document(path, texts, tags=tags, aliases=aliases, depths=depths)
         document = replace(document, updated_ns=updated_ns)
-        words = fields or [LexicalFields((), (), text.split()) for text in texts]
-        ids = self.write(collection_id, document, chunks, mtime_ns, words)
-        names = tuple(text_hash(name) for name in embedded_names(document))
-        for chunk_id, chunk in zip(ids, chunks, strict=True):
-            identity = text_hash(chunk.embedded_text)
-            self.chunks[chunk_id] = ChunkFacts(
-                collection_id=collection_id,
-                document_id=DocumentId(self.added),
-                depth=chunk.depth,
-                text_hash=identity,
-                path=path,
-                updated_ns=mtime_ns if updated_ns is None else updated_ns,
-                tags=tags,
-                aliases=aliases,
-                name_hashes=names,
-            )
-        return ids
+        record = make_record(document, chunks, entry=make_entry(path, mtime_ns), terms=terms)
+        with self.store.write() as writer:
+            writer.put_documents(collection_id, [record])
+            return chunk_ids(writer, collection_id, path)
 
     def remove(self, path: str, *, collection: int = 0) -> None:
         """Remove a document."""
-        collection_id = self.collections[collection]
-        self.erase(collection_id, path)
-        gone = [
-            key
-            for key, chunk in self.chunks.items()
-            if (chunk.collection_id, chunk.path) == (collection_id, path)
-        ]
-        for chunk_id in gone:
-            del self.chunks[chunk_id]
+        with self.store.write() as writer:
+            writer.delete_documents(self.collections[collection], [path])
 
-    def scope(self, filters: Filters | None = None) -> Scope:
+    def embed(self, vectors: Mapping[str, NDArray[np.float32]], space_id: SpaceId | None = None) -> None:
+        """Give texts and names vectors."""
+        if vectors:
+            with self.store.write() as writer:
+                writer.put_vectors(
+                    self.space_id if space_id is None else space_id,
+                    [text_hash(text) for text in vectors],
+                    np.stack(list(vectors.values())),
+                )
+
+    def embed_toward(self, query: NDArray[np.float32], cosines: Mapping[str, float]) -> None:
+        """Give texts and names vectors of some cosine similarities to the query."""
+        self.embed(dict(zip(cosines, toward(query, *cosines.values()), strict=True)))
+
+    @property
+    def collections(self) -> tuple[CollectionId, CollectionId]:
+        """The ids of both collections."""
+        return self.first.id, self.second.id
+
+    def where(self, filters: Filters | None = None) -> Where:
         """Both collections."""
-        return Scope(self.collections, filters or Filters())
+        return Where(self.collections, filters or Filters())
 
-    @abstractmethod
-    def write(
-        self,
-        collection_id: CollectionId,
-        document: Document,
-        chunks: list[Chunk],
-        mtime_ns: int,
-        fields: Sequence[LexicalFields],
-    ) -> list[ChunkId]:
-        """Write a document where the indexes look for it."""
+    def document_id(self, path: str, *, collection: int = 0) -> DocumentId:
+        """Return the id of a document."""
+        with self.store.read() as view:
+            found = view.find_document(self.collections[collection], path)
+        assert found is not None
+        return found.id
 
-    @abstractmethod
-    def erase(self, collection_id: CollectionId, path: str) -> None:
-        """Remove a document from where the indexes look for it."""
-
-
-class MemoryWorld(World):
-    """The reference indexes."""
-
-    def __init__(self) -> None:
-        self.chunks = {}
-        self.collections = CollectionId(1), CollectionId(2)
-        self.lexical = MemoryLexicalIndex(self.chunks)
-        self.vectors = MemoryVectorIndex(self.chunks)
-        self._last_id = 0
-
-    def write(
-        self,
-        collection_id: CollectionId,
-        document: Document,
-        chunks: list[Chunk],
-        mtime_ns: int,
-        fields: Sequence[LexicalFields],
-    ) -> list[ChunkId]:
-        """Number the chunks."""
-        ids = [ChunkId(self._last_id + 1 + chunk.ordinal) for chunk in chunks]
-        self._last_id += len(chunks)
-        self.lexical.put(ids, fields)
-        return ids
-
-    def erase(self, collection_id: CollectionId, path: str) -> None:
-        """Nothing to do: what is not among the chunks is forgotten."""
-
-
-class StoreWorld(World):
-    """The indexes of a store."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.chunks = {}
-        self.lexical = store.lexical
-        self.vectors = store.vectors
-        with store.transaction():
-            first = store.catalog.add_collection("first", "", FOLDER, ChunkingSpec())
-            second = store.catalog.add_collection("second", "", FOLDER, ChunkingSpec())
-        self.collections = first.id, second.id
-
-    def write(
-        self,
-        collection_id: CollectionId,
-        document: Document,
-        chunks: list[Chunk],
-        mtime_ns: int,
-        fields: Sequence[LexicalFields],
-    ) -> list[ChunkId]:
-        """Write a document with its words in one transaction."""
-        with self.store.transaction():
-            ids = self.store.catalog.put_document(
-                collection_id,
-                document,
-                chunks,
-                entry=make_entry(document.path, mtime_ns),
-                content_hash=content_hash(document.body.encode()),
-                fingerprint="test/1",
-            )
-            self.lexical.put(ids, fields)
-        return ids
-
-    def erase(self, collection_id: CollectionId, path: str) -> None:
-        """Remove a document."""
-        with self.store.transaction():
-            self.store.catalog.delete_document(collection_id, path)
+    def places(self, ids: Iterable[ChunkId]) -> list[Place]:
+        """Return chunks by what is the same in every store, in the given order."""
+        ids = list(ids)
+        with self.store.read() as view:
+            chunks = view.chunks(ids)
+        return [Place(chunks[key].collection, chunks[key].path, chunks[key].ordinal) for key in ids]

@@ -1,324 +1,414 @@
-"""What every index of vectors must do."""
+"""What every store must do with vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
+from tests.contract.store_world import (
+    SPACE,
+    World,
+    make_document,
+    make_record,
+    open_store,
+    unit_vectors,
+    vector_of,
+)
 
-from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
-from mdvec.types.ids import ChunkId, SpaceId
-from mdvec.types.query import Filters, Scope
-from mdvec.types.space import Unrelated, UnrelatedTexts
+from mdvec.types.ids import ChunkId, DocumentId, SpaceId
+from mdvec.types.query import Filters, Where
+from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
+
+QUERY = unit_vectors(1, seed=5)[0]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """Two empty collections in each kind of index."""
-    if request.param == "memory":
-        yield MemoryWorld()
-        return
-    store = SqliteStore(tmp_path / "index.sqlite")
-    yield StoreWorld(store)
-    store.close()
+def nearest(
+    world: World,
+    query: NDArray[np.float32] = QUERY,
+    limit: int = 9,
+    where: Where | None = None,
+    space_id: SpaceId | None = None,
+) -> list[tuple[ChunkId, float]]:
+    with world.store.read() as view:
+        return view.nearest_chunks(
+            world.space_id if space_id is None else space_id, query, where or world.where(), limit
+        )
 
 
-def embed(world: World, space_id: SpaceId, ids: list[ChunkId], *, seed: int = 0) -> None:
-    """Give chunks random vectors."""
-    hashes = [world.chunks[chunk_id].text_hash for chunk_id in ids]
-    world.vectors.add(space_id, hashes, unit_vectors(len(ids), seed=seed))
+def nearest_documents(
+    world: World, limit: int = 9, where: Where | None = None
+) -> list[tuple[DocumentId, float]]:
+    with world.store.read() as view:
+        return view.nearest_documents(world.space_id, QUERY, where or world.where(), limit)
 
 
-def toward(query: NDArray[np.float32], *cosines: float) -> NDArray[np.float32]:
-    """Make a unit vector for each cosine similarity to the query."""
-    noise = unit_vectors(len(cosines), seed=77)
-    noise -= np.outer(noise @ query, query)
-    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    near = np.array(cosines, np.float32)[:, np.newaxis]
-    return np.asarray(near * query + np.sqrt(1 - near**2) * noise, np.float32)
+def similarities(
+    world: World, ids: Sequence[ChunkId], space_id: SpaceId | None = None
+) -> dict[ChunkId, float]:
+    with world.store.read() as view:
+        return view.chunk_similarities(world.space_id if space_id is None else space_id, QUERY, ids)
 
 
-def give(world: World, space_id: SpaceId, query: NDArray[np.float32], cosines: dict[str, float]) -> None:
-    """Give texts and names vectors of some cosine similarities to the query."""
-    vectors = toward(query, *cosines.values())
-    world.vectors.add(space_id, [text_hash(text) for text in cosines], vectors)
+def sampled(world: World, count: int = 512) -> NDArray[np.float32]:
+    with world.store.read() as view:
+        return view.sampled_similarities(world.space_id, QUERY, count)
+
+
+def open_space(world: World, space: EmbeddingSpace) -> SpaceId:
+    with world.store.write() as writer:
+        return writer.open_space(space)
 
 
 def test_nearest_first(world: World) -> None:
     """Chunks come by falling cosine similarity, which is that of the float32 vectors to 3 digits."""
     ids = [chunk for number in range(40) for chunk in world.add(f"{number}.md", [f"text {number}"])]
-    space_id = world.vectors.open_space(SPACE)
-    embed(world, space_id, ids)
-    query = unit_vectors(1, seed=9)[0]
-    cosines = unit_vectors(40) @ query
-    found = world.vectors.search(space_id, query, 10, world.scope())
-    assert found.ids == tuple(ids[row] for row in np.argsort(-cosines)[:10])
-    assert found.similarities == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-3)
-    assert found.mean == pytest.approx(cosines.mean(), abs=1e-3)
-    assert found.spread == pytest.approx(cosines.std(), abs=1e-3)
+    vectors = unit_vectors(40)
+    world.embed({f"text {number}": vectors[number] for number in range(40)})
+    cosines = vectors @ QUERY
+    found = nearest(world, limit=10)
+    assert [key for key, _ in found] == [ids[row] for row in np.argsort(-cosines)[:10]]
+    assert [near for _, near in found] == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-3)
+    assert dict(found) == {key: near for key, near in similarities(world, ids).items() if key in dict(found)}
+    assert nearest(world, limit=0) == []
 
 
-def test_what_a_document_is_called_brings_its_chunks_nearer(world: World) -> None:
-    """Half way up to the nearest of its names, where that is nearer than the text; never farther."""
-    (far,) = world.add("far.md", ["far"], aliases=("best name", "other name"))
-    (middle,) = world.add("middle.md", ["middle"], aliases=("best name",))
-    (near,) = world.add("near.md", ["near"], aliases=("best name", "other name"))
-    (plain,) = world.add("plain.md", ["half"])
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    give(world, space_id, query, {"far": 0.0, "middle": 0.3, "near": 0.9, "half": 0.5})
-    give(world, space_id, query, {"best name": 0.8, "other name": 0.2, "far.md": -0.1, "plain.md": 0.4})
-    expected = {
-        near: pytest.approx(0.9, abs=1e-3),
-        middle: pytest.approx(0.55, abs=1e-3),
-        plain: pytest.approx(0.5, abs=1e-3),
-        far: pytest.approx(0.4, abs=1e-3),
-    }
-    found = world.vectors.search(space_id, query, 9, world.scope())
-    assert dict(zip(found.ids, found.similarities, strict=True)) == expected
-    assert list(found.ids) == list(expected)
-    assert world.vectors.search(space_id, query, 2, world.scope()).ids == found.ids[:2]
-    assert world.vectors.similarities(space_id, query, [near, middle, plain, far]) == expected
+def test_names_and_neighbours_change_no_similarity(world: World) -> None:
+    """A chunk is as near as its own text."""
+    ids = world.add("a.md", ["one", "two", "three"], aliases=("name",))
+    world.embed_toward(QUERY, {"one": 0.0, "two": 0.6, "three": 0.3, "name": 1.0, "a.md": 0.9})
+    assert dict(nearest(world)) == pytest.approx(dict(zip(ids, [0.0, 0.6, 0.3], strict=True)), abs=1e-3)
 
 
-def test_what_stands_before_and_after_counts(world: World) -> None:
-    """A chunk takes a sixth from its neighbours' mean; those of another document are no neighbours."""
-    first = world.add("a.md", ["one", "two", "three"])
-    second = world.add("b.md", ["alone"])
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    give(world, space_id, query, {"one": 0.0, "two": 0.6, "three": 0.3, "alone": 0.9})
-    expected = {
-        second[0]: pytest.approx(0.9, abs=1e-3),
-        first[1]: pytest.approx((0.6 + 0.2 * 0.15) / 1.2, abs=1e-3),
-        first[2]: pytest.approx((0.3 + 0.2 * 0.6) / 1.2, abs=1e-3),
-        first[0]: pytest.approx((0.0 + 0.2 * 0.6) / 1.2, abs=1e-3),
-    }
-    found = world.vectors.search(space_id, query, 9, world.scope())
-    assert dict(zip(found.ids, found.similarities, strict=True)) == expected
-    assert list(found.ids) == list(expected)
-    for chunk, near in expected.items():  # alone in the question, as among others
-        assert world.vectors.similarities(space_id, query, [chunk]) == {chunk: near}
+def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None:
+    """Each document once, best first, ties in order of id; those without an embedded name are left out."""
+    for path, aliases in (
+        ("far.md", ("best name", "other name")),
+        ("also.md", ("best name",)),
+        ("low.md", ("other name",)),
+        ("none.md", ()),
+    ):
+        world.add(path, ["text"], aliases=aliases)
+    world.embed_toward(QUERY, {"best name": 0.8, "other name": 0.2, "far.md": -0.1, "low.md": 0.1})
+    far, also, low, none = (world.document_id(f"{name}.md") for name in ("far", "also", "low", "none"))
+    found = nearest_documents(world)
+    assert [key for key, _ in found] == [far, also, low]
+    assert [near for _, near in found] == pytest.approx([0.8, 0.8, 0.2], abs=1e-3)
+    assert nearest_documents(world, 2) == found[:2]
+    with world.store.read() as view:
+        assert view.name_similarities(world.space_id, QUERY, [low, none, far]) == {
+            key: near for key, near in found if key != also
+        }
+        assert view.name_similarities(world.space_id, QUERY, []) == {}
 
 
-def test_neighbours_count_that_may_not_be_found_themselves(world: World) -> None:
-    """How near a chunk is does not depend on what else is searched."""
-    ids = world.add("a.md", ["one", "two", "three"], depths=(1, 2, 1))
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    give(world, space_id, query, {"one": 0.0, "two": 0.6, "three": 0.3})
-    found = world.vectors.search(space_id, query, 9, world.scope(Filters(depths=(2,))))
-    assert found.ids == (ids[1],)
-    assert found.similarities == pytest.approx([(0.6 + 0.2 * 0.15) / 1.2], abs=1e-3)
-
-
-def test_a_neighbour_counts_from_when_it_has_a_vector(world: World) -> None:
-    """A chunk whose neighbours are not embedded yet is as near as it is; a gap makes no new neighbours."""
-    ids = world.add("a.md", ["one", "two", "three"])
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    give(world, space_id, query, {"one": 0.0, "three": 0.6})
-    assert world.vectors.similarities(space_id, query, ids) == {
-        ids[0]: pytest.approx(0.0, abs=1e-3),
-        ids[2]: pytest.approx(0.6, abs=1e-3),
-    }
-    give(world, space_id, query, {"two": 0.6})
-    assert world.vectors.similarities(space_id, query, [ids[0]]) == {ids[0]: pytest.approx(0.1, abs=1e-3)}
-
-
-def test_names_do_not_say_what_is_usual(world: World) -> None:
-    """Mean and spread are those of texts: a query like any name is no more like any text."""
-    world.add("a.md", ["one", "two", "three"])
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    give(world, space_id, query, {"one": 0.1, "two": 0.2, "three": 0.6, "a.md": 1.0})
-    found = world.vectors.search(space_id, query, 9, world.scope())
-    assert found.mean == pytest.approx(0.3, abs=1e-3)
-    assert found.spread == pytest.approx(np.std([0.1, 0.2, 0.6]), abs=1e-3)
+def test_documents_are_inside_when_one_of_their_chunks_is(world: World) -> None:
+    """Every filter is honoured; a document without chunks is not found, however few or many others are."""
+    world.add("a.md", ["one", "two"], depths=(1, 2), tags=("x",))
+    world.add("b.md", ["one"], depths=(1,), tags=("x",))
+    world.add("c.md", [])
+    world.embed_toward(QUERY, {"a.md": 0.1, "b.md": 0.2, "c.md": 0.3})
+    a, b = world.document_id("a.md"), world.document_id("b.md")
+    for where, expected in (
+        (world.where(), [b, a]),
+        (world.where(Filters(depths=(2,))), [a]),
+        (world.where(Filters(depths=(3,))), []),
+        (world.where(Filters(tags=("x",), depths=(1,))), [b, a]),
+        (replace(world.where(), only=frozenset([a])), [a]),
+        (replace(world.where(), hidden=frozenset([b])), [a]),
+        (Where((world.second.id,)), []),
+        (Where(()), []),
+    ):
+        assert [key for key, _ in nearest_documents(world, where=where)] == expected
 
 
 def test_a_name_counts_from_when_it_has_a_vector(world: World) -> None:
-    """Before, its document is found by its texts; another document of that name has the vector at once."""
-    first = world.add("a/note.md", ["one"])
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    give(world, space_id, query, {"one": 0.2, "two": 0.1})
-    assert world.vectors.similarities(space_id, query, first)[first[0]] == pytest.approx(0.2, abs=1e-3)
-    give(world, space_id, query, {"note.md": 0.6})
-    assert world.vectors.similarities(space_id, query, first)[first[0]] == pytest.approx(0.4, abs=1e-3)
-    second = world.add("b/note.md", ["two"], collection=1)
-    assert world.vectors.similarities(space_id, query, second)[second[0]] == pytest.approx(0.35, abs=1e-3)
+    """Another document of that name has the vector at once; one that is gone is not found."""
+    world.add("a/note.md", ["one"])
+    assert nearest_documents(world) == []
+    world.embed_toward(QUERY, {"note.md": 0.6})
+    assert [key for key, _ in nearest_documents(world)] == [world.document_id("a/note.md")]
+    world.add("b/note.md", ["two"], collection=1)
+    assert len(nearest_documents(world)) == 2
     world.remove("a/note.md")
-    found = world.vectors.search(space_id, query, 9, world.scope())
-    assert found.ids == (second[0],)
-    assert found.similarities == pytest.approx([0.35], abs=1e-3)
+    assert [key for key, _ in nearest_documents(world)] == [world.document_id("b/note.md", collection=1)]
 
 
-def test_a_name_alone_finds_nothing(world: World) -> None:
-    """A chunk whose text has no vector yet is not found by what its document is called."""
+def test_a_name_finds_no_chunk(world: World) -> None:
+    """A chunk whose text has no vector yet is not near, whatever its document is called."""
     ids = world.add("a.md", ["one", "two"])
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    give(world, space_id, query, {"a.md": 1.0, "two": 0.0})
-    assert world.vectors.search(space_id, query, 9, world.scope()).ids == (ids[1],)
+    world.embed_toward(QUERY, {"a.md": 1.0, "two": 0.0})
+    assert [key for key, _ in nearest(world)] == [ids[1]]
 
 
 def test_equal_texts_share_a_vector(world: World) -> None:
     """A text embedded once serves every chunk that has it; ties are in order of id."""
     first = world.add("a.md", ["shared"])
     second = world.add("b.md", ["shared"], collection=1)
-    space_id = world.vectors.open_space(SPACE)
-    embed(world, space_id, first)
-    embed(world, space_id, world.add("c.md", ["alone"]), seed=1)
-    found = world.vectors.search(space_id, unit_vectors(2)[0], 2, world.scope())
-    assert found.ids == (first[0], second[0])
+    world.embed({"shared": QUERY})
+    world.add("c.md", ["alone"])
+    world.embed({"alone": vector_of("alone")})
+    found = nearest(world, limit=2)
+    assert [key for key, _ in found] == first + second
+    assert len({near for _, near in found}) == 1
 
 
 def test_chunks_without_a_vector_are_not_found(world: World) -> None:
-    """What is not embedded yet is neither found nor compared."""
+    """What is not embedded yet is neither found nor compared; what does not exist is left out."""
     ids = world.add("a.md", ["one", "two", "three"])
-    space_id = world.vectors.open_space(SPACE)
-    embed(world, space_id, ids[:1])
-    query = unit_vectors(1)[0]
-    assert world.vectors.search(space_id, query, 5, world.scope()).ids == (ids[0],)
-    assert world.vectors.similarities(space_id, query, [*ids, ChunkId(999)]) == {
-        ids[0]: pytest.approx(1.0, abs=1e-3)
-    }
+    world.embed({"one": QUERY})
+    assert [key for key, _ in nearest(world)] == ids[:1]
+    assert similarities(world, [*ids, ids[0], ChunkId(999)]) == {ids[0]: pytest.approx(1.0, abs=1e-3)}
 
 
 def test_removed_chunks_are_not_found(world: World) -> None:
     """A vector outlives its chunk without showing in a search."""
     kept = world.add("a.md", ["one"])
-    gone = world.add("b.md", ["two"])
-    space_id = world.vectors.open_space(SPACE)
-    embed(world, space_id, kept + gone)
+    world.add("b.md", ["two"])
+    world.embed({"one": vector_of("one"), "two": QUERY})
+    assert len(nearest(world)) == 2
     world.remove("b.md")
-    assert world.vectors.search(space_id, unit_vectors(2)[1], 5, world.scope()).ids == (kept[0],)
-    assert world.vectors.cached(space_id, [text_hash("two")]) == {text_hash("two")}
+    assert [key for key, _ in nearest(world)] == kept
+    with world.store.read() as view:
+        assert view.cached(world.space_id, [text_hash("two"), text_hash("x")]) == {text_hash("two")}
 
 
 def test_spaces_are_apart(world: World) -> None:
     """Vectors of one space say nothing in another, whatever its dimension."""
     ids = world.add("a.md", ["one", "two"])
-    space_id = world.vectors.open_space(SPACE)
-    other = world.vectors.open_space(replace(SPACE, model="other", dimension=8))
-    embed(world, space_id, ids)
-    query = unit_vectors(1, dimension=8)
-    world.vectors.add(other, [world.chunks[ids[1]].text_hash], query)
-    assert world.vectors.search(other, query[0], 5, world.scope()).ids == (ids[1],)
-    assert len(world.vectors.search(space_id, unit_vectors(1)[0], 5, world.scope()).ids) == 2
+    other = open_space(world, replace(SPACE, model="other", dimension=8))
+    world.embed({"one": vector_of("one"), "two": vector_of("two")})
+    query = unit_vectors(1, dimension=8)[0]
+    world.embed({"two": query}, other)
+    assert [key for key, _ in nearest(world, query, space_id=other)] == ids[1:]
+    assert len(nearest(world)) == 2
 
 
 def test_spaces_are_found_by_key(world: World) -> None:
     """A space has one id from when it is opened."""
-    assert world.vectors.find_space(SPACE) is None
-    space_id = world.vectors.open_space(SPACE)
-    assert world.vectors.find_space(SPACE) == world.vectors.open_space(SPACE) == space_id
+    space = replace(SPACE, model="new")
+    with world.store.read() as view:
+        assert view.find_space(space) is None
+    space_id = open_space(world, space)
+    assert open_space(world, space) == space_id
+    with world.store.read() as view:
+        assert view.find_space(space) == space_id != world.space_id
 
 
 def test_unrelated_texts_are_measured_once_in_each_space(world: World) -> None:
-    """Nothing is known of a new space; what is written down first stays, also when its vectors go."""
-    space_id = world.vectors.open_space(SPACE)
-    other = world.vectors.open_space(replace(SPACE, model="other"))
-    assert world.vectors.unrelated(space_id) is None
+    """Nothing is known of a new space; what is written first stays, also when its vectors go."""
+    other = open_space(world, replace(SPACE, model="other"))
     first = UnrelatedTexts(spaced=Unrelated(0.1, 0.07), unspaced=Unrelated(-0.25, 0.125))
     second = UnrelatedTexts(spaced=Unrelated(0.7, 0.03), unspaced=Unrelated(0.6, 0.04))
-    for measured in (first, second):
-        world.vectors.set_unrelated(space_id, measured)
-        assert world.vectors.unrelated(space_id) == first
-    assert world.vectors.unrelated(other) is None
-    world.vectors.set_unrelated(other, second)
-    world.vectors.drop_space(space_id)
-    assert world.vectors.unrelated(world.vectors.open_space(SPACE)) == first
-    assert world.vectors.unrelated(other) == second
+    with world.store.write() as writer:
+        assert writer.unrelated(world.space_id) is None
+        for measured in (first, second):
+            writer.set_unrelated(world.space_id, measured)
+            assert writer.unrelated(world.space_id) == first
+        assert writer.unrelated(other) is None
+        writer.set_unrelated(other, second)
+        writer.drop_space(world.space_id)
+    with world.store.read() as view:
+        assert (view.unrelated(world.space_id), view.unrelated(other)) == (first, second)
 
 
 def test_a_vector_is_never_replaced(world: World) -> None:
     """Adding a hash again leaves its first vector."""
     ids = world.add("a.md", ["one"])
-    space_id = world.vectors.open_space(SPACE)
-    embed(world, space_id, ids, seed=1)
-    embed(world, space_id, ids, seed=2)
-    cosine = world.vectors.similarities(space_id, unit_vectors(1, seed=1)[0], ids)[ids[0]]
-    assert cosine == pytest.approx(1.0, abs=1e-3)
+    for vector in (QUERY, vector_of("one")):
+        world.embed({"one": vector})
+        assert similarities(world, ids) == {ids[0]: pytest.approx(1.0, abs=1e-3)}
+
+
+@pytest.mark.parametrize("shape", [(2, SPACE.dimension), (1, SPACE.dimension - 1)])
+def test_vectors_of_another_shape_are_refused(world: World, shape: tuple[int, int]) -> None:
+    """A vector of the wrong dimension, or one too many, is a mistake of the caller."""
+    with pytest.raises(ValueError, match="shape"), world.store.write() as writer:
+        writer.put_vectors(world.space_id, [text_hash("x")], np.zeros(shape, np.float32))
 
 
 def test_an_empty_space(world: World) -> None:
-    """Without vectors there is nothing to find, and no mean or spread."""
-    world.add("a.md", ["one"])
-    space_id = world.vectors.open_space(SPACE)
-    found = world.vectors.search(space_id, unit_vectors(1)[0], 5, world.scope())
-    assert (found.ids, found.similarities, found.mean, found.spread) == ((), (), 0.0, 0.0)
+    """Without vectors there is nothing to find, and nothing to sample."""
+    ids = world.add("a.md", ["one"])
+    assert nearest(world) == []
+    assert nearest_documents(world) == []
+    assert similarities(world, ids) == {}
+    assert sampled(world).shape == (0,)
 
 
-def test_filters_come_before_the_nearest_are_taken(world: World) -> None:
-    """A rare tag on the farthest chunks still gives as many hits as there are."""
-    space_id = world.vectors.open_space(SPACE)
-    query = unit_vectors(1, seed=5)[0]
-    vectors = unit_vectors(300, seed=6)
-    vectors = vectors[np.argsort(-(vectors @ query))]
-    for number in range(300):
-        tags = ("rare/kind",) if number >= 297 else ()
-        ids = world.add(f"d{number}.md", [f"text {number}"], tags=tags)
-        world.vectors.add(space_id, [world.chunks[ids[0]].text_hash], vectors[number : number + 1])
-    found = world.vectors.search(space_id, query, 5, world.scope(Filters(tags=("RARE",))))
-    assert [world.chunks[chunk_id].path for chunk_id in found.ids] == ["d297.md", "d298.md", "d299.md"]
-    assert world.vectors.search(space_id, query, 5, Scope(())).ids == ()
+def test_samples_are_of_texts_spread_over_the_space(world: World) -> None:
+    """Of few chunks all, of many as many as wanted; names and texts of removed chunks do not count."""
+    world.add("a.md", ["one", "two", "three"])
+    world.add("gone.md", ["gone"])
+    world.embed_toward(QUERY, {"one": 0.1, "two": 0.2, "three": 0.6, "a.md": 1.0, "gone": 0.9})
+    world.remove("gone.md")
+    assert sorted(sampled(world)) == pytest.approx([0.1, 0.2, 0.6], abs=1e-3)
+    texts = [f"text {number}" for number in range(100)]
+    world.add("b.md", texts)
+    world.embed_toward(QUERY, {text: number / 200 for number, text in enumerate(texts)})
+    few = sampled(world, 11)
+    assert few.shape == (11,)
+    assert few.mean() == pytest.approx(sampled(world).mean(), abs=0.05)
+    assert few.std() == pytest.approx(sampled(world).std(), rel=0.2)
+
+
+RARE = Filters(tags=("RARE",))
+COMMON = Filters(tags=("common",))
+DOCUMENTS = 2_000
+
+
+@pytest.fixture(scope="module", params=["memory", "sqlite"])
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """2,000 documents of five chunks, the nearest first: the last two have a rare tag, 30 % a common one."""
+    world = World(open_store(request.param, tmp_path_factory.mktemp("large")))
+    vectors = unit_vectors(5 * DOCUMENTS, seed=6, alike=0.8)
+    vectors = vectors[np.argsort(-(vectors @ QUERY))]
+    names = unit_vectors(DOCUMENTS, seed=7, alike=0.8)
+    names = names[np.argsort(-(names @ QUERY))]
+    records = []
+    for number in range(DOCUMENTS):
+        tags = ("common",) if number % 10 > 6 else ()
+        tags = (*tags, "rare/kind") if number >= DOCUMENTS - 2 else tags
+        texts = [f"word n{number} p{part}" for part in range(5)]
+        records.append(make_record(*make_document(f"{number}.md", texts, tags=tags)))
+    with world.store.write() as writer:
+        writer.put_documents(world.first.id, records)
+        hashes = [text_hash(chunk.embedded_text) for record in records for chunk in record.chunks]
+        writer.put_vectors(world.space_id, hashes, vectors)
+        writer.put_vectors(world.space_id, [text_hash(f"{at}.md") for at in range(DOCUMENTS)], names)
+    return world
+
+
+@pytest.mark.parametrize(("filters", "documents"), [(RARE, 2), (COMMON, 3 * DOCUMENTS // 10)])
+@pytest.mark.parametrize("limit", [3, 50, 4000])
+def test_filters_give_all_hits_there_are(large: World, filters: Filters, documents: int, limit: int) -> None:
+    """However rare or common a tag is, and however far what has it, min(limit, matching) are found."""
+    where = large.where(filters)
+    with large.store.read() as view:
+        by_words = view.bm25(["word"], where, limit)
+        chunks = view.nearest_chunks(large.space_id, QUERY, where, limit)
+        named = view.nearest_documents(large.space_id, QUERY, where, limit)
+    assert len(by_words) == len(chunks) == min(limit, 5 * documents)
+    assert len(named) == min(limit, documents)
+    for ranking in (by_words, chunks, named):
+        scores = [score for _, score in ranking]
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("hidden", [2, DOCUMENTS - 2])
+def test_hidden_documents_leave_all_others_to_be_found(large: World, hidden: int) -> None:
+    """Whether few or nearly all are hidden."""
+    with large.store.read() as view:
+        ids = [document for document, _ in view.nearest_documents(large.space_id, QUERY, large.where(), 9999)]
+        where = replace(large.where(), hidden=frozenset(ids[:hidden]))
+        left = DOCUMENTS - hidden
+        assert len(view.nearest_documents(large.space_id, QUERY, where, 50)) == min(50, left)
+        assert len(view.nearest_chunks(large.space_id, QUERY, where, 50)) == min(50, 5 * left)
+        assert len(view.bm25(["word"], where, 50)) == min(50, 5 * left)
 
 
 def test_the_vectors_of_names_are_used(world: World) -> None:
-    """They are kept as long as a document is called so."""
+    """They stay as long as a document is called so."""
     world.add("a.md", ["one"], aliases=("first", "both"))
     world.add("b.md", ["one"], aliases=("both",))
-    space_id = world.vectors.open_space(SPACE)
-    names = [text_hash(name) for name in ("first", "both", "nobody")]
-    world.vectors.add(space_id, names, unit_vectors(3))
-    assert world.vectors.drop_unused() == 1
+    names = ("first", "both", "other")
+    world.embed({name: vector_of(name) for name in names})
+    with world.store.write() as writer:
+        assert writer.drop_unused() == 1
     world.remove("a.md")
-    assert world.vectors.drop_unused() == 1
-    assert world.vectors.cached(space_id, names) == {names[1]}
+    with world.store.write() as writer:
+        assert writer.drop_unused() == 1
+        assert writer.cached(world.space_id, [text_hash(name) for name in names]) == {text_hash("both")}
 
 
 def test_drop_unused(world: World) -> None:
-    """Only vectors without a chunk go, the oldest first; the others are found as before."""
-    kept = world.add("kept.md", ["one", "two"])
-    gone = world.add("gone.md", ["three", "four", "five"])
-    space_id = world.vectors.open_space(SPACE)
-    embed(world, space_id, kept + gone)
-    hashes = [world.chunks[chunk_id].text_hash for chunk_id in kept + gone]
-    query = unit_vectors(1)[0]
-    assert world.vectors.drop_unused() == 0
-    before = world.vectors.search(space_id, query, 5, world.scope())
+    """Only vectors without a chunk go, of any space, the oldest first; the others are found as before."""
+    world.add("kept.md", ["one", "two"])
+    world.add("gone.md", ["three", "four", "five"])
+    other = open_space(world, replace(SPACE, model="other"))
+    texts = ["one", "two", "three", "four", "five"]
+    for text in texts:
+        world.embed({text: vector_of(text)})
+    world.embed({"three": QUERY, "one": QUERY}, other)
+    with world.store.write() as writer:
+        assert writer.drop_unused() == 0
     world.remove("gone.md")
-    assert world.vectors.drop_unused(keep=1) == 2
-    assert world.vectors.cached(space_id, hashes) == {*hashes[:2], hashes[4]}
-    assert world.vectors.drop_unused() == 1
-    after = world.vectors.search(space_id, query, 5, world.scope())
-    assert after.ids == tuple(chunk_id for chunk_id in before.ids if chunk_id in kept)
+    before = nearest(world)
+    with world.store.write() as writer:
+        assert writer.drop_unused(keep=2) == 2
+        hashes = [text_hash(text) for text in texts]
+        assert writer.cached(world.space_id, hashes) == {*hashes[:2], hashes[4]}
+        assert writer.cached(other, hashes) == {hashes[0], hashes[2]}
+        assert writer.drop_unused() == 2
+    assert nearest(world) == before
+    assert len(before) == 2
 
 
 def test_drop_space(world: World) -> None:
-    """All its vectors go, those of other spaces stay; who still asks for it finds nothing."""
+    """All its vectors go, those of other spaces stay; its id stays, and finds nothing until it is filled."""
     ids = world.add("a.md", ["one", "two"])
-    other = replace(SPACE, model="other")
-    dropped, kept = world.vectors.open_space(SPACE), world.vectors.open_space(other)
-    embed(world, dropped, ids)
-    embed(world, kept, ids, seed=3)
-    query = unit_vectors(1, seed=9)[0]
-    before = world.vectors.search(kept, query, 5, world.scope())
-    assert len(world.vectors.search(dropped, query, 5, world.scope()).ids) == 2
-    assert world.vectors.drop_space(dropped) == 2
-    gone = world.vectors.search(dropped, query, 5, world.scope())
-    assert (gone.ids, gone.spread) == ((), 0.0)
-    assert world.vectors.similarities(dropped, query, ids) == {}
-    assert world.vectors.search(kept, query, 5, world.scope()) == before
-    assert world.vectors.drop_space(dropped) == 0
-    assert world.vectors.open_space(SPACE) not in (None, kept)
-    embed(world, world.vectors.open_space(SPACE), ids)
-    assert len(world.vectors.search(world.vectors.open_space(SPACE), query, 5, world.scope()).ids) == 2
+    kept = open_space(world, replace(SPACE, model="other"))
+    vectors = {"one": vector_of("one"), "two": vector_of("two")}
+    world.embed(vectors)
+    world.embed(vectors, kept)
+    before = nearest(world)
+    assert len(before) == 2
+    with world.store.write() as writer:
+        assert writer.drop_space(world.space_id) == 2
+        assert writer.drop_space(world.space_id) == 0
+    assert nearest(world) == []
+    assert similarities(world, ids) == {}
+    assert nearest(world, space_id=kept) == before
+    assert open_space(world, SPACE) == world.space_id
+    world.embed(vectors)
+    assert nearest(world) == before
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_similarities_are_those_of_the_memory_store(tmp_path: Path, seed: int) -> None:
+    """For random worlds to 6 digits, in every method; rankings are equal."""
+    measured = []
+    for kind in ("memory", "sqlite"):
+        chance = random.Random(seed)
+        store = open_store(kind, tmp_path)
+        world = World(store)
+        names = [f"{number}.md" for number in range(30)]
+        for name in names:
+            texts = [f"text {chance.randrange(60)}" for _ in range(chance.randrange(4))]
+            world.add(name, texts, collection=chance.randrange(2), aliases=(f"alias {chance.randrange(20)}",))
+        for text in itertools.chain(
+            names, (f"text {at}" for at in range(60)), (f"alias {at}" for at in range(20))
+        ):
+            if chance.random() < 0.7:
+                world.embed({text: vector_of(text, alike=0.5)})
+        with store.read() as view:
+            chunks = view.nearest_chunks(world.space_id, QUERY, world.where(), 40)
+            documents = view.nearest_documents(world.space_id, QUERY, world.where(), 20)
+            by_id = {
+                view.find_document(each, path).id: (at, path)  # type: ignore[union-attr]
+                for at, each in enumerate(world.collections)
+                for path in view.known_documents(each)
+            }
+            sample = view.sampled_similarities(world.space_id, QUERY, 7)
+        measured.append(
+            (
+                world.places(key for key, _ in chunks),
+                [near for _, near in chunks],
+                [by_id[key] for key, _ in documents],
+                [near for _, near in documents],
+                sample,
+            )
+        )
+        store.close()
+    memory, sqlite = measured
+    assert memory[0] == sqlite[0]
+    assert memory[1] == pytest.approx(sqlite[1], abs=2e-6)
+    assert memory[2] == sqlite[2]
+    assert memory[3] == pytest.approx(sqlite[3], abs=2e-6)
+    assert memory[4] == pytest.approx(sqlite[4], abs=2e-6)

@@ -95,8 +95,8 @@ def _portable(evidence: Evidence, places: dict[Any, tuple[str, int]]) -> object:
     words, dense = evidence.lexical, evidence.dense
     return (
         sorted((places[chunk], round(score, 6)) for chunk, score in words.ranking),
-        round(words.perfect, 6),
-        round(words.known, 6),
+        round(words.max_score, 6),
+        round(words.matched_weight, 6),
         sorted(places[chunk] for chunk in words.named),
         sorted((places[chunk], round(value, 5)) for chunk, value in dense.similarities.items()),
     )

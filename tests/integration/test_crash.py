@@ -1,4 +1,4 @@
-"""What must survive: an import that is killed, and many processes at once."""
+"""An import that is killed, and many processes at once: nothing is lost, and nothing fails."""
 
 from __future__ import annotations
 

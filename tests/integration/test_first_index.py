@@ -5,28 +5,28 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.fakes.runs import cancelled_when, claimed
 from tests.waiting import HANG_S, wait_until
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.embedding.interface import Role
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ImportStoppedError, SourceMissingError
+from mdvec.run import Stage
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportStage, Progress
-from mdvec.workspace import first_index
-from mdvec.workspace.wiring import make_store
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace import imports
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
 
 TOMATOES = SearchQuery("tomatoes")
-MANY = first_index._FEW_CHUNKS + 50
+MANY = imports._FEW_CHUNKS + 50
 EMBEDDED = 3 * MANY  # the title, the file name and the text of each document
 
 
@@ -62,11 +62,9 @@ def fill(folder: Path, documents: int) -> Path:
     return folder
 
 
-def ask(
-    workspace: Workspace, query: SearchQuery = TOMATOES, progress: Progress | None = None
-) -> SearchResult:
+def ask(workspace: Workspace, query: SearchQuery = TOMATOES) -> SearchResult:
     """Search as a server does."""
-    return workspace.search(query, progress=progress, wait_for_vectors=False)
+    return workspace.search(query, wait_for_vectors=False)
 
 
 def test_words_are_searched_before_vectors_are_made(tmp_path: Path, embedder: GatedEmbedder) -> None:
@@ -104,17 +102,13 @@ def test_the_first_answer_from_a_small_folder_is_complete(tmp_path: Path) -> Non
 
 def test_a_client_hears_how_far_it_is_and_may_give_up(tmp_path: Path, embedder: GatedEmbedder) -> None:
     """That ends the waiting and not the indexing."""
-    heard: list[ImportStage] = []
-
-    def give_up(stage: ImportStage, _done: int, _total: int) -> None:
-        heard.append(stage)
-        if stage is ImportStage.EMBED:
-            raise KeyboardInterrupt
-
     with open_workspace(docs_dir=fill(tmp_path / "d", 3), embedder=embedder) as workspace:
-        with pytest.raises(KeyboardInterrupt):
-            ask(workspace, progress=give_up)
-        assert heard[-1] is ImportStage.EMBED
+        with (
+            cancelled_when(lambda stage, _: stage is Stage.EMBED) as watched,
+            pytest.raises(ImportStoppedError),
+        ):
+            ask(workspace)
+        assert watched.stages[-1] is Stage.EMBED
         embedder.gate.set()
         wait_until(lambda: ask(workspace).pending_chunks == 0)
 
@@ -136,12 +130,12 @@ def test_two_servers_make_one_index(tmp_path: Path, embedder: GatedEmbedder) -> 
 
 
 def test_closing_ends_the_work_behind(tmp_path: Path, embedder: GatedEmbedder) -> None:
-    """Even inside a batch; what was committed stays, and the next server goes on with the rest."""
+    """Even inside a batch, whose end it does not wait for; the next server embeds what is missing."""
     docs = fill(tmp_path / "d", MANY)
     with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
         ask(workspace)
-        assert embedder.waiting.wait(HANG_S)
-    assert embedder.waiting.is_set()  # the batch has not ended
+        assert embedder.waiting.wait(10)
+    assert not embedder.gate.is_set()
     embedder.gate.set()
     fresh = HashingEmbedder()
     with open_workspace(docs_dir=docs, embedder=fresh) as workspace:
@@ -212,15 +206,11 @@ def test_a_large_folder_is_answered_from_what_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client does not wait for ever: the answer says that documents are missing."""
-    monkeypatch.setattr(first_index, "_TEXT_WAIT_S", 0.0)
-    monkeypatch.setattr(first_index, "_SECOND_WAIT_S", 0.0)
+    monkeypatch.setattr(imports, "_TEXT_WAIT_S", 0.0)
+    monkeypatch.setattr(imports, "_SECOND_WAIT_S", 0.0)
     docs = fill(tmp_path / "d", 2)
-    database = tmp_path / "i.sqlite"
-    with (
-        closing(make_store(database)) as other,
-        open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as workspace,
-    ):
-        with other.writer("a long import", wait_s=0):
+    with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as workspace:
+        with claimed(workspace, "docs"):
             for _ in range(2):
                 [warning] = ask(workspace).warnings
                 assert warning.startswith("the folder is still being indexed")
@@ -236,56 +226,13 @@ def notes(tmp_path: Path) -> Iterator[Workspace]:
         yield workspace
 
 
-def test_a_listener_ends_an_import(notes: Workspace) -> None:
-    """What was committed stays, the lease is free at once, and the next import goes on from there."""
+def test_a_cancelled_import_can_be_resumed_at_once(notes: Workspace) -> None:
+    """What was committed stays, the claim has ended, and the next import starts from there."""
 
-    def stop(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.TEXT and done >= 100:
-            raise KeyboardInterrupt
+    def has_read_100(stage: Stage, done: int) -> bool:
+        return stage is Stage.TEXT and done >= 100
 
-    with pytest.raises(KeyboardInterrupt):
-        notes.import_collection("notes", progress=stop)
-    report = notes.import_collection("notes", mode=ImportMode.UPDATE, wait_s=0)
+    with cancelled_when(has_read_100), pytest.raises(ImportStoppedError):
+        notes.import_collection("notes")
+    report = notes.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE, wait_s=0))
     assert (report.added, report.unchanged, report.pending_chunks) == (150, 100, 0)
-
-
-def test_who_waits_for_another_writer_can_give_up(notes: Workspace) -> None:
-    """The listener hears that it waits."""
-    heard: list[ImportStage] = []
-
-    def give_up(stage: ImportStage, _done: int, _total: int) -> None:
-        heard.append(stage)
-        raise KeyboardInterrupt
-
-    with (
-        closing(make_store(notes.database)) as other,
-        other.writer("a long import", wait_s=0),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        notes.import_collection("notes", wait_s=HANG_S, progress=give_up)
-    assert heard == [ImportStage.WAIT]
-
-
-def test_closing_stops_an_import_in_another_thread(notes: Workspace) -> None:
-    """It ends with its batch, and says so."""
-    begun, closed = threading.Event(), threading.Event()
-    errors: list[Exception] = []
-
-    def hold(stage: ImportStage, _done: int, _total: int) -> None:
-        if stage is ImportStage.TEXT:
-            begun.set()
-            closed.wait(HANG_S)
-
-    def work() -> None:
-        try:
-            notes.import_collection("notes", progress=hold)
-        except ImportStoppedError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert begun.wait(HANG_S)
-    notes.close()
-    closed.set()
-    thread.join(HANG_S)
-    assert len(errors) == 1

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.fakes.runs import cancelled_when, claimed, noting
 
 from mdvec import MdvecError, SearchQuery, Workspace, open_workspace
+from mdvec.embedding.interface import Role
 from mdvec.errors import (
     CollectionNotEmptyError,
     EmbedderUnavailableError,
+    ImportStoppedError,
     SourceEmptyError,
     SourceMissingError,
     UsageError,
 )
+from mdvec.run import Stage
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
-from mdvec.types.report import ImportMode, ImportReport, ImportStage
-from mdvec.workspace.wiring import make_store
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Parts
 
 NAME = "notes"
 
@@ -45,7 +51,7 @@ class Bench:
 
     def sync(self, *, embed: bool = True, allow_empty: bool = False) -> ImportReport:
         return self.workspace.import_collection(
-            NAME, mode=ImportMode.UPDATE, embed=embed, allow_empty=allow_empty
+            NAME, ImportOptions(mode=ImportMode.UPDATE, embed=embed, allow_empty=allow_empty)
         )
 
     def paths(self, text: str, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
@@ -187,14 +193,12 @@ def test_names_are_made_up_for_after_an_import_without_vectors(bench: Bench) -> 
     rename(bench)
     assert bench.sync(embed=False).pending_chunks == 0
     bench.embedder.embedded.clear()
-    stages: list[tuple[ImportStage, int, int]] = []
-    bench.workspace.import_collection(
-        NAME, mode=ImportMode.UPDATE, progress=lambda *stage: stages.append(stage)
-    )
+    with noting() as watched:
+        bench.sync()
     assert bench.embedder.embedded == ["renamed"]
-    assert [stage for stage in stages if stage[0] is ImportStage.EMBED] == [
-        (ImportStage.EMBED, 0, 1),
-        (ImportStage.EMBED, 1, 1),
+    assert [report for report in watched.reports if report[0] is Stage.EMBED] == [
+        (Stage.EMBED, 0, 1),
+        (Stage.EMBED, 1, 1),
     ]
 
 
@@ -234,7 +238,7 @@ def test_replace_rebuilds_without_embedding_again(bench: Bench) -> None:
     bench.sync()
     bench.embedder.embedded.clear()
     (bench.docs / "plain.txt").unlink()
-    report = bench.workspace.import_collection(NAME, mode=ImportMode.REPLACE)
+    report = bench.workspace.import_collection(NAME, ImportOptions(mode=ImportMode.REPLACE))
     assert (report.added, report.deleted, report.total_documents) == (2, 1, 2)
     assert bench.embedder.embedded == []
 
@@ -244,7 +248,7 @@ def test_other_chunk_sizes_cut_again(bench: Bench) -> None:
     long = "文章がここにあります。" * 100
     bench.write("long.md", f"# T\n\n{long}\n")
     before = bench.sync().total_chunks
-    report = bench.workspace.import_collection(NAME, mode=ImportMode.UPDATE, max_tokens=50)
+    report = bench.workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, max_tokens=50))
     assert report.total_chunks > before
     assert bench.sync().unchanged == 4
 
@@ -258,7 +262,7 @@ def test_an_empty_folder_does_not_wipe_the_index(bench: Bench, missing: bool) ->
         bench.docs.mkdir()
     for mode in (ImportMode.UPDATE, ImportMode.REPLACE):
         with pytest.raises(SourceMissingError if missing else SourceEmptyError):
-            bench.workspace.import_collection(NAME, mode=mode)
+            bench.workspace.import_collection(NAME, ImportOptions(mode=mode))
     assert bench.paths("リトライ回数")
     assert bench.sync(allow_empty=True).deleted == 3
     assert bench.workspace.search(SearchQuery("リトライ回数")).hits == ()
@@ -274,17 +278,36 @@ def test_search_works_before_there_are_vectors_and_says_so(bench: Bench) -> None
     assert "no vector yet" in result.warnings[0]
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(bench: Bench) -> None:
-    """Ctrl-C while embedding: what was committed counts, the next run embeds the rest alone."""
+def press_ctrl_c(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    embed = bench.embedder.embed
+
+    def interrupted(texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
+        if any("Text of" in text for text in bench.embedder.embedded):
+            raise KeyboardInterrupt
+        yield from embed(texts, role, titles)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.embedder, "embed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            bench.sync()
+
+
+def cancel(bench: Bench, _: pytest.MonkeyPatch) -> None:
+    def has_texts(stage: Stage, _done: int) -> bool:
+        return stage is Stage.EMBED and any("Text of" in text for text in bench.embedder.embedded)
+
+    with cancelled_when(has_texts), pytest.raises(ImportStoppedError):
+        bench.sync()
+
+
+@pytest.mark.parametrize("interrupt", [press_ctrl_c, cancel])
+def test_an_interrupted_run_resumes_where_it_stopped(
+    bench: Bench, interrupt: Callable[[Bench, pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While embedding: what was committed counts, the next run embeds the rest alone."""
     for number in range(300):
         bench.write(f"many/{number}.md", f"# Note {number}\n\nText of number {number}.\n")
-
-    def stop_at_the_first_texts(stage: ImportStage, _done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and any("Text of" in text for text in bench.embedder.embedded):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        bench.workspace.import_collection(NAME, mode=ImportMode.UPDATE, progress=stop_at_the_first_texts)
+    interrupt(bench, monkeypatch)
     first = list(bench.embedder.embedded)
     pending = bench.workspace.status(NAME).collections[0].counts.pending_chunks
     assert 0 < pending < 303
@@ -461,12 +484,11 @@ def test_a_folder_that_another_process_indexes_is_searched_as_far_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader is never turned away because of a writer, not even before the first index is complete."""
-    monkeypatch.setattr("mdvec.workspace.first_index._OTHER_PROCESS_WAIT_S", 0.0)
+    monkeypatch.setattr("mdvec.workspace.imports._OTHER_PROCESS_WAIT_S", 0.0)
     database = tmp_path / "i.sqlite"
     with (
-        closing(make_store(database)) as other,
-        other.writer("first import", wait_s=0),
         open_workspace(docs_dir=tmp_path, database=database, embedder=HashingEmbedder()) as workspace,
+        claimed(workspace, "docs", "first import"),
     ):
         result = workspace.search(SearchQuery("tomatoes"))
     assert "first import" in result.warnings[0]

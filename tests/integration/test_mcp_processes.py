@@ -23,7 +23,7 @@ from tests.integration.mcp_wire import (
     run_mdvec,
     write_notes,
 )
-from tests.waiting import HANG_S, wait_until
+from tests.waiting import wait_until
 
 SERVERS = 6
 DOCUMENTS = 30
@@ -55,8 +55,12 @@ def serve(home: Path) -> Iterator[Callable[..., Wire]]:
         wire.__exit__(None, None, None)
 
 
+def wait_for_exit(wire: Wire) -> None:
+    wire.process.wait(timeout=HANG_S)
+
+
 def assert_free(home: Path) -> None:
-    """Nobody holds the writer's lease, and the database is sound."""
+    """No collection is claimed, and the database is sound."""
     environment = environment_of(home)
     run_mdvec(environment, "import", "-n", "notes", "-m", "update", "--wait", "0", "--no-embed")
     run_mdvec(environment, "doctor")
@@ -162,10 +166,10 @@ def status(wire: Wire) -> dict[str, Any]:
 def test_it_leaves_with_its_client(
     home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
 ) -> None:
-    """When the client closes stdin the server ends, even from work that would go on for ever."""
+    """When the client closes stdin the server ends, whatever it is doing."""
     wire = state(home, serve)
     wire.close_stdin()
-    wire.process.wait(HANG_S)
+    wait_for_exit(wire)
     assert wire.process.returncode == 0
     assert "Traceback" not in wire.errors()
     assert_free(home)
@@ -176,10 +180,10 @@ def test_it_leaves_with_its_client(
 def test_sigterm_is_clean(
     home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
 ) -> None:
-    """SIGTERM ends it, even from work that would go on for ever, without a traceback; nothing is broken."""
+    """SIGTERM ends it, whatever it is doing, without a traceback; nothing needs a repair."""
     wire = state(home, serve)
     wire.process.send_signal(signal.SIGTERM)
-    wire.process.wait(HANG_S)
+    wait_for_exit(wire)
     assert wire.process.returncode in {0, 128 + signal.SIGTERM, -signal.SIGTERM}
     assert "Traceback" not in wire.errors()
     assert_free(home)
@@ -272,7 +276,7 @@ def test_stray_prints_stay_off_the_wire(home: Path, serve: Callable[..., Wire]) 
     for number in range(3):
         assert wire.search(f"number{number}")["hits"]
     wire.close_stdin()
-    wire.process.wait(HANG_S)
+    wait_for_exit(wire)
     with pytest.raises(WireError, match="no message"):
         wire.receive(timeout_s=0.5)  # nothing is flushed at the very end either
     for words in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode
+from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.types.space import Unrelated, UnrelatedTexts
-from mdvec.workspace.wiring import make_store
+from mdvec.workspace.wiring import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts, Vector
@@ -85,20 +86,15 @@ def confidence(workspace: Workspace, text: str) -> Confidence:
 
 def figures(workspace: Workspace, embedder: HashingEmbedder) -> UnrelatedTexts | None:
     """Return what is written down of a model."""
-    store = make_store(workspace.database)
-    try:
-        space_id = store.vectors.find_space(embedder.space)
-        return None if space_id is None else store.vectors.unrelated(space_id)
-    finally:
-        store.close()
+    with closing(open_store(workspace.database)) as store, store.read() as view:
+        space_id = view.find_space(embedder.space)
+        return None if space_id is None else view.unrelated(space_id)
 
 
 def forget(workspace: Workspace) -> None:
     """Make the database one whose models were never measured."""
-    database = Database(workspace.database)
-    with database.transaction() as connection:
+    with closing(Database(workspace.database)) as database, database.writing() as connection:
         connection.execute("DELETE FROM unrelated")
-    database.close()
 
 
 @pytest.mark.parametrize("least", [0.1, 0.5, 0.8])
@@ -141,9 +137,9 @@ def test_a_model_is_measured_once(docs: Path) -> None:
     """By the first import that finds something, and by no search and no later import, in any process."""
     embedder = HashingEmbedder()
     with opened(docs, embedder) as workspace:
-        workspace.import_collection("notes", embed=False)
+        workspace.import_collection("notes", ImportOptions(embed=False))
         assert (embedder.measured, figures(workspace, embedder)) == (0, None)
-        workspace.import_collection("notes", mode=ImportMode.UPDATE)
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert embedder.measured == 1
         known = figures(workspace, embedder)
         assert known is not None
@@ -151,8 +147,8 @@ def test_a_model_is_measured_once(docs: Path) -> None:
     with opened(docs, again) as workspace:
         confidence(workspace, ANSWERED)
         (docs / "new.md").write_text("# New\n\nSomething else.\n")
-        workspace.import_collection("notes", mode=ImportMode.UPDATE)
-        workspace.import_collection("notes", mode=ImportMode.REPLACE)
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.REPLACE))
         assert (again.measured, figures(workspace, again)) == (0, known)
 
 
@@ -176,7 +172,7 @@ def test_a_collection_of_nothing_measures_nothing(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     embedder = HashingEmbedder()
     with opened(tmp_path / "docs", embedder) as workspace:
-        workspace.import_collection("notes", allow_empty=True)
+        workspace.import_collection("notes", ImportOptions(allow_empty=True))
         assert embedder.measured == 0
 
 
@@ -199,7 +195,7 @@ def test_an_import_that_ends_before_the_first_vector_loses_nothing(docs: Path) -
     embedder = HashingEmbedder()
     with opened(docs, embedder) as workspace:
         assert figures(workspace, stopping) is not None
-        report = workspace.import_collection("notes", mode=ImportMode.UPDATE)
+        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert (report.embedded_chunks, report.pending_chunks, embedder.measured) == (4, 0, 0)
         assert confidence(workspace, ANSWERED) is Confidence.HIGH
 
@@ -213,13 +209,11 @@ def test_two_that_measure_at_once_agree(docs: Path) -> None:
         def embed(
             self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()
         ) -> Parts:
-            store = make_store(docs.parent / "i.sqlite")
-            space_id = store.vectors.find_space(self.space)
-            assert space_id is not None
             if role is Role.QUERY:
-                with store.transaction():
-                    store.vectors.set_unrelated(space_id, theirs)
-            store.close()
+                with closing(open_store(docs.parent / "i.sqlite")) as store, store.write() as writer:
+                    space_id = writer.find_space(self.space)
+                    assert space_id is not None
+                    writer.set_unrelated(space_id, theirs)
             yield from super().embed(texts, role, titles)
 
     theirs = UnrelatedTexts(spaced=Unrelated(0.1, 0.1), unspaced=Unrelated(0.2, 0.1))
@@ -252,11 +246,11 @@ def test_a_model_that_fails_is_measured_by_a_later_import(docs: Path, shelf: She
         forget(workspace)
         model = shelf["old", 64]
         model.error = EmbedderBusyError()
-        report = workspace.import_collection("notes", mode=ImportMode.UPDATE)
+        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert (report.pending_chunks, report.warnings) == (0, ())
         model.error = None
         assert confidence(workspace, ANSWERED) is Confidence.LOW
-        workspace.import_collection("notes", mode=ImportMode.UPDATE)
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert confidence(workspace, ANSWERED) is Confidence.HIGH
 
 

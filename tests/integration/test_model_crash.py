@@ -17,8 +17,8 @@ from mdvec import SearchQuery, open_workspace
 from mdvec.stores.interface import Store
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode
-from mdvec.workspace.wiring import make_store
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace.wiring import open_store
 
 NAME = "notes"
 KILLED = 20
@@ -64,7 +64,7 @@ def go_on(database: Path, wanted: EmbeddingSpec, *, by_import: bool) -> None:
     """Complete the change, one way or the other."""
     if by_import:
         with open_workspace(database=database) as workspace:
-            workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+            workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
     use(database, wanted)
 
 
@@ -81,7 +81,7 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
         )
         assert not [each for each in workspace.doctor() if each.severity == "problem"]
     if len(possible) == 1:
-        store = make_store(database)
+        store = open_store(database)
         other = ({"a", "b"} - {each.model for each in possible}).pop()
         assert in_space(store, shelf, other) == 0, other
         store.close()
@@ -89,8 +89,9 @@ def look(database: Path, shelf: Shelf, possible: set[EmbeddingSpec]) -> None:
 
 def in_space(store: Store, shelf: Shelf, model: str) -> int:
     """Count the chunks with a vector of a model."""
-    (collection,) = store.catalog.collections()
-    counts = store.catalog.counts(collection.id, store.vectors.find_space(shelf[model, 32].space))
+    with store.read() as view:
+        (collection,) = view.collections()
+        counts = view.counts(collection.id, view.find_space(shelf[model, 32].space))
     return counts.chunks - counts.pending_chunks
 
 

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fakes.runs import cancelled_when, noting
 from tests.integration.models import PROVIDER, Shelf, TryingEmbedder
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import EmbeddingSettings, PriceSettings
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
-from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, SourceMissingError
+from mdvec.errors import (
+    ConfigError,
+    EmbedderUnavailableError,
+    EmbeddingError,
+    ImportStoppedError,
+    SourceMissingError,
+)
+from mdvec.run import Stage
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 from mdvec.types.model_report import ModelChange, ModelChangeOutcome
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportStage
-from mdvec.workspace.wiring import make_store
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace.wiring import open_store
 
 OLD = EmbeddingSpec(PROVIDER, "old", 64)
 NEW = EmbeddingSpec(PROVIDER, "new", 32)
@@ -55,17 +64,22 @@ def use(workspace: Workspace, spec: EmbeddingSpec, *names: str) -> ModelChange:
 
 def vectors(workspace: Workspace, shelf: Shelf, spec: EmbeddingSpec) -> int:
     """Count the texts that have a vector of a model."""
-    store = make_store(workspace.database)
-    space_id = store.vectors.find_space(shelf[spec.model, spec.dimension or 0].space)
-    if space_id is None:
-        return 0
-    hits = sum(
-        store.catalog.counts(each.id, space_id).chunks
-        - store.catalog.counts(each.id, space_id).pending_chunks
-        for each in store.catalog.collections()
-    )
-    store.close()
-    return hits
+    with closing(open_store(workspace.database)) as store, store.read() as view:
+        space_id = view.find_space(shelf[spec.model, spec.dimension or 0].space)
+        if space_id is None:
+            return 0
+        counts = [view.counts(each.id, space_id) for each in view.collections()]
+    return sum(each.chunks - each.pending_chunks for each in counts)
+
+
+def names_are_embedded(stage: Stage, done: int) -> bool:
+    """Return True once the titles and file names went through the model."""
+    return stage is Stage.EMBED and done > 0
+
+
+def chunks_are_embedded(stage: Stage, done: int) -> bool:
+    """Return True once texts of chunks went through the model, too."""
+    return stage is Stage.EMBED and done > 80
 
 
 def dense(workspace: Workspace, text: str, *names: str) -> list[str]:
@@ -77,20 +91,21 @@ def dense(workspace: Workspace, text: str, *names: str) -> list[str]:
 def test_the_old_model_answers_until_the_new_one_is_complete(workspace: Workspace, shelf: Shelf) -> None:
     """At every step all chunks are found, by one model or the other; status says how far it is."""
     asked: list[int] = []
-    said: list[str] = []
+    said: list[int] = []
 
-    def look(stage: ImportStage, done: int, total: int) -> None:
+    def look(stage: Stage, done: int) -> None:
         with open_workspace(database=workspace.database) as other:
             result = other.search(SearchQuery("guitar strings", limit=10))
             assert (len(result.hits), result.pending_chunks, result.warnings) == (10, 0, ())
             (status,) = other.status("notes").collections
         assert all("guitar" in hit.text for hit in result.hits)
-        if stage is ImportStage.EMBED and status.change is not None:
+        if stage is Stage.EMBED and status.change is not None:
             assert (status.change.model, status.change.chunks) == ("hashing:new@32", 40)
-            said.append(f"{done}/{total}")
+            said.append(done)
             asked.append(status.change.pending_chunks)
 
-    (change,) = workspace.models.use(NEW, ["notes"], progress=look)
+    with noting(look) as watched:
+        (change,) = workspace.models.use(NEW, ["notes"])
     assert (change.outcome, change.model, change.embedded_chunks) == (
         ModelChangeOutcome.CHANGED,
         "hashing:new@32",
@@ -98,13 +113,13 @@ def test_the_old_model_answers_until_the_new_one_is_complete(workspace: Workspac
     )
     assert asked[0] == 40
     assert asked[-1] == 0
-    assert said[-1] == "120/120"  # a title, a file name and a text of each
+    assert (said[-1], watched.reports[-1][2]) == (120, 120)  # a title, a file name and a text of each
     now = workspace.collection("notes")
     assert (now.embedding, now.next_embedding) == (NEW, None)
     assert workspace.status("notes").collections[0].change is None
     assert dense(workspace, "guitar strings")
     assert vectors(workspace, shelf, OLD) == 0
-    assert workspace.import_collection("notes", mode=ImportMode.UPDATE).embedded_chunks == 0
+    assert workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE)).embedded_chunks == 0
 
 
 def test_the_same_model_again_changes_nothing(workspace: Workspace, shelf: Shelf) -> None:
@@ -116,17 +131,12 @@ def test_the_same_model_again_changes_nothing(workspace: Workspace, shelf: Shelf
 
 def test_an_interrupted_change_goes_on(workspace: Workspace, shelf: Shelf) -> None:
     """With the same command or any import; what was embedded is not embedded again."""
-
-    def stop(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(workspace.models.use(NEW, ["notes"], progress=stop))
+    with cancelled_when(names_are_embedded), pytest.raises(ImportStoppedError):
+        list(workspace.models.use(NEW, ["notes"]))
     assert workspace.collection("notes").next_embedding == NEW
     assert len(shelf["new", 32].embedded) == 80  # the names
     assert dense(workspace, "guitar strings")[0].startswith("notes/")
-    report = workspace.import_collection("notes", mode=ImportMode.UPDATE)
+    report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
     assert report.embedded_chunks == 40
     assert (report.new_model, report.warnings) == ("hashing:new@32", ())
     assert len(shelf["new", 32].embedded) == 120
@@ -135,13 +145,8 @@ def test_an_interrupted_change_goes_on(workspace: Workspace, shelf: Shelf) -> No
 
 def test_a_change_is_cancelled(workspace: Workspace, shelf: Shelf) -> None:
     """The old model stays, the new vectors go; without a change there is nothing to cancel."""
-
-    def stop(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and done > 80:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(workspace.models.use(NEW, progress=stop))
+    with cancelled_when(chunks_are_embedded), pytest.raises(ImportStoppedError):
+        list(workspace.models.use(NEW))
     assert vectors(workspace, shelf, NEW) == 40
     assert [each.outcome for each in workspace.models.cancel()] == [ModelChangeOutcome.CANCELLED]
     assert vectors(workspace, shelf, NEW) == 0
@@ -154,12 +159,13 @@ def test_a_change_is_cancelled(workspace: Workspace, shelf: Shelf) -> None:
 def test_a_change_is_cancelled_while_another_process_works_on_it(workspace: Workspace, shelf: Shelf) -> None:
     """That stops after a batch, and what it has made is gone."""
 
-    def cancel(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and done == 80:
+    def cancel(stage: Stage, done: int) -> None:
+        if stage is Stage.EMBED and done == 80:
             with open_workspace(database=workspace.database) as other:
                 other.models.cancel(["notes"])
 
-    (change,) = workspace.models.use(NEW, ["notes"], progress=cancel)
+    with noting(cancel):
+        (change,) = workspace.models.use(NEW, ["notes"])
     assert (change.outcome, change.model) == (ModelChangeOutcome.CANCELLED, str(OLD))
     assert vectors(workspace, shelf, NEW) == 0
     assert dense(workspace, "guitar strings")
@@ -167,22 +173,18 @@ def test_a_change_is_cancelled_while_another_process_works_on_it(workspace: Work
 
 def test_documents_that_change_meanwhile_are_in_both_spaces(workspace: Workspace, tmp_path: Path) -> None:
     """An import during a change embeds them by the old model too, before it goes on with the new one."""
-
-    def stop(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(workspace.models.use(NEW, progress=stop))
+    with cancelled_when(names_are_embedded), pytest.raises(ImportStoppedError):
+        list(workspace.models.use(NEW))
     (tmp_path / "docs" / "new.md").write_text("# Fresh\n\nZebras gallop.\n")
     found: list[list[str]] = []
 
-    def look(stage: ImportStage, _done: int, _total: int) -> None:
+    def look(stage: Stage, _done: int) -> None:
         with open_workspace(database=workspace.database) as other:
-            if stage is ImportStage.EMBED and other.status("notes").collections[0].counts.pending_chunks == 0:
+            if stage is Stage.EMBED and other.status("notes").collections[0].counts.pending_chunks == 0:
                 found.append(dense(other, "zebras gallop")[:1])
 
-    workspace.import_collection("notes", mode=ImportMode.UPDATE, progress=look)
+    with noting(look):
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
     assert found
     assert all(each == ["notes/new.md"] for each in found)
     assert workspace.collection("notes").embedding == NEW
@@ -190,13 +192,8 @@ def test_documents_that_change_meanwhile_are_in_both_spaces(workspace: Workspace
 
 def test_a_third_model_takes_the_place_of_the_second(workspace: Workspace, shelf: Shelf) -> None:
     """Whoever changes their mind has one change under way, not two, and no vectors left over."""
-
-    def stop(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and done > 80:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(workspace.models.use(NEW, progress=stop))
+    with cancelled_when(chunks_are_embedded), pytest.raises(ImportStoppedError):
+        list(workspace.models.use(NEW))
     third = EmbeddingSpec(PROVIDER, "third", 16)
     assert use(workspace, third).outcome is ModelChangeOutcome.CHANGED
     assert (vectors(workspace, shelf, OLD), vectors(workspace, shelf, NEW)) == (0, 0)
@@ -231,7 +228,7 @@ def test_a_collection_without_documents_just_has_the_model(workspace: Workspace,
     workspace.add_collection("fresh", "", str(tmp_path / "docs"))
     assert use(workspace, NEW, "fresh").outcome is ModelChangeOutcome.CHOSEN
     assert workspace.collection("fresh").embedding == NEW
-    workspace.import_collection("fresh", embed=False)
+    workspace.import_collection("fresh", ImportOptions(embed=False))
     assert use(workspace, OLD, "fresh").outcome is ModelChangeOutcome.CHANGED
     assert workspace.collection("fresh").embedding == OLD
     assert workspace.status("fresh").collections[0].counts.pending_chunks == 0
@@ -306,7 +303,7 @@ def test_vectors_of_a_model_that_cannot_be_used_now_are_not_pending(
     shelf["old", 64].missing = EmbedderUnavailableError("there is no key")
     (tmp_path / "docs" / "late.md").write_text("# Late\n\nPenguins swim.\n")
     with open_workspace(database=workspace.database) as again:
-        assert again.import_collection("notes", mode=ImportMode.UPDATE).pending_chunks == 1
+        assert again.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE)).pending_chunks == 1
         assert again.status("notes").collections[0].counts.pending_chunks == 1
         result = again.search(SearchQuery("guitar strings"))
         assert (result.mode, result.pending_chunks) == (SearchMode.LEXICAL, 1)
@@ -367,7 +364,7 @@ def test_a_collection_keeps_the_model_of_its_first_import(
         assert first.import_collection("fresh").warnings == ()
         assert first.collection("fresh").embedding == EmbeddingSpec(PROVIDER, "first", 16)
     with open_workspace(configured("second"), database=workspace.database) as second:
-        report = second.import_collection("fresh", mode=ImportMode.UPDATE)
+        report = second.import_collection("fresh", ImportOptions(mode=ImportMode.UPDATE))
         told = (
             "the configured model is hashing:second@16, but fresh uses hashing:first@16: "
             "'mdvec model use hashing:second@16 -n fresh' changes it"
@@ -390,7 +387,7 @@ def test_a_provider_that_is_gone_leaves_words(workspace: Workspace, monkeypatch:
         assert result.hits
         assert "there is no embedding adapter named 'hashing'" in result.warnings[0]
         assert "hashing" in without.status().model
-        without.import_collection("notes", mode=ImportMode.UPDATE)
+        without.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert without.collection("notes").embedding == OLD
 
 
@@ -403,11 +400,11 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
 
         def check(mode: ImportMode) -> tuple[int, int]:
             before = priced.generation()
-            estimate = priced.models.estimate("fresh", mode=mode)
+            estimate = priced.models.estimate("fresh", ImportOptions(mode=mode))
             assert priced.generation() == before
             assert new.embedded == []
             measured = new.measured
-            priced.import_collection("fresh", mode=mode)
+            priced.import_collection("fresh", ImportOptions(mode=mode))
             assert estimate.chunks + estimate.names == len(new.embedded)
             probe = (*QUESTIONS, *PASSAGES) if new.measured > measured else ()
             assert estimate.tokens == sum(len(new.tokens.ends(text)) for text in (*new.embedded, *probe))
@@ -430,9 +427,9 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
         assert check(ImportMode.UPDATE) == (1, 2)
         (tmp_path / "docs" / "untitled.md").rename(tmp_path / "docs" / "named.md")
         assert check(ImportMode.UPDATE) == (1, 1)  # its new name; its text keeps the title it had
-        priced.import_collection("fresh", mode=ImportMode.UPDATE, embed=False)
+        priced.import_collection("fresh", ImportOptions(mode=ImportMode.UPDATE, embed=False))
         (tmp_path / "docs" / "2.md").write_text("# Note 2\n\nPenguins swim.\n")
-        priced.import_collection("fresh", mode=ImportMode.UPDATE, embed=False)
+        priced.import_collection("fresh", ImportOptions(mode=ImportMode.UPDATE, embed=False))
         (tmp_path / "docs" / "3.md").write_text("# Note 3\n\nOtters dive.\n")
         assert check(ImportMode.UPDATE) == (1, 1)
 
@@ -456,16 +453,17 @@ def test_another_chunker_cuts_in_place(workspace: Workspace, shelf: Shelf, tmp_p
     """Chunks that stay the same keep their vectors, and search answers all the time."""
     long = "\n\n".join(f"## Part {part}\n\n{'Long text about tuning. ' * 40}" for part in range(6))
     (tmp_path / "docs" / "long.md").write_text(f"# Long\n\n{long}\n")
-    workspace.import_collection("notes", mode=ImportMode.UPDATE)
+    workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
     before = workspace.status("notes").collections[0].counts.chunks
     shelf["old", 64].embedded.clear()
     workspace.update_collection("notes", chunking=ChunkingSpec("windows", max_tokens=512))
 
-    def look(_stage: ImportStage, _done: int, _total: int) -> None:
+    def look(_stage: Stage, _done: int) -> None:
         with open_workspace(database=workspace.database) as other:
             assert len(other.search(SearchQuery("guitar strings", limit=10)).hits) == 10
 
-    report = workspace.import_collection("notes", mode=ImportMode.UPDATE, progress=look)
+    with noting(look):
+        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
     assert report.total_chunks != before
     assert 0 < report.embedded_chunks < report.total_chunks
     assert all("tuning" in text for text in shelf["old", 64].embedded)
@@ -491,7 +489,9 @@ def test_a_collection_says_what_a_search_of_it_alone_does(workspace: Workspace, 
 def test_a_search_that_meets_a_change_is_answered_by_one_model(
     workspace: Workspace, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its vectors go while it looks: it looks again, where the collection is now."""
+    """Its vectors go while it looks: it looks on in its snapshot, and the next search uses the new model."""
+    query = SearchQuery("guitar strings", mode=SearchMode.DENSE, limit=10)
+    before = workspace.search(query)
     old = shelf["old", 64]
     real = old.embed_query
 
@@ -502,18 +502,21 @@ def test_a_search_that_meets_a_change_is_answered_by_one_model(
         return real(text)
 
     monkeypatch.setattr(old, "embed_query", change_then_embed)
-    query = SearchQuery("guitar strings", mode=SearchMode.DENSE, limit=10)
-    result = workspace.search(query)
-    assert (len(result.hits), result.pending_chunks) == (10, 0)
-    assert result.hits == workspace.search(query).hits
+    meanwhile = workspace.search(query)
     assert workspace.collection("notes").embedding == NEW
+    assert (len(meanwhile.hits), meanwhile.pending_chunks) == (10, 0)
+    assert meanwhile.hits == before.hits
+    after = workspace.search(query)
+    assert (len(after.hits), after.pending_chunks) == (10, 0)
+    assert after.hits != before.hits
+    assert shelf["new", 32].queries[-1] == "guitar strings"
 
 
 def test_a_source_that_is_missing_is_told_by_an_import(workspace: Workspace, tmp_path: Path) -> None:
     """Only ``model use`` goes on without the documents."""
     (tmp_path / "docs").rename(tmp_path / "away")
     with pytest.raises(SourceMissingError):
-        workspace.import_collection("notes", mode=ImportMode.UPDATE)
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
     with pytest.raises(SourceMissingError):
         workspace.models.estimate("notes")
     assert replace(workspace.collection("notes"), last_indexed_ms=None).embedding == OLD

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import REPOSITORY, RESET, TOKEN, Files, GithubServer, problem
+from tests.fakes.runs import noting
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
@@ -23,10 +24,11 @@ from mdvec.errors import (
     SourceUnavailableError,
     UsageError,
 )
+from mdvec.run import Stage
 from mdvec.sources.github.source import GithubSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.document import DocumentState
-from mdvec.types.report import ImportMode, ImportReport, ImportStage, Severity
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Severity
 
 NAME = "notes"
 _FILES: Files = {
@@ -130,7 +132,7 @@ def on_github(tmp_path: Path, server: GithubServer) -> Iterator[Workspace]:
 
 
 def _update(workspace: Workspace, *, allow_empty: bool = False) -> ImportReport:
-    return workspace.import_collection(NAME, mode=ImportMode.UPDATE, allow_empty=allow_empty)
+    return workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, allow_empty=allow_empty))
 
 
 def _paths(workspace: Workspace) -> list[str]:
@@ -260,7 +262,7 @@ def test_a_collection_can_be_pointed_elsewhere(workspace: Workspace, place: _Pla
 def test_everything_can_be_made_anew(workspace: Workspace) -> None:
     """Replacing fetches all of it again, and finds the same."""
     before = workspace.search(SearchQuery("京都の宿")).hits
-    report = workspace.import_collection(NAME, mode=ImportMode.REPLACE)
+    report = workspace.import_collection(NAME, ImportOptions(mode=ImportMode.REPLACE))
     assert report.added == 3
     assert [hit.path for hit in workspace.search(SearchQuery("京都の宿")).hits] == [
         hit.path for hit in before
@@ -296,10 +298,10 @@ def test_a_search_asks_nobody(on_github: Workspace, server: GithubServer) -> Non
 
 def test_what_only_moved_or_is_cut_anew_is_not_fetched(on_github: Workspace, server: GithubServer) -> None:
     """The store has the text, comments included; the result is that of reading the file."""
-    on_github.import_collection(NAME, mode=ImportMode.UPDATE, max_tokens=8)
+    on_github.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, max_tokens=8))
     assert server.calls() == ["commits"]
     cut_anew = [chunk.text for chunk in on_github.chunks()]
-    assert on_github.import_collection(NAME, mode=ImportMode.REPLACE).added == 3
+    assert on_github.import_collection(NAME, ImportOptions(mode=ImportMode.REPLACE)).added == 3
     assert [chunk.text for chunk in on_github.chunks()] == cut_anew
     server.commit({f"moved/{path}": content for path, content in _FILES.items()})
     server.calls()
@@ -310,7 +312,7 @@ def test_what_only_moved_or_is_cut_anew_is_not_fetched(on_github: Workspace, ser
 
 def test_an_estimate_fetches_nothing_that_is_here(on_github: Workspace, server: GithubServer) -> None:
     """Neither what is cut anew, nor the binary file that looks new every time."""
-    assert on_github.models.estimate(NAME, max_tokens=8).documents == 3
+    assert on_github.models.estimate(NAME, ImportOptions(max_tokens=8)).documents == 3
     assert on_github.models.estimate(NAME).documents == 0
     assert server.calls() == ["commits", "commits"]
 
@@ -357,21 +359,21 @@ def test_an_import_says_what_it_waits_for(on_github: Workspace, server: GithubSe
     """Seconds left of a limit, and files fetched."""
     server.commit({**_FILES, "new.md": b"# New\n"})
     server.failures.append(problem(429, "Too many requests", {"retry-after": "1"}))
-    told: list[tuple[ImportStage, int, int]] = []
-    on_github.import_collection(NAME, mode=ImportMode.UPDATE, progress=lambda *step: told.append(step))
-    assert (ImportStage.LIMIT, 1, 0) in told
-    assert (ImportStage.FETCH, 2, 2) in told
+    with noting() as watched:
+        _update(on_github)
+    assert (Stage.LIMIT, 1, 0) in watched.reports
+    assert (Stage.FETCH, 2, 2) in watched.reports
 
 
 def test_a_listener_is_told_of_its_own_call_alone(on_github: Workspace, server: GithubServer) -> None:
     """What the same thread waits for afterwards is nothing to who listened to the import."""
-    told: list[ImportStage] = []
-    on_github.import_collection(NAME, mode=ImportMode.UPDATE, progress=lambda stage, *_: told.append(stage))
-    told.clear()
+    with noting() as watched:
+        _update(on_github)
+    watched.reports.clear()
     server.failures.append(problem(429, "Too many requests", {"retry-after": "0.1"}))
     on_github.status(check=True)
     assert not server.failures
-    assert told == []
+    assert watched.reports == []
 
 
 def test_a_token_is_kept_nowhere(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.fakes.embedding_services import OpenAiServer, openai_error
 from tests.fakes.http_server import Answer, Asked
+from tests.fakes.runs import cancelled_when, noting
 from tests.waiting import HANG_S
 
 from mdvec import SearchQuery, Workspace, open_workspace
@@ -20,10 +21,11 @@ from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.embedding.interface import Role
 from mdvec.embedding.openai import OpenAiSettings
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
-from mdvec.errors import EmbedderBusyError, EmbeddingError
+from mdvec.errors import EmbedderBusyError, EmbeddingError, ImportStoppedError
+from mdvec.run import Stage
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode, ImportStage
+from mdvec.types.report import ImportMode, ImportOptions
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -167,7 +169,7 @@ def test_a_failure_loses_one_request(tmp_path: Path) -> None:
             workspace.import_collection(NAME)
         assert pending(workspace) == BATCH
         server.before = lambda _texts: None
-        workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
         assert pending(workspace) == 0
     assert set(server.answered.values()) == {1}
 
@@ -195,7 +197,7 @@ def test_a_quota_that_ends_loses_nothing(tmp_path: Path) -> None:
         server.before = lambda _texts: None
         with notes_at(server, tmp_path, documents) as workspace:
             assert len(workspace.search(SearchQuery("harbour", mode=SearchMode.DENSE, limit=5)).hits) == 5
-            workspace.import_collection(NAME, mode=ImportMode.UPDATE)
+            workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
             assert pending(workspace) == 0
     assert set(server.answered.values()) == {1}
     assert server.answered.total() == (1 + NAMES_EACH) * documents
@@ -209,15 +211,14 @@ def test_stopping_waits_for_no_answer(tmp_path: Path) -> None:
         if not first.acquire(blocking=False):
             assert released.wait(HANG_S)
 
-    def stop(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED and done:
-            raise KeyboardInterrupt
+    def first_answer(stage: Stage, done: int) -> bool:
+        return stage is Stage.EMBED and done > 0
 
     documents = AT_ONCE * BATCH
     with WatchedServer(hold) as server, notes_at(server, tmp_path, documents) as workspace:
         try:
-            with pytest.raises(KeyboardInterrupt):
-                workspace.import_collection(NAME, progress=stop)
+            with cancelled_when(first_answer), pytest.raises(ImportStoppedError):
+                workspace.import_collection(NAME)
             assert not released.is_set()
             rest = workspace.models.estimate(NAME)
             assert rest.names == NAMES_EACH * documents - BATCH
@@ -225,26 +226,23 @@ def test_stopping_waits_for_no_answer(tmp_path: Path) -> None:
             released.set()
 
 
-def test_waits_are_told_in_the_thread_of_the_import(tmp_path: Path) -> None:
-    """Four requests wait at the same time; a listener that knows its own thread alone hears of it there."""
+def test_waits_are_reported_to_the_run_of_the_import(tmp_path: Path) -> None:
+    """Four requests wait at the same time, each in a thread of its own; their run hears of every one."""
     refused: Counter[str] = Counter()
-    heard: list[tuple[ImportStage, int]] = []
 
     def overloaded_at_first(texts: list[str]) -> Answer | None:
         refused[texts[0]] += 1
         return openai_error(503, "Overloaded.", None) if refused[texts[0]] == 1 else None
-
-    def listen(stage: ImportStage, _done: int, _total: int) -> None:
-        heard.append((stage, threading.get_ident()))
 
     documents = AT_ONCE * BATCH
     with (
         WatchedServer(overloaded_at_first) as server,
         notes_at(server, tmp_path, documents, attempts=2) as workspace,
     ):
-        workspace.import_collection(NAME, progress=listen)
+        with noting() as watched:
+            workspace.import_collection(NAME)
         assert pending(workspace) == 0
-    assert {stage for stage, _ in heard} >= {ImportStage.EMBED, ImportStage.LIMIT}
+    assert {*watched.stages} >= {Stage.EMBED, Stage.LIMIT}
 
 
 class BackwardsEmbedder(HashingEmbedder):
@@ -267,16 +265,12 @@ def test_parts_may_come_in_any_order(tmp_path: Path) -> None:
     docs.mkdir()
     for number in range(10):
         (docs / f"{number}.md").write_text(f"# Note {number}\n\nAbout city{number:03}.\n", encoding="utf-8")
-    told: list[int] = []
-
-    def note(stage: ImportStage, done: int, _total: int) -> None:
-        if stage is ImportStage.EMBED:
-            told.append(done)
-
     with open_workspace(database=tmp_path / "i.sqlite", embedder=BackwardsEmbedder()) as workspace:
         workspace.add_collection(NAME, "Notes", str(docs))
-        workspace.import_collection(NAME, progress=note)
-        assert told == [0, 3, 6, 9, 12, 15, 18, 20, 23, 26, 29, 30]
+        with noting() as watched:
+            workspace.import_collection(NAME)
+        embedded = [done for stage, done, _ in watched.reports if stage is Stage.EMBED]
+        assert embedded == [0, 3, 6, 9, 12, 15, 18, 20, 23, 26, 29, 30]
         for number in range(10):
             query = SearchQuery(f"About city{number:03}", mode=SearchMode.DENSE, limit=1)
             assert workspace.search(query).hits[0].path == f"{number}.md"

@@ -7,43 +7,39 @@ import sys
 from pathlib import Path
 
 import pytest
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-from tests.contract.store_world import FOLDER, make_document, make_entry
+from tests.contract.store_world import add_collection, make_document, put, read
 
 from mdvec.errors import DatabaseFullError
-from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.types.collection import ChunkingSpec
 
 
 def test_the_file_cannot_grow(tmp_path: Path) -> None:
     """The transaction that does not fit is undone, the ones before and after it are kept."""
-    database = Database(tmp_path / "index.sqlite")
-    catalog = SqliteCatalog(database)
-    notes = catalog.add_collection("notes", "", FOLDER, ChunkingSpec())
+    path = tmp_path / "index.sqlite"
+    store = SqliteStore(path)
+    notes = add_collection(store)
 
-    def write(path: str, length: int) -> None:
-        document, chunks = make_document(path, ["x" * length])
-        catalog.put_document(
-            notes.id, document, chunks, entry=make_entry(path), content_hash=bytes(32), fingerprint=""
-        )
+    def known() -> list[str]:
+        return sorted(read(store, lambda view: view.known_documents(notes.id)))
 
-    write("before.md", 10)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("before.md", ["x" * 10]))
 
     def write_too_much() -> None:
-        with database.transaction() as connection:
+        with store.write() as writer:
+            connection = writer.connection
             connection.pragma("max_page_count", connection.pragma("page_count") + 20)
-            write("small.md", 10)
-            write("large.md", 1_000_000)
+            put(writer, notes.id, *make_document("small.md", ["x" * 10]))
+            put(writer, notes.id, *make_document("large.md", ["x" * 1_000_000]))
 
     with pytest.raises(DatabaseFullError, match="full"):
         write_too_much()
-    assert list(catalog.known_documents(notes.id)) == ["before.md"]
-    write("after.md", 10)
-    with database.reading() as connection:
-        assert connection.pragma("integrity_check") == "ok"
-    assert sorted(catalog.known_documents(notes.id)) == ["after.md", "before.md"]
-    database.close()
+    assert known() == ["before.md"]
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("after.md", ["x" * 10]))
+    assert known() == ["after.md", "before.md"]
+    assert store.check() == []
+    store.close()
 
 
 def test_the_system_refuses_to_write(tmp_path: Path) -> None:
@@ -53,22 +49,20 @@ def test_the_system_refuses_to_write(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from mdvec.errors import DatabaseFullError
-from mdvec.types.collection import ChunkingSpec
 from mdvec.stores.sqlite.store import SqliteStore
-from tests.contract.store_world import FOLDER, make_document, put
+from tests.contract.store_world import add_collection, make_document, put, read
 store = SqliteStore(Path(sys.argv[1]))
-with store.transaction():
-    notes = store.catalog.add_collection("notes", "", FOLDER, ChunkingSpec())
+notes = add_collection(store)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
 written = 0
 try:
-    with store.writer("import", wait_s=0):
+    with store.claim(notes, "importing", wait_s=0) as claim:
         while True:
-            with store.transaction():
-                put(store, notes.id, *make_document(f"{written}.md", ["word " * 10_000]))
+            with store.write(claim) as writer:
+                put(writer, notes.id, *make_document(f"{written}.md", ["word " * 10_000]))
             written += 1
 except DatabaseFullError:
-    print(written, len(store.catalog.known_documents(notes.id)))
+    print(written, len(read(store, lambda view: view.known_documents(notes.id))))
 """
     result = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
@@ -76,6 +70,7 @@ except DatabaseFullError:
     written, known = map(int, result.stdout.split())
     assert written == known > 5
     store = SqliteStore(path)
-    with store.writer("go on", wait_s=0), store.transaction():
-        assert len(store.catalog.known_documents(store.catalog.collections()[0].id)) == written
+    (notes,) = read(store, lambda view: view.collections())
+    with store.claim(notes, "importing", wait_s=0) as claim, store.write(claim) as writer:
+        assert len(writer.known_documents(notes.id)) == written
     store.close()

@@ -8,17 +8,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.contract.store_world import FOLDER, make_document, put
+from tests.contract.store_world import SPACE, add_collection, make_document, put, read
 
 from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.types.collection import ChunkingSpec
-from mdvec.types.query import Scope
+from mdvec.text.hashing import text_hash
+from mdvec.types.document import Comment
+from mdvec.types.query import Where
 
 NOBODY = 65534
 
@@ -32,16 +34,17 @@ def path(tmp_path: Path) -> Path:
 def fill(path: Path) -> None:
     """Make a database with one document."""
     store = SqliteStore(path)
-    with store.transaction():
-        notes = store.catalog.add_collection("notes", "", FOLDER, ChunkingSpec())
-        put(store, notes.id, *make_document("a.md", ["some words"]))
+    notes = add_collection(store)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["some words"]))
     store.close()
 
 
 def can_be_searched(store: SqliteStore) -> bool:
     """Return whether the document of :func:`fill` is found."""
-    scope = Scope(tuple(collection.id for collection in store.catalog.collections()))
-    return len(store.lexical.search(["words"], 5, scope)) == 1
+    with store.read() as view:
+        where = Where(tuple(collection.id for collection in view.collections()))
+        return len(view.bm25(["words"], where, 5)) == 1
 
 
 def test_opening_makes_what_is_missing(path: Path) -> None:
@@ -71,7 +74,7 @@ def test_opening_again_changes_nothing(path: Path) -> None:
 
 
 def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
-    """A file of no bytes is nobody's."""
+    """A file of no bytes belongs to no program."""
     path = tmp_path / "empty"
     path.touch()
     SqliteStore(path).close()
@@ -137,7 +140,7 @@ def test_a_damaged_database_is_said_to_be_one(path: Path) -> None:
     content[4096:] = b"\xa5" * (len(content) - 4096)
     path.write_bytes(content)
     with pytest.raises(StoreError, match="damaged"):
-        SqliteStore(path).catalog.collections()
+        read(SqliteStore(path), lambda view: view.collections())
 
 
 def test_reading_what_is_not_there(path: Path) -> None:
@@ -153,16 +156,17 @@ def test_read_only_on_request(path: Path) -> None:
     store = SqliteStore(path, read_only=True)
     assert store.read_only
     assert can_be_searched(store)
-    with pytest.raises(ReadOnlyDatabaseError), store.transaction():
+    with pytest.raises(ReadOnlyDatabaseError), store.write():
         pass
-    with pytest.raises(ReadOnlyDatabaseError), store.writer("import", wait_s=0):
+    (notes,) = read(store, lambda view: view.collections())
+    with pytest.raises(ReadOnlyDatabaseError), store.claim(notes, "importing", wait_s=0):
         pass
     store.close()
 
 
 @pytest.fixture
-def as_somebody_else() -> Iterator[Path]:
-    """A folder that everybody may enter, in a process to which permissions apply (root's do not)."""
+def as_another_user() -> Iterator[Path]:
+    """A folder that all users may enter, in a process to which permissions apply (root's do not)."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -180,20 +184,20 @@ def as_somebody_else() -> Iterator[Path]:
             folder.chmod(0o755)
 
 
-def test_a_folder_that_cannot_be_written(as_somebody_else: Path) -> None:
+def test_a_folder_that_cannot_be_written(as_another_user: Path) -> None:
     """A database in a read-only folder can be searched; writing says why it cannot be."""
-    store = SqliteStore(as_somebody_else / "index.sqlite")
+    store = SqliteStore(as_another_user / "index.sqlite")
     assert store.read_only
     assert can_be_searched(store)
-    with pytest.raises(ReadOnlyDatabaseError, match="only be read") as caught, store.transaction():
+    with pytest.raises(ReadOnlyDatabaseError, match="only be read") as caught, store.write():
         pass
     assert "--database" in caught.value.hint
     store.close()
 
 
-def test_a_database_that_cannot_be_made(as_somebody_else: Path) -> None:
+def test_a_database_that_cannot_be_made(as_another_user: Path) -> None:
     """No database can be made in a read-only folder, and the error says so."""
-    for path in (as_somebody_else / "new.sqlite", as_somebody_else / "sub" / "new.sqlite"):
+    for path in (as_another_user / "new.sqlite", as_another_user / "sub" / "new.sqlite"):
         with pytest.raises(ReadOnlyDatabaseError, match="no database can be made"):
             SqliteStore(path)
 
@@ -205,7 +209,8 @@ import sys
 from pathlib import Path
 from mdvec.stores.sqlite.store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
-print(len(store.catalog.collections()))
+with store.read() as view:
+    print(len(view.collections()))
 store.close()
 """
     processes = [
@@ -221,11 +226,12 @@ def test_searching_by_words_loads_no_numpy(path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from mdvec.types.query import Scope
+from mdvec.types.query import Where
 from mdvec.stores.sqlite.store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
-assert store.lexical.search(["words"], 5, Scope((1,)))
-store.catalog.counts(1, None)
+with store.read() as view:
+    assert view.bm25(["words"], Where((1,)), 5)
+    view.counts(1, None)
 store.close()
 print(sorted({"numpy", "numkong", "psutil"} & set(sys.modules)))
 """
@@ -233,3 +239,24 @@ print(sorted({"numpy", "numkong", "psutil"} & set(sys.modules)))
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_what_utf8_cannot_hold_is_replaced(path: Path) -> None:
+    """A lone surrogate, which an escape in YAML can make, is written as a replacement character."""
+    store = SqliteStore(path)
+    notes = add_collection(store)
+    document, chunks = make_document("a.md", ["a       b"], tags=("t\ud800",), aliases=("n\udcff",))
+    comments = (Comment(2, "\ud800"),)
+    document = replace(document, title="x\ud800y", frontmatter={"k": "\udfff"}, comments=comments)
+    with store.write() as writer:
+        put(writer, notes.id, document, chunks)
+        space_id = writer.open_space(SPACE)
+        names = writer.pending_names(notes.id, space_id, 9)
+    found = read(store, lambda view: view.find_document(notes.id, "a.md"))
+    assert found is not None
+    assert (found.title, found.tags, found.aliases) == ("x\ufffdy", ("t\ufffd",), ("n\ufffd",))
+    assert (found.frontmatter, found.comments) == ({"k": "\ufffd"}, (Comment(2, "\ufffd"),))
+    assert [(each.text, each.text_hash) for each in names] == [
+        (name, text_hash(name)) for name in ("x\ufffdy", "n\ufffd")
+    ]
+    store.close()

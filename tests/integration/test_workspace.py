@@ -9,11 +9,12 @@ import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from mdvec.stores.sqlite.catalog import SqliteCatalog
+from tests.fakes.runs import cancelled_when, noting
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry, run
 from mdvec.config import Config
@@ -21,16 +22,19 @@ from mdvec.config.schema import ChunkingSettings, EmbeddingSettings
 from mdvec.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
+    ImportStoppedError,
     InvalidNameError,
     SourceMissingError,
 )
-from mdvec.stores.interface import StoredChunk
+from mdvec.run import Stage
+from mdvec.stores.records import StoredChunk
+from mdvec.stores.sqlite.store import Snapshot
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
-from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.ids import ChunkId
 from mdvec.types.query import Expansion, Filters, SearchMode
-from mdvec.types.report import ImportMode, ImportStage
-from mdvec.workspace.wiring import make_store
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace.wiring import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
@@ -58,12 +62,13 @@ def workspace(tmp_path: Path, docs: Path) -> Iterator[Workspace]:
 def test_a_change_made_during_an_import_is_kept(workspace: Workspace) -> None:
     """The import writes down when it ended, and nothing else that it read at its start."""
 
-    def change(stage: ImportStage, _done: int, _total: int) -> None:
-        if stage is ImportStage.SCAN:
+    def change(stage: Stage, _done: int) -> None:
+        if stage is Stage.SCAN:
             with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
                 other.update_collection(NAME, description="new", enabled=False)
 
-    workspace.import_collection(NAME, progress=change)
+    with noting(change):
+        workspace.import_collection(NAME)
     now = workspace.collection(NAME)
     assert (now.description, now.enabled) == ("new", False)
     assert now.last_indexed_ms is not None
@@ -74,14 +79,10 @@ def test_an_interrupted_import_goes_on_with_its_chunk_size(workspace: Workspace,
     (docs / "long.md").write_text("# Long\n\n" + "文章がここにあります。" * 100, encoding="utf-8")
     workspace.import_collection(NAME)
 
-    def stop(stage: ImportStage, _done: int, _total: int) -> None:
-        if stage is ImportStage.TEXT:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        workspace.import_collection(NAME, mode=ImportMode.UPDATE, max_tokens=50, progress=stop)
+    with cancelled_when(lambda stage, _: stage is Stage.TEXT), pytest.raises(ImportStoppedError):
+        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE, max_tokens=50))
     assert workspace.collection(NAME).chunking.max_tokens == 50
-    assert workspace.import_collection(NAME, mode=ImportMode.UPDATE).unchanged == 2
+    assert workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE)).unchanged == 2
 
 
 def test_threads_that_ask_first_at_the_same_time(docs: Path) -> None:
@@ -112,7 +113,7 @@ def test_a_model_is_made_once_and_tells_each_caller(
             made.append(self)
 
         def embed_query(self, text: str) -> Vector:
-            run.current().report(run.Stage.MODEL, 50, 100)
+            run.current().report(Stage.MODEL, 50, 100)
             return super().embed_query(text)
 
     real = registry.load
@@ -120,13 +121,13 @@ def test_a_model_is_made_once_and_tells_each_caller(
         registry, "load", lambda stage, name: Reporting if stage == "embedding" else real(stage, name)
     )
     with open_workspace(database=workspace.database) as fresh:
-        during_import: list[ImportStage] = []
-        fresh.import_collection(NAME, progress=lambda stage, *_: during_import.append(stage))
-        told = len(during_import)
-        during_search: list[tuple[ImportStage, int, int]] = []
-        fresh.search(SearchQuery("sun"), progress=lambda *step: during_search.append(step))
-        assert during_search == [(ImportStage.MODEL, 50, 100)]
-        assert len(during_import) == told
+        with noting() as during_import:
+            fresh.import_collection(NAME)
+        reported = len(during_import.reports)
+        with noting() as during_search:
+            fresh.search(SearchQuery("sun"))
+        assert during_search.reports == [(Stage.MODEL, 50, 100)]
+        assert len(during_import.reports) == reported
     made.clear()
     with open_workspace(database=workspace.database) as fresh, ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: fresh.search(SearchQuery("sun")), range(4)))
@@ -138,16 +139,16 @@ def test_processes_that_register_a_folder_at_the_same_time(
 ) -> None:
     """The one that comes second finds the collection of the first."""
     database = tmp_path / "i.sqlite"
-    real = SqliteCatalog.collections
+    real = Snapshot.collections
 
-    def look_and_be_overtaken(catalog: SqliteCatalog) -> list[Collection]:
-        found = real(catalog)
-        monkeypatch.setattr(SqliteCatalog, "collections", real)
+    def look_and_be_overtaken(view: Snapshot) -> list[Collection]:
+        found = real(view)
+        monkeypatch.setattr(Snapshot, "collections", real)
         with open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as faster:
             faster.collections()
         return found
 
-    monkeypatch.setattr(SqliteCatalog, "collections", look_and_be_overtaken)
+    monkeypatch.setattr(Snapshot, "collections", look_and_be_overtaken)
     with open_workspace(docs_dir=docs, database=database, embedder=HashingEmbedder()) as workspace:
         assert [each.name for each in workspace.collections()] == ["docs"]
 
@@ -161,7 +162,7 @@ def test_another_spelling_of_a_name_is_noticed(workspace: Workspace, docs: Path)
     if (docs / composed).exists():  # this file system takes both spellings for one
         return
     (docs / decomposed).rename(docs / composed)
-    assert workspace.import_collection(NAME, mode=ImportMode.UPDATE).unchanged == 2
+    assert workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE)).unchanged == 2
     assert not workspace.search(SearchQuery("gardening")).hits[0].stale
 
 
@@ -173,14 +174,14 @@ def test_only_the_text_of_what_is_shown_is_read(
     sections = "\n\n".join(f"## Part {part}\n\n{f'tomatoes {part} ' * 40}" for part in range(300))
     (docs / "long.md").write_text(f"# Long\n\n{sections}\n", encoding="utf-8")
     assert workspace.import_collection(NAME).total_chunks > 300
-    real = SqliteCatalog.load_chunks
+    real = Snapshot.chunks
     loaded: list[ChunkId] = []
 
-    def load_chunks(catalog: SqliteCatalog, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+    def load_chunks(view: Snapshot, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         loaded.extend(ids)
-        return real(catalog, ids)
+        return real(view, ids)
 
-    monkeypatch.setattr(SqliteCatalog, "load_chunks", load_chunks)
+    monkeypatch.setattr(Snapshot, "chunks", load_chunks)
     assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 2
     assert len(loaded) <= 4
 
@@ -189,22 +190,22 @@ def test_only_the_text_of_what_is_shown_is_read(
 def test_a_hit_whose_document_is_replaced_meanwhile(
     workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch, expansion: Expansion
 ) -> None:
-    """The text around a chunk is never cut from another version of its document: the chunk alone is shown."""
+    """A search sees one snapshot: the text around a chunk is never of another version of its document."""
     workspace.import_collection(NAME)
-    real = SqliteCatalog.document_chunks
+    real = Snapshot.chunks
 
-    def chunks_then_import(catalog: SqliteCatalog, document_id: DocumentId) -> list[StoredChunk]:
-        found = real(catalog, document_id)
-        monkeypatch.setattr(SqliteCatalog, "document_chunks", real)
+    def import_then_chunks(view: Snapshot, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        monkeypatch.setattr(Snapshot, "chunks", real)
         (docs / "a.md").write_text("Something else entirely, and longer than before.", encoding="utf-8")
         with open_workspace(database=workspace.database, embedder=HashingEmbedder()) as other:
-            other.import_collection(NAME, mode=ImportMode.UPDATE)
-        return found
+            other.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+        return real(view, ids)
 
-    monkeypatch.setattr(SqliteCatalog, "document_chunks", chunks_then_import)
-    assert workspace.search(SearchQuery("tomatoes", expand=expansion)).hits[0].text == (
-        "# A\n\nTomatoes need sun."
-    )
+    monkeypatch.setattr(Snapshot, "chunks", import_then_chunks)
+    (hit,) = workspace.search(SearchQuery("tomatoes", expand=expansion)).hits
+    whole = expansion is Expansion.DOCUMENT
+    assert hit.text == ("# A\n\nTomatoes need sun.\n" if whole else "# A\n\nTomatoes need sun.")
+    assert workspace.search(SearchQuery("tomatoes", mode=SearchMode.LEXICAL)).hits == ()
 
 
 def test_without_any_collection_the_next_step_is_to_add_one(tmp_path: Path) -> None:
@@ -220,11 +221,11 @@ def test_without_any_collection_the_next_step_is_to_add_one(tmp_path: Path) -> N
 
 def test_the_next_step_is_a_command_that_works(workspace: Workspace, docs: Path) -> None:
     """It names the collections that are pending, or the folder when it is not registered."""
-    workspace.import_collection(NAME, embed=False)
+    workspace.import_collection(NAME, ImportOptions(embed=False))
     (warning,) = workspace.search(SearchQuery("tomatoes")).warnings
     assert "'mdvec import -n notes -m update'" in warning
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as folder:
-        folder.import_collection("docs", embed=False)
+        folder.import_collection("docs", ImportOptions(embed=False))
         (warning,) = folder.search(SearchQuery("tomatoes")).warnings
         assert f"mdvec import --docs-dir '{docs}'" in warning
         (hint,) = [finding.hint for finding in folder.doctor() if finding.subject == "docs"]
@@ -248,7 +249,8 @@ def test_chunks_that_the_model_cannot_read_whole_are_told(tmp_path: Path, docs: 
         report = workspace.import_collection(NAME)
         assert (report.embedded_chunks, report.pending_chunks) == (1, 0)
         assert "chunks of 5000 tokens are larger than what" in report.warnings[0]
-        assert workspace.import_collection(NAME, mode=ImportMode.UPDATE, max_tokens=100).warnings == ()
+        smaller = ImportOptions(mode=ImportMode.UPDATE, max_tokens=100)
+        assert workspace.import_collection(NAME, smaller).warnings == ()
 
 
 def test_arguments_that_are_not_utf_8_find_nothing(workspace: Workspace, docs: Path) -> None:
@@ -349,10 +351,8 @@ def test_the_generation_tells_of_other_processes(workspace: Workspace, docs: Pat
 
 def test_an_old_collection_with_a_reserved_name_is_noted(workspace: Workspace) -> None:
     """Doctor says that agents see no tool of it; a new one is refused."""
-    store = make_store(workspace.database)
-    with store.transaction():
-        store.catalog.add_collection("search", "", SourceSpec("folder", "/nowhere"), ChunkingSpec())
-    store.close()
+    with closing(open_store(workspace.database)) as store, store.write() as writer:
+        writer.add_collection("search", "", SourceSpec("folder", "/nowhere"), ChunkingSpec())
     [finding, *_] = [each for each in workspace.doctor() if each.subject == "search"]
     assert "the collection has none of its own" in finding.message
     with pytest.raises(InvalidNameError):

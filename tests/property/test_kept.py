@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mdvec.stores.sqlite.labels import storable
 from tests.property.markdown import markdown_texts
 
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import PARSER_VERSION, parse_document
 from mdvec.indexing.prepare import Prepared, Recipe, prepare, prepare_text
+from mdvec.stores.sqlite.connection import storable
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.document import with_comments
@@ -40,7 +40,7 @@ def test_the_stored_text_gives_the_same_document(path: str, raw: bytes) -> None:
     first = prepare(entry, raw, _RECIPE)
     if not isinstance(first, Prepared):
         return
-    stored = [replace(each, text=storable(each.text)) for each in first.document.comments]
-    text = with_comments(storable(first.document.body), stored)
+    stored = [replace(each, text=storable(each.text)) for each in first.record.document.comments]
+    text = with_comments(storable(first.record.document.body), stored)
     again = prepare_text(entry, text, _RECIPE, content_hash=b"blob")
     assert replace(again, warnings=first.warnings) == first

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdvec.stores.lexical import LexicalIndex
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
-
 from mdvec import MdvecError, SearchHit, SearchQuery, SearchResult, Workspace, open_workspace
 from mdvec.chunking.headings import HeadingChunker
 from mdvec.chunking.interface import Chunker
@@ -27,21 +23,22 @@ from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.source import GitSource
 from mdvec.sources.github.source import GithubSource
 from mdvec.sources.interface import Source
-from mdvec.stores.interface import Catalog, Store, VectorIndex
-from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.sqlite.vectors import SqliteVectorIndex
+from mdvec.stores.claims import HeldClaim
+from mdvec.stores.interface import Claim, Store, View, Writer
+from mdvec.stores.sqlite.store import Snapshot, SqliteStore, Transaction
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.testing.indexes import MemoryLexicalIndex, MemoryVectorIndex
+from mdvec.testing.stores import MemoryStore, MemoryWriter
+from mdvec.testing.views import MemoryView
 
 _embedders: tuple[type[Embedder], ...] = (BuiltinEmbedder, LocalEmbedder, RemoteEmbedder, HashingEmbedder)
 _engines: tuple[type[Engine], ...] = (SentenceTransformersEngine, PlamoEngine)
 _services: tuple[type[Provider], ...] = (GeminiProvider, VoyageProvider, OpenAiProvider)
 _chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChunker, WindowChunker)
 _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
-_stores: tuple[type[Store], ...] = (SqliteStore,)
-_catalogs: tuple[type[Catalog], ...] = (SqliteCatalog,)
-_lexical_indexes: tuple[type[LexicalIndex], ...] = (SqliteLexicalIndex, MemoryLexicalIndex)
-_vector_indexes: tuple[type[VectorIndex], ...] = (SqliteVectorIndex, MemoryVectorIndex)
+_stores: tuple[type[Store], ...] = (SqliteStore, MemoryStore)
+_views: tuple[type[View], ...] = (Snapshot, MemoryView)
+_writers: tuple[type[Writer], ...] = (Transaction, MemoryWriter)
+_claims: tuple[type[Claim], ...] = (HeldClaim,)
 
 
 def search(folder: Path) -> list[str]:

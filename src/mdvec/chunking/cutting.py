@@ -1,4 +1,4 @@
-"""Where to cut a text that is too long for one chunk."""
+"""Cuts a text that is too long for one chunk."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 
     Returns:
         Start and end without blank lines at the start and white space at the end. The indentation of
-        a first line is kept, because it may be what makes the line code or a nested item; a span
+        a first line stays, because it may be what makes the line code or a nested item; a span
         that starts inside a line starts at its first word. Equal when the span is blank.
     """
     first = first_kept(text, start, end)
@@ -93,7 +93,7 @@ def first_solid(text: str, start: int, end: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Where the next cut may fall: ``low`` to ``high``, as near to ``target`` as can be."""
+    """The range of the next cut: ``low`` to ``high``, as near to ``target`` as possible."""
 
     low: int
     target: int
@@ -149,7 +149,7 @@ class Cutter:
             Trimmed spans in order. Starts and ends ascend; without overlap they do not overlap.
         """
         begin, end = trim(self._text, start, end)
-        fresh = begin  # what is before has been given already; with overlap begin is further back
+        fresh = begin  # the text before is in a part already; with overlap begin is further back
         while self._ruler.count(begin, end) > self._max_tokens:
             solid = first_solid(self._text, fresh, end)
             if self._ruler.reach(begin, self._max_tokens, limit=end) <= solid:

@@ -1,4 +1,4 @@
-"""What the reader sees as one character, as far as cutting needs it."""
+"""Grapheme clusters (the characters that readers see), as far as cutting needs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_FLAG_LETTERS = 64
 
 
 def is_inside_cluster(text: str, position: int) -> bool:
-    """Tell whether cutting here would tear a character apart.
+    """Return True if a cut here would split a character that readers see as one.
 
     Covers combining marks, variation selectors, skin tones, joined emoji, flags, Hangul jamo,
     half-width voicing marks, and the two halves of a surrogate pair; a subset of the rules of UAX 29

@@ -9,9 +9,8 @@ from typing import Final
 from mdvec import settings
 from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
-from mdvec.chunking.grouping import text_units
 from mdvec.chunking.interface import TokenEnds
-from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text
+from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text, text_units
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
@@ -40,7 +39,7 @@ class HeadingChunker:
     is named after the section that took the others in.
 
     Args:
-        token_ends: Tokenises a text; called once per document, to tell how many tokens a chunk has.
+        token_ends: Tokenises a text; called once per document, to count the tokens of its chunks.
         max_chars: No chunk's text is longer.
         min_chars: Texts that are shorter join a neighbour; 0 joins none.
         levels: Headings of these levels are cut at; others are text of the section above.

@@ -8,9 +8,15 @@ from typing import Final
 from mdvec import settings
 from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
-from mdvec.chunking.grouping import Group, group_sections
 from mdvec.chunking.interface import TokenEnds
-from mdvec.chunking.outline import ALL_LEVELS, checked_levels, sections_at, sections_with_text
+from mdvec.chunking.outline import (
+    ALL_LEVELS,
+    Group,
+    checked_levels,
+    group_sections,
+    sections_at,
+    sections_with_text,
+)
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
 from mdvec.types.chunk import CutDocument
@@ -37,7 +43,7 @@ class SectionChunker:
     """Cuts documents along their section tree.
 
     One chunk per section; small siblings share one, large sections are cut into even parts (see
-    :func:`~mdvec.chunking.grouping.group_sections` and :class:`~mdvec.chunking.cutting.Cutter`). A chunk
+    :func:`~mdvec.chunking.outline.group_sections` and :class:`~mdvec.chunking.cutting.Cutter`). A chunk
     is named after the first section in it that has text of its own; when it holds several, its
     context names what they share.
 

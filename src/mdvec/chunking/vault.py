@@ -7,15 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mdvec.chunking.context import short_name
+from mdvec.chunking.context import last_sentences, short_name, vault_context
 from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
 from mdvec.chunking.interface import TokenEnds
 from mdvec.chunking.outline import sections_at, sections_with_text
-from mdvec.chunking.previous import last_sentences
-from mdvec.chunking.vault_context import vault_context
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.types.chunk import CutDocument
-from mdvec.types.document import BlockKind, Document, Section
+from mdvec.types.document import Block, BlockKind, Document, Section
 
 _VERSION = 1
 # Sections of these levels are chunks; the last one, only parts of a section that is too long.
@@ -31,9 +29,10 @@ _DIVIDE = "divide them with ## or ### headings"
 class VaultChunker:
     """Cuts documents at headings of the first and second level, and nowhere else if the embedder can read it.
 
-    A section above the limit is cut at its headings of the third level. What is above it then is kept whole,
-    with a warning. A document of headings alone gives no chunk. The context of a chunk is that of
-    :func:`~mdvec.chunking.vault_context.vault_context`.
+    A section above the limit is cut at its headings of the third level. A part that is still above it stays
+    whole, with a warning. A document of ``#`` headings alone gives no chunk; an underlined heading may be a
+    paragraph above a rule, and so counts as text. The context of a chunk is that of
+    :func:`~mdvec.chunking.context.vault_context`.
 
     Args:
         token_ends: Tokenises a text; called for each document, and for contexts near the limit.
@@ -60,7 +59,7 @@ class VaultChunker:
             Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them, and a warning that names the
             sections above the limit.
         """
-        if all(block.kind is BlockKind.HEADING for block in document.blocks):
+        if all(_is_heading_line(block, document.body) for block in document.blocks):
             return CutDocument(())
         sections = sections_at(document.sections, _LEVELS)
         has_text = sections_with_text(document, sections)
@@ -143,6 +142,11 @@ class _Piece:
         return self.sections[-1].end
 
 
+def _is_heading_line(block: Block, body: str) -> bool:
+    """Return True if a block is a heading of one line: an underlined one has at least two."""
+    return block.kind is BlockKind.HEADING and body.find("\n", block.start, block.end) < 0
+
+
 def _kept_whole(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[_Piece]:
     """Put sections of the spare level with their own, and headings alone with what is below them."""
     runs: list[list[Section]] = []
@@ -163,7 +167,7 @@ def _only_lead_to(section: Section, run: Sequence[Section], has_text: Sequence[b
 
 
 def _cut(piece: _Piece, has_text: Sequence[bool]) -> list[_Piece]:
-    """Part the sections of a piece; headings alone go with what is below, at the end with what is above."""
+    """Divide the sections of a piece; headings alone go with what is below, at the end with what is above."""
     cut: list[_Piece] = []
     run: list[Section] = []
     for section in piece.sections:
@@ -179,7 +183,7 @@ def _cut(piece: _Piece, has_text: Sequence[bool]) -> list[_Piece]:
 
 
 def _sections_above(piece: _Piece, sections: Sequence[Section]) -> list[Section]:
-    """Return what the section it is named after stands under and it does not hold itself, outermost first."""
+    """Return the ancestors of the section it is named after that it does not hold itself, outermost first."""
     above: list[Section] = []
     parent = piece.named.parent
     while parent is not None:

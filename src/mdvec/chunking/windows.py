@@ -1,4 +1,4 @@
-"""Chunks of so many tokens, whatever the text says."""
+"""Chunks of a fixed number of tokens, whatever the structure of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts down the chunks of a document as they are found."""
+"""Makes chunks of the spans that a chunker finds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_DEPTH = 3
 
 
 class ChunkWriter:
-    """Makes the chunks of one document: gives them their numbers, lines, parents and token counts.
+    """Makes the chunks of one document: adds their numbers, lines, parents and token counts.
 
     Args:
         document: The document that is cut.
@@ -32,7 +32,7 @@ class ChunkWriter:
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
-        """What was written so far."""
+        """The chunks written so far."""
         return tuple(self._chunks)
 
     def enter(self, first: int, last: int) -> None:
@@ -52,7 +52,7 @@ class ChunkWriter:
             start: First character.
             end: One past the last.
             named: The section it is named after.
-            context: What stands above its text when it is embedded.
+            context: The text above it when it is embedded.
         """
         self._chunks.append(
             Chunk(

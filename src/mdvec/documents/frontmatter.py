@@ -7,6 +7,7 @@ import datetime
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -19,25 +20,29 @@ MAX_CHARS = 200_000
 _MAX_DEPTH = 64
 # n aliases expand to at most about e^(n/e) values, so this bounds a "billion laughs" to some 10^5.
 _MAX_ALIASES = 32
-# A bound on what is kept, after aliases are expanded.
+# A bound on what is stored, after aliases are expanded.
 _MAX_VALUES = 50_000
 # JSON readers (and Python's own int()) balk at longer integers.
 _MAX_INTEGER_BITS = 1024
 
-# tomllib takes cubic time for a key such as a.a.a.a; no honest line has so many dots.
+# So many repeated keys have a warning of their own, with so much of their names.
+_MAX_NAMED = 8
+_MAX_KEY_CHARS = 80
+
+# tomllib takes cubic time for a key such as a.a.a.a; no ordinary line has so many dots.
 _MAX_DOTS_IN_TOML_LINE = 500
 
 _YAML_OPENING = re.compile(r"---[ \t]*\n")
 _YAML_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _TOML_OPENING = re.compile(r"\+\+\+[ \t]*\n")
 _TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE)
-# What a line of metadata looks like even when the whole does not parse.
+# A line that looks like metadata even when the whole does not parse.
 _KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """What stood in front of the text.
+    """The metadata in front of a text.
 
     Attributes:
         values: JSON-compatible values by key; empty when there is none or it does not parse.
@@ -51,7 +56,7 @@ class Frontmatter:
 
 
 class _RefusedError(Exception):
-    """The values are of a kind or size that is not kept."""
+    """The values are of a kind or size that is not stored."""
 
 
 def read_frontmatter(text: str) -> Frontmatter:
@@ -112,7 +117,7 @@ def _read_yaml(source: str, content_start: int) -> Frontmatter:
 
 
 def _refuse_bombs(source: str) -> None:
-    """Look at the events alone, which libyaml gives without recursion, before values are built."""
+    """Check the events, which libyaml yields without recursion, before values are built."""
     depth = aliases = 0
     for event in yaml.parse(source, Loader=_SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -128,14 +133,17 @@ def _refuse_bombs(source: str) -> None:
 
 
 def _duplicate_keys(node: yaml.MappingNode) -> tuple[str, ...]:
-    seen: set[str] = set()
-    twice: list[str] = []
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-            if key.value in seen and key.value not in twice:
-                twice.append(key.value)
-            seen.add(key.value)
-    return tuple(f"frontmatter has the key {key!r} twice; the last one counts" for key in twice)
+    keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+    twice = [key for key, count in keys.items() if count > 1 and key != "<<"]
+    named = [
+        f"frontmatter has the key {_short(key)!r} twice; the last one counts" for key in twice[:_MAX_NAMED]
+    ]
+    more = len(twice) - len(named)
+    return (*named, f"frontmatter has {more} more keys twice") if more else tuple(named)
+
+
+def _short(key: str) -> str:
+    return key if len(key) <= _MAX_KEY_CHARS else f"{key[: _MAX_KEY_CHARS - 1]}…"
 
 
 def _json_mapping(value: Mapping[Any, Any]) -> dict[str, object]:
@@ -194,12 +202,18 @@ class _Loader(_SafeLoader):  # type: ignore[misc] # which of the two it is depen
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's own way to declare them
     yaml_constructors = dict(_SafeLoader.yaml_constructors)  # noqa: RUF012 - likewise
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put what ``<<`` refers to into a mapping, unless that multiplies to more than is stored."""
+        super().flatten_mapping(node)
+        if len(node.value) > _MAX_VALUES:
+            _refuse("mappings merged into too many values")
+
 
 def _timestamp(loader: Any, node: yaml.ScalarNode) -> object:
     try:
         return _SafeLoader.construct_yaml_timestamp(loader, node)
     except (ValueError, OverflowError):
-        return node.value  # such as 2024-13-45: not a date, but somebody's text
+        return node.value  # such as 2024-13-45: not a date, but text
 
 
 for _tag, _pattern, _first in (

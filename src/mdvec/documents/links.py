@@ -1,4 +1,4 @@
-"""What a link's target says: note, address, fragment."""
+"""Links in Markdown text, in their parts: note or address, fragment, shown text."""
 
 from __future__ import annotations
 

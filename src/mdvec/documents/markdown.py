@@ -31,12 +31,12 @@ _MARKUP = re.compile(r"[\\`*_\[\]<&!#]")
 
 @dataclass(frozen=True, slots=True)
 class MarkdownContent:
-    """What is found in a Markdown text.
+    """The contents of a Markdown text.
 
     Attributes:
         headings: Those of the document itself, in order.
-        blocks: In order, not overlapping; they cover all that is not blank. A list or a quotation is
-            given item by item, and a fence inside it by itself, so that cutting can spare it.
+        blocks: In order, not overlapping; they cover all that is not blank. Each item of a list or a
+            quotation is a block, and so is a fence inside it, so that cutting can spare it.
         links: In order of appearance.
         tags: Inline tags as written without ``#``, in order of appearance, repetitions included.
     """
@@ -52,10 +52,10 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
 
     Args:
         body: The whole file, line ends as ``\n``.
-        content_start: Where to start, at the start of a line; what is before is not looked at.
+        content_start: Where to start, at the start of a line; what is before is skipped.
 
     Returns:
-        What was found; positions and lines are those of ``body``.
+        The contents; positions and lines are those of ``body``.
     """
     parser = _parser()
     environment: dict[str, object] = {}
@@ -86,7 +86,7 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
                 tags.extend(child.content[1:] for child in children if child.type == _HASHTAG)
             if level:
                 text = _plain_text(children) if children else content
-                headings.append(Heading(level, _short(text), line_starts[heading_line]))
+                headings.append(Heading(level, one_line(text), line_starts[heading_line]))
                 level = 0
     blocks = tuple(_blocks(body, tokens, line_starts))
     return MarkdownContent(tuple(headings), blocks, tuple(links), tuple(tags))
@@ -118,7 +118,7 @@ _CONTAINERS = frozenset({"bullet_list_open", "ordered_list_open", "blockquote_op
 
 
 def _blocks(body: str, tokens: Iterable[Token], line_starts: Sequence[int]) -> Iterator[Block]:
-    """Cover the text with blocks; what no token stands for (link definitions) becomes ``OTHER``."""
+    """Cover the text with blocks; what has no token (link definitions) becomes ``OTHER``."""
     line = 0
     last_line = len(line_starts) - 1
     for kind, first, last in _block_lines(tokens):
@@ -205,7 +205,8 @@ def _plain_text(children: Iterable[Token]) -> str:
     return "".join(parts)
 
 
-def _short(heading: str) -> str:
+def one_line(heading: str) -> str:
+    """Return a heading or title in one line of at most 1,000 characters."""
     text = " ".join(heading.split())
     return text if len(text) <= _MAX_HEADING_CHARS else f"{text[: _MAX_HEADING_CHARS - 1]}…"
 
@@ -220,7 +221,7 @@ _InlineRule = Callable[[StateInline, bool], bool]
 @functools.cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable("table")
-    # Targets are kept as written, and of any scheme: nothing is rendered here.
+    # Targets stay as written, and of any scheme: nothing is rendered here.
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.normalizeLinkText = lambda link: link  # type: ignore[method-assign]
     parser.validateLink = lambda url: True  # type: ignore[method-assign] # noqa: ARG005
@@ -263,9 +264,9 @@ def _hashtag_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _with_position(rule: _InlineRule) -> _InlineRule:
-    """Make a rule for links note where in the text the link stands."""
+    """Wrap a rule for links so that it records the position of the link in the text."""
 
-    def noting(state: StateInline, silent: bool) -> bool:
+    def recording(state: StateInline, silent: bool) -> bool:
         position, known = state.pos, len(state.tokens)
         if not rule(state, silent):
             return False
@@ -274,7 +275,7 @@ def _with_position(rule: _InlineRule) -> _InlineRule:
             opening.meta["position"] = position
         return True
 
-    return noting
+    return recording
 
 
 def _links(children: Sequence[Token], content: str, line: int) -> Iterator[Link]:

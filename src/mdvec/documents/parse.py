@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from mdvec.documents.comments import blank_out, find_comments
 from mdvec.documents.frontmatter import read_frontmatter
-from mdvec.documents.markdown import code_blocks, read_markdown
-from mdvec.documents.plain import paragraphs
+from mdvec.documents.markdown import code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter_tags
 from mdvec.documents.tree import Heading, build_sections
-from mdvec.types.document import Document, TitleSource
+from mdvec.types.document import Block, BlockKind, Document, TitleSource
 
 PARSER_VERSION = 2
 """Raised when the same text gives another document: everything is then parsed and cut again."""
 
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
+# Lines of plain text that are not blank, without the last line end.
+_PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 
 
 def parse_document(path: str, text: str) -> Document:
@@ -31,7 +33,7 @@ def parse_document(path: str, text: str) -> Document:
         text: The whole file, decoded, without byte order mark, line ends as ``\n``.
 
     Returns:
-        The document. Any text gives one; what was odd is in its warnings.
+        The document. Any text gives one; its warnings name what was odd.
     """
     if PurePosixPath(path).suffix.lower() not in _MARKDOWN_SUFFIXES:
         return _plain_document(path, text)
@@ -72,7 +74,7 @@ def _plain_document(path: str, text: str) -> Document:
         aliases=(),
         links=(),
         sections=build_sections((), content_start=0, length=len(text)),
-        blocks=paragraphs(text),
+        blocks=tuple(Block(BlockKind.PARAGRAPH, *match.span()) for match in _PARAGRAPH.finditer(text)),
         is_plain=True,
     )
 
@@ -82,7 +84,7 @@ def _title(
 ) -> tuple[str, TitleSource]:
     named = frontmatter.get("title")
     if isinstance(named, (str, int, float)) and not isinstance(named, bool):
-        title = " ".join(str(named).split())
+        title = one_line(str(named))
         if title:
             return title, TitleSource.FRONTMATTER
     for heading in headings:

@@ -1,9 +1,10 @@
-"""What frontmatter says besides titles and tags: links, older versions, the day of the last update."""
+"""Properties in frontmatter besides titles and tags: links, older versions, the date of the last update."""
 
 from __future__ import annotations
 
+import bisect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +14,7 @@ from mdvec.types.document import Link, LinkKind
 
 _PREVIOUS_KEY = "previous"
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
-# First those that people and plug-ins write at every change; the day of creation says nothing here.
+# Those that people and plug-ins write at every change come first; the date of creation does not count.
 _UPDATED_KEYS = (
     "updated",
     "modified",
@@ -25,18 +26,20 @@ _UPDATED_KEYS = (
 )
 _BETWEEN_WORDS = re.compile(r"[-_\s]+")
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?=$|[T\s])")
-_LAST_NS = 2**63 - 1  # times of documents are kept in 64 bits
+_LAST_NS = 2**63 - 1  # times of documents are stored in 64 bits
+# Each name that is spelled otherwise than it reads, such as "\\u00e9", costs a look at the whole list.
+_MAX_UNSEEN_NAMES = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def property_links(source: str, frontmatter: Mapping[str, object]) -> tuple[Link, ...]:
-    """Return the links that frontmatter holds, in order of line.
+    """Return the links in frontmatter, in order of line.
 
     Wikilinks count in any value, quoted or not, even where the block does not parse. All that ``previous``
     lists is an older version, whether it is a wikilink, a path or the name of a file.
 
     Args:
-        source: The block as it stands in the file, from the first line.
+        source: The block as the file has it, from the first line.
         frontmatter: Its values.
     """
     lines = source.split("\n")
@@ -46,20 +49,19 @@ def property_links(source: str, frontmatter: Mapping[str, object]) -> tuple[Link
         is_previous = first <= number <= last
         if line.lstrip().startswith("#") or (is_previous and frontmatter):
             continue
-        found = (wikilink(match, line=number) for match in WIKILINK.finditer(line) if _is_link(line, match))
+        found = _wikilinks(line, number)
         links += (replace(link, kind=LinkKind.PREVIOUS) if is_previous else link for link in found)
-    for text in _previous(frontmatter):
-        target, fragment, shown = _parts(text)
-        if target:
-            where = next((n for n in range(first, last + 1) if target in lines[n - 1]), max(first, 1))
-            links.append(Link(LinkKind.PREVIOUS, target, fragment, shown, where))
+    parts = [each for each in map(_parts, _previous(frontmatter)) if each[0]]
+    places = _lines_of([target for target, _, _ in parts], lines[max(first, 1) - 1 : last], max(first, 1))
+    for (target, fragment, shown), where in zip(parts, places, strict=True):
+        links.append(Link(LinkKind.PREVIOUS, target, fragment, shown, where))
     return tuple(sorted(links, key=lambda link: link.line))
 
 
 def updated_ns(frontmatter: Mapping[str, object]) -> int | None:
-    """Return when a document says it was last updated, in nanoseconds since 1970.
+    """Return the time of a document's last update by its own account, in nanoseconds since 1970.
 
-    A time without an offset is taken for UTC, so that an index says the same on every machine.
+    A time without an offset counts as UTC, so that an index is the same on every machine.
 
     Returns:
         None without such a key, and when none of them holds a date from 1970 to 2262.
@@ -74,7 +76,7 @@ def updated_ns(frontmatter: Mapping[str, object]) -> int | None:
 
 
 def _lines_of_previous(lines: list[str]) -> tuple[int, int]:
-    """Return the first and the last line, from 1, of what ``previous`` holds; (0, -1) without it."""
+    """Return the first and the last line, from 1, of the value of ``previous``; (0, -1) without it."""
     first = next((number for number, line in enumerate(lines, 1) if _PREVIOUS_LINE.match(line)), 0)
     if not first:
         return 0, -1
@@ -103,10 +105,42 @@ def _parts(text: str) -> tuple[str, str, str]:
     return (*split_fragment(address), shown.strip())
 
 
-def _is_link(line: str, match: re.Match[str]) -> bool:
-    """Tell a link from a list of lists, which YAML writes likewise: a quoted one is a link."""
-    quoted = line[: match.start()].count('"') % 2 or line[: match.start()].count("'") % 2
-    return bool(quoted) or "," not in match[2]
+def _lines_of(targets: Sequence[str], lines: Sequence[str], first: int) -> Iterator[int]:
+    """Yield the line of each target: the next that holds it, else any, else the first.
+
+    Targets in the order of the lines are found in one pass. After 64 that are not, all others get the first.
+
+    Args:
+        targets: Texts without line ends.
+        lines: Where to look.
+        first: Number of the first line.
+    """
+    block = "\n".join(lines)
+    ends = [match.start() for match in re.finditer("\n", block)]
+    position = unseen = 0
+    for target in targets:
+        found = -1
+        if unseen < _MAX_UNSEEN_NAMES:
+            found = block.find(target, position)
+            if found < 0:
+                unseen += 1
+                found = block.find(target)
+        if found < 0:
+            yield first
+        else:
+            position = found
+            yield first + bisect.bisect_left(ends, found)
+
+
+def _wikilinks(line: str, number: int) -> Iterator[Link]:
+    """Yield the wikilinks of a line. YAML writes lists of lists likewise; a quoted one is a link."""
+    position = double = single = 0
+    for match in WIKILINK.finditer(line):
+        double += line.count('"', position, match.start())
+        single += line.count("'", position, match.start())
+        position = match.start()
+        if double % 2 or single % 2 or "," not in match[2]:
+            yield wikilink(match, line=number)
 
 
 def _moment(text: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Tags and aliases: what the frontmatter lists and what counts as an inline ``#tag``."""
+"""Tags and aliases of the frontmatter, and inline tags (``#tag``)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TAG = (
     r"\u3001-\u3004\u3008-\u3020\u3030\u303d\uff01-\uff0e\uff1a-\uff20\uff3b-\uff3e\uff40\uff5b-\uff65\ufeff]+"
 )
 INLINE_TAG = re.compile(rf"#({_TAG})")
-"""An inline tag; :func:`is_inline_tag` says whether a match is one."""
+"""A candidate for an inline tag; :func:`is_inline_tag` decides."""
 
-# What may stand right before an inline tag. Japanese is written without spaces, hence its punctuation.
+# Characters that may stand right before an inline tag; Japanese is written without spaces.
 _BEFORE = frozenset("、。，．・（「『【")
 # Enough to see "{: " or "{ " before the hash sign.
 _LOOK_BACK_CHARS = 4
@@ -23,7 +23,7 @@ _COMMA = re.compile("[,，、]")
 
 
 def is_inline_tag(match: re.Match[str]) -> bool:
-    """Tell whether a match of :data:`INLINE_TAG` is a tag.
+    """Return True if a match of :data:`INLINE_TAG` is a tag.
 
     A tag follows white space or Japanese punctuation, and is more than a number (``#123`` is an issue).
     The ``#id`` of an attribute list (``{: #id}``) is none.

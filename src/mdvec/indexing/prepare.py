@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mdvec.chunking.interface import Chunker
-from mdvec.stores.records import ChunkTerms, DocumentRecord
+from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash
 from mdvec.text.terms import TERMS_VERSION, Terms, index_terms
@@ -99,7 +99,8 @@ def prepare_text(
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
-    title = index_terms("\n".join(document.names))
+    # Bounded, since the terms are written with every chunk.
+    title = index_terms("\n".join(embedded_names(document)))
     terms = tuple(_terms(title, chunk) for chunk in chunks)
     record = DocumentRecord(entry, content_hash, recipe.fingerprint, document, chunks, terms)
     return Prepared(record, (*document.warnings, *cut.warnings))

@@ -22,7 +22,7 @@ from mdvec.search.lexical import find_by_words
 from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
-from mdvec.text.writing import holds_unspaced
+from mdvec.text.scripts import holds_unspaced
 from mdvec.types.hit import Confidence, SearchHit
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where

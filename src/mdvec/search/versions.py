@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mdvec.stores.interface import View
-from mdvec.text.linking import link_key, resolve
+from mdvec.text.links import link_key, resolve
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink, Versions
 

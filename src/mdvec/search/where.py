@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
-from mdvec.text.linking import link_key, resolve
-from mdvec.text.paths import file_key
+from mdvec.text.folding import nfc
+from mdvec.text.links import file_key, link_key, resolve
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind
@@ -109,7 +108,7 @@ def document_at(path: str, collections: Sequence[Collection], view: View) -> Sto
 def spellings(path: str) -> tuple[str, ...]:
     r"""Return the paths that may be meant: as written, in canonical form, and with ``/`` for ``\``."""
     path = spelled(path)
-    wanted = unicodedata.normalize("NFC", path).removeprefix("./")
+    wanted = nfc(path).removeprefix("./")
     return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
 
 

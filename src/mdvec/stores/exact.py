@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ except ImportError:  # no wheel for this platform
     _HAS_NUMKONG = False
 else:
     _HAS_NUMKONG = True
+
+Real = TypeVar("Real", np.float32, np.float64)
 
 STORED: Final = np.dtype("<f2")
 """float16, little-endian, whatever the machine."""
@@ -228,15 +230,16 @@ class ExactMatrix:
         return ExactView(self._rows[: self._count], self.chunks, self.documents)
 
 
-def _exact(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
+def _exact(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return cosine similarities within -1..1, equal for equal rows."""
-    # The last digit of a float32 product depends on where a row stands.
-    return np.clip(np.round(products_by_numpy(rows, query), _DIGITS), -1.0, 1.0)
+    # The last digit of a product depends on where a row stands. In float32 rounding would not always hide it.
+    products = rows.astype(np.float64) @ query.astype(np.float64)
+    return np.clip(np.round(products, _DIGITS), -1.0, 1.0)
 
 
 def _largest_of_each(
-    ids: NDArray[np.int64], values: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    ids: NDArray[np.int64], values: NDArray[Real]
+) -> tuple[NDArray[np.int64], NDArray[Real]]:
     """Return each id once, with its largest value; ids ascend."""
     if not len(ids):
         return ids, values

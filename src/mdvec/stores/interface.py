@@ -116,7 +116,7 @@ class View(Protocol):
         ...
 
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
-        """Return the links with this :func:`mdvec.text.linking.link_key`, by path and position."""
+        """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
         ...
 
     def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
@@ -126,7 +126,7 @@ class View(Protocol):
     def files_named(
         self, collection_id: CollectionId, keys: Iterable[str]
     ) -> dict[str, dict[str, DocumentId]]:
-        """Return paths and ids of the documents with each :func:`mdvec.text.paths.file_key` that is there."""
+        """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key` that is there."""
         ...
 
     def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
@@ -380,7 +380,9 @@ class Store(Protocol):
             wait_s: How long to wait for another claim to end, in seconds.
 
         Raises:
+            CollectionNotFoundError: If it was deleted, before or meanwhile.
             WriterBusyError: If it is still claimed then; the message names who, since when and how far.
+            ImportStoppedError: If the run is cancelled meanwhile.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Bytes to text: finds the encoding of a file, or says that it holds no text.
+"""Bytes to text: detects the encoding of a file, or that it holds no text.
 
 Tried in this order: byte order marks; zero bytes, which mean UTF-16 or UTF-32 without a mark; the escape
 sequences of ISO-2022-JP; strict UTF-8, which other encodings hardly ever satisfy by chance; UTF-8 with
@@ -124,7 +124,7 @@ def _decode_wide(raw: bytes) -> Decoded | None:
 
 
 def _plausibility(sample: bytes, encoding: str) -> float:
-    """Say how much bytes read like text in a wide encoding: at most 1, negative for rubbish."""
+    """Return the mean plausibility of bytes as text in a wide encoding: at most 1, negative for rubbish."""
     try:
         counts = Counter(codecs.getincrementaldecoder(encoding)("strict").decode(sample))
     except UnicodeDecodeError:
@@ -146,7 +146,7 @@ def _plausibility_of(character: str) -> float:
 
 
 def _is_text(character: str) -> bool:
-    """Say whether a character may stand in a text: no control, unassigned or private character."""
+    """Return True if a character may occur in text: no control, unassigned or private character."""
     if character in "\t\n\v\f\r":
         return True
     return character != _REPLACEMENT and unicodedata.category(character) not in {"Cc", "Cn", "Co", "Cs"}
@@ -166,7 +166,7 @@ def _decode_utf8(raw: bytes) -> Decoded | None:
 
 
 def _decode_legacy(raw: bytes) -> Decoded | None:
-    """Decode bytes that are no valid UTF-8, whatever comes nearest."""
+    """Decode bytes that are no valid UTF-8, in the encoding that fits best."""
     sample = _sample(raw)
     valid, damaged = _count_utf8(sample)
     if valid > 2 * damaged:
@@ -185,7 +185,7 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
 
 
 def _is_western(sample: bytes) -> bool:
-    """Say whether the bytes above 0x7F stand where accented letters and typographic quotes do."""
+    """Return True if the bytes above 0x7F are where accented letters and typographic quotes would be."""
     total = len(sample.translate(None, _ASCII))
     in_runs = sum(map(len, _LONG_RUN_BEYOND_ASCII.findall(sample)))
     return 2 * total <= len(sample) + 1 and total - in_runs >= _MIN_WESTERN_SHARE * total
@@ -210,7 +210,7 @@ def _count_utf8(sample: bytes) -> tuple[int, int]:
 
 
 def _finish(text: str, encoding: str) -> Decoded:
-    """Say how much could not be decoded."""
+    """Normalise the text, with a warning that counts what could not be decoded."""
     lost = text.count(_REPLACEMENT)
     places = "1 place is" if lost == 1 else f"{lost} places are"
     return Decoded(_normalise(text), encoding, f"{places} not valid {encoding}" if lost else "")

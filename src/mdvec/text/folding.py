@@ -1,4 +1,4 @@
-"""One form for what readers take for the same."""
+"""One form for texts that readers take for the same."""
 
 from __future__ import annotations
 
@@ -15,6 +15,19 @@ _DASH_AFTER_KANA = re.compile(rf"(?<=[{_KANA}])[{_DASHES}](?=[{_KANA}])")
 _FINAL_LONG_VOWEL = re.compile(rf"(?<=[{KATAKANA}]{{3}})ー(?![{KATAKANA}])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
+# Normalising sorts the combining marks of a character, in quadratic time in Python. As in Unicode's
+# stream-safe text format (UAX 15), a joiner, which is no mark, parts more than 30 of them.
+_MAX_MARKS = 30
+_JOINER = "\u034f"
+# Voicing marks of half-width kana are letters that decompose to combining marks.
+_HALF_WIDTH_MARKS = "\uff9e\uff9f"
+_LONG_RUN = re.compile(rf"(?:[^\w\s\x00-\x7f]|[{_HALF_WIDTH_MARKS}]){{{_MAX_MARKS + 1},}}")
+
+
+def nfc(text: str) -> str:
+    """Return a text in Unicode's normalization form C, in time linear in its length."""
+    return text if text.isascii() else unicodedata.normalize("NFC", _LONG_RUN.sub(_stream_safe, text))
+
 
 def normalise(text: str) -> str:
     """Fold width, case, compatibility forms and long vowels.
@@ -24,15 +37,29 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    compatible = unicodedata.normalize("NFKC", _LONG_RUN.sub(_stream_safe, text))
+    folded = unicodedata.normalize("NFKC", compatible.casefold())
     return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", folded))
 
 
 def fold_name(name: str) -> str:
-    """Return a name as it is compared with others: ``Daily-Notes`` and ``daily notes`` are one.
+    """Return the form in which names are compared: ``Daily-Notes`` and ``daily notes`` are one.
 
     Returns:
         Words between single spaces; a name of signs alone stays as it is, without outer space.
     """
     folded = normalise(name)
     return _BETWEEN_WORDS.sub(" ", folded).strip() or folded.strip()
+
+
+def _stream_safe(run: re.Match[str]) -> str:
+    characters: list[str] = []
+    marks = 0
+    for character in run[0]:
+        is_mark = unicodedata.category(character)[0] == "M" or character in _HALF_WIDTH_MARKS
+        marks = marks + 1 if is_mark else 0
+        if marks > _MAX_MARKS:
+            characters.append(_JOINER)
+            marks = 1
+        characters.append(character)
+    return "".join(characters)

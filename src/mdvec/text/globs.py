@@ -15,14 +15,15 @@ string is a valid pattern: what cannot be understood stands for itself. Case cou
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
+
+from mdvec.text.folding import nfc
 
 _WILDCARD = re.compile(r"[*?\[]")
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
-    """Make the test for a pattern.
+    """Make the predicate for a pattern.
 
     Matching takes time linear in the path for each wildcard, whatever the pattern: a pattern may come
     from an agent.
@@ -31,8 +32,8 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
         pattern: As described above; compared in NFC.
 
     Returns:
-        Says whether a path (relative, with ``/``, in NFC) matches. Given a folder's path with a
-        trailing ``/``, it says whether everything below that folder matches by the pattern's end.
+        A predicate: True if a path (relative, with ``/``, in NFC) matches. For a folder's path with a
+        trailing ``/`` it is True if everything below that folder matches by the pattern's end.
     """
     segments = _segments(pattern)
     if not segments:
@@ -47,7 +48,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 
 def is_bare(pattern: str) -> bool:
-    """Say whether a pattern has no ``/`` and so is matched against names alone."""
+    """Return True if a pattern has no ``/``, so that it is matched against file names alone."""
     return "/" not in pattern and pattern != "**"
 
 
@@ -73,7 +74,7 @@ def _nothing(_path: str) -> bool:
 
 def _segments(pattern: str) -> list[str]:
     """Split a pattern at ``/``: a trailing one becomes ``**``, repeated ``**`` one, ``**x`` ``**/*x``."""
-    normal = unicodedata.normalize("NFC", pattern).removeprefix("./")
+    normal = nfc(pattern).removeprefix("./")
     if normal.endswith("/"):
         normal += "**"
     segments: list[str] = []

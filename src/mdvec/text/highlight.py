@@ -1,4 +1,4 @@
-"""Where the words of a query stand in a text: for people, after the search."""
+"""Highlighting: the places in a text where the words of a query occur."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from mdvec.text.terms import RUN, query_terms, word_terms
 
-# A character with what combines with it: normalising such a unit alone equals normalising it in place.
+# A character with its combining marks: normalising such a unit alone equals normalising it in place.
+# Normalising takes quadratic time in the number of marks; no character has more.
+_MAX_MARKS = 30
 _COMBINING = "\u0300-\u036f\u3099\u309a\uff9e\uff9f"
-_UNIT = re.compile(rf"[^{_COMBINING}][{_COMBINING}]*|.", re.DOTALL)
+_UNIT = re.compile(rf"[^{_COMBINING}][{_COMBINING}]{{0,{_MAX_MARKS}}}|.", re.DOTALL)
 _MAX_TERMS = 64
 
 
@@ -18,8 +20,8 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
     """Find the words of a query in a text.
 
     Args:
-        query: What was asked.
-        text: Where to look; positions count its characters.
+        query: The query as the user wrote it.
+        text: The text to search; positions count its characters.
 
     Returns:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any

@@ -1,4 +1,4 @@
-"""The Japanese encodings before Unicode: telling them apart, and one mapping to Unicode for all.
+"""The Japanese encodings before Unicode: distinguishing them, and one mapping to Unicode for all.
 
 Six characters of JIS X 0208 have two mappings. Here a wave dash is U+301C whatever the encoding, as
 in the standard and in Python's ``euc_jp``; Microsoft's table for Shift_JIS has U+FF5E. The rows that NEC
@@ -141,7 +141,7 @@ codecs.register_error(_VENDOR_ROWS, _replace_vendor_character)
 
 
 def _is_half_width_kana(text: str) -> bool:
-    """Say whether nearly all that is not ASCII is half-width kana, two or more together."""
+    """Return True if nearly all that is not ASCII is half-width kana, two or more together."""
     total = len(_BEYOND_ASCII.findall(text))
     if total == 0 or _REPLACEMENT in text:
         return False
@@ -149,7 +149,7 @@ def _is_half_width_kana(text: str) -> bool:
 
 
 def _likeness(text: str) -> float:
-    """Say how Japanese the characters outside ASCII are, on average: at most 1, negative for rubbish."""
+    """Return the mean weight of the characters outside ASCII: at most 1, negative for rubbish."""
     counts = Counter(_BEYOND_ASCII.findall(text))
     total = counts.total()
     if total == 0 or 2 * len(_LONE_IN_WORD.findall(text)) > total:
@@ -158,7 +158,7 @@ def _likeness(text: str) -> float:
 
 
 def _weight(character: str) -> float:
-    """Weigh a character by how often Japanese text holds its like."""
+    """Return a weight for how common a character is in Japanese text."""
     code = ord(character)
     if 0x3000 <= code <= 0x30FF or 0xFF01 <= code <= 0xFF5E or character in _common_kanji():
         return 1.0

@@ -1,6 +1,8 @@
-"""Which characters belong to scripts that are written without spaces."""
+"""Scripts that are written without spaces: their characters, and which texts are written in them."""
 
 from __future__ import annotations
+
+import re
 
 HIRAGANA = "\u3041-\u3096\u309d-\u309f"
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001b000-\U0001b16f"
@@ -14,3 +16,26 @@ SOUTH_EAST_ASIAN = "\u0e00-\u0e4e\u0e50-\u0e7f\u0e80-\u0ecf\u1000-\u103f\u1780-\
 
 UNSPACED = HIRAGANA + KATAKANA + HAN + HANGUL + SOUTH_EAST_ASIAN
 """The inside of a regular expression's character class."""
+
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+")
+
+# A kana or kanji carries about as much as so many letters.
+_LETTERS_PER_CHARACTER = 3
+
+# The beginning decides; a chunk can be megabytes long.
+_SAMPLE_CHARS = 2_000
+
+
+def holds_unspaced(text: str) -> bool:
+    """Return True if any of a text is in a script without spaces; Japanese queries name English things."""
+    return _UNSPACED_RUN.search(text) is not None
+
+
+def is_unspaced(text: str) -> bool:
+    """Return True if a text is mostly in scripts without spaces, such as Japanese with some English names."""
+    sample = text[:_SAMPLE_CHARS]
+    if sample.isascii():
+        return False
+    unspaced = sum(map(len, _UNSPACED_RUN.findall(sample)))
+    return unspaced * _LETTERS_PER_CHARACTER > sum(map(len, _WORD.findall(sample)))

@@ -1,4 +1,4 @@
-"""Where sentences end, in Japanese and English."""
+"""Ends of sentences, in Japanese and English."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LAST_WORD = re.compile(r"[^\s([{\"'“‘「『]*$")
 # No abbreviation is longer; looking back further would find nothing.
 _MAX_ABBREVIATION_CHARS = 8
 # 「行こう。」と言った is one sentence.
-_QUOTATION_GOES_ON = ("と", "っ", "、", "，", ",")
+_QUOTATION_CONTINUES = ("と", "っ", "、", "，", ",")
 
 
 def sentence_ends(text: str) -> list[int]:
     """Find the ends of sentences.
 
-    A sentence keeps the quotes and brackets that close it; the white space after it belongs to the
+    A sentence includes the quotes and brackets that close it; the white space after it belongs to the
     next one. Blank lines end sentences too. Abbreviations (``e.g.``), initials, decimals, list
     numbers and dots inside names (``a.md``) do not. Takes time in proportion to the text.
 
@@ -53,7 +53,7 @@ def sentence_ends(text: str) -> list[int]:
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     stop, end = match["stop"], match.end()
     after = text[end : end + 1]
-    if after in _QUOTATION_GOES_ON and match.end("stop") < end:
+    if after in _QUOTATION_CONTINUES and match.end("stop") < end:
         return False
     if any(mark in "。｡！？" for mark in stop):
         return True
@@ -63,13 +63,13 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     if stop[0] in "…‥":
         return spaced or after in "「『"
     if "!" in stop or "?" in stop:
-        # Japanese goes on without a space after half-width marks.
+        # Japanese continues without a space after half-width marks.
         return spaced or after >= "\u3000"
     return spaced and not (stop == "." and _is_abbreviation(text, match.start()))
 
 
 def _is_abbreviation(text: str, dot: int) -> bool:
-    """Tell whether the full stop belongs to the word before it."""
+    """Return True if the full stop belongs to the word before it."""
     found = _LAST_WORD.search(text, max(0, dot - _MAX_ABBREVIATION_CHARS), dot)
     word = found[0] if found else ""
     if word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper()):

@@ -13,7 +13,7 @@ from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
 TERMS_VERSION = f"2-{STEMMER_VERSION}"
-"""Changes whenever the same text gives other terms, so that indexes know that they are outdated."""
+"""Changes whenever the same text gives other terms, so that indexes are recognised as outdated."""
 
 # Vowel signs and accents that regular expressions do not count as letters, yet stand inside words.
 _MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -44,7 +44,7 @@ class Terms:
     """The terms of a text, in order.
 
     Attributes:
-        main: What the text is about: stems of English words, other words, and bigrams of unspaced
+        main: The subject of the text: stems of English words, other words, and bigrams of unspaced
             scripts without hiragana; repeated as often as they occur.
         words: English words as they are written, ``the`` and ``of`` included; repeated as often.
         pairs: Bigrams with hiragana, which mostly cross from one word into a particle; each once.
@@ -58,13 +58,13 @@ class Terms:
 
     @property
     def minor(self) -> tuple[str, ...]:
-        """All that is not ``main``."""
+        """All terms that are not ``main``."""
         return (*self.words, *self.pairs, *self.singles)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """What to look for, each once.
+    """The terms of a query, each once.
 
     Attributes:
         words: Stems of English words, and other words.
@@ -72,8 +72,8 @@ class QueryTerms:
         written: The English words among ``words``, as they are written.
         pairs: Bigrams of hiragana and something else.
         singles: Chinese characters out of longer runs.
-        particles: Bigrams of hiragana alone, which say nothing by themselves.
-        stop_words: English words that say nothing by themselves, as they are written.
+        particles: Bigrams of hiragana alone, which carry no subject.
+        stop_words: English function words, as they are written.
     """
 
     words: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ def index_terms(text: str) -> Terms:
 
 
 def query_terms(text: str, *, limit: int) -> QueryTerms:
-    """Return what to look for.
+    """Return the terms of a query.
 
     Args:
         text: A question or keywords.

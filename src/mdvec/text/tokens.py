@@ -1,4 +1,4 @@
-"""How many tokens a text has, when no tokenizer is at hand."""
+"""An estimate of the tokens of a text, without a tokenizer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _TOKEN = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\W{UNSPACED}]{{1,5}}|[^\w\s]")
 
 
 def estimate_token_ends(text: str) -> list[int]:
-    """Guess where tokens end.
+    """Estimate where tokens end.
 
     Returns:
-        Character offsets one past the end of each guessed token, ascending.
+        Character offsets one past the end of each estimated token, ascending.
     """
     return [match.end() for match in _TOKEN.finditer(text)]
 
 
 def estimate_token_count(text: str) -> int:
-    """Guess the number of tokens."""
+    """Return an estimate of the number of tokens."""
     return sum(1 for _ in _TOKEN.finditer(text))

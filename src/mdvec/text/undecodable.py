@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def spelled(text: str) -> str:
-    r"""Write what is not UTF-8 in letters, so that it can be stored, shown and sent.
+    r"""Return a text with escapes for what is not UTF-8, so that it can be stored, shown and sent.
 
     Args:
         text: Such as :func:`os.fsdecode` gives it.

@@ -1,4 +1,4 @@
-"""English words: which of them say nothing, and what the others have in common."""
+"""English words: function words, and stems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENGLISH = re.compile(r"[a-z]+")
 
 
 class _Stemmers(threading.local):
-    """A stemmer for each thread: it keeps state while it works."""
+    """A stemmer for each thread: it has state while it works."""
 
     def __init__(self) -> None:
         self.english = Stemmer.Stemmer("english")
@@ -33,12 +33,12 @@ _stemmers = _Stemmers()
 
 
 def is_english(word: str) -> bool:
-    """Return whether a lower-case word is written in the letters of English alone."""
+    """Return True if a lower-case word is written in the letters of English alone."""
     return _ENGLISH.fullmatch(word) is not None
 
 
 def stem(word: str) -> str:
-    """Return what the forms of a word have in common: ``connect`` of ``connecting`` and ``connections``.
+    """Return the stem that the forms of a word share: ``connect`` of ``connecting`` and ``connections``.
 
     References:
         Porter, "Snowball: A language for stemming algorithms", 2001; the English stemmer.

@@ -1,4 +1,4 @@
-"""What a source lists, what the store knows, and what differs."""
+"""The listing of a source, the documents a store knows, and the differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SourceEntry:
         locator: The name as the file system spells it (``os.fsdecode`` form), relative to the root.
         mtime_ns: Time of the last change, in nanoseconds since 1970; 0 when the source knows no times.
         size: In bytes.
-        content_hash: What identifies the content, where the source knows it without reading (a git blob's
+        content_hash: Identity of the content, where the source knows it without reading (a git blob's
             id); None otherwise, and for files of which only the bytes can tell.
     """
 
@@ -27,7 +27,7 @@ class SourceEntry:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Exclusion:
-    """A file or folder that a source does not offer, and the rule that says so.
+    """A file or folder that a source does not offer, and the rule that excludes it.
 
     Attributes:
         path: As in :class:`SourceEntry`; a folder ends in ``/`` and stands for all below it.
@@ -53,13 +53,13 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A source's answer to "what is there?".
+    """The files of a source.
 
     Attributes:
-        entries: What can be indexed, sorted by path.
-        exclusions: What is left out, sorted by path.
-        unreadable: What could not be looked at, sorted by path.
-        revision: What this is the state of, where the source has revisions, such as a commit; else empty.
+        entries: Files that can be indexed, sorted by path.
+        exclusions: Files and folders that are left out, sorted by path.
+        unreadable: Files and folders that could not be read, sorted by path.
+        revision: The revision listed, where the source has revisions, such as a commit; else empty.
     """
 
     entries: tuple[SourceEntry, ...]
@@ -70,16 +70,16 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """What the store remembers of a document, as far as comparing needs it.
+    """The facts about a stored document that comparing needs.
 
     Attributes:
         path: Relative path.
         locator: The name as the file system spelt it when last seen.
         mtime_ns: As last seen; None forces a comparison by content.
         size: In bytes; as last seen.
-        content_hash: What identifies the content that is indexed now: what its source gave, else the SHA-256
-            of the raw bytes.
-        fingerprint: What parsed and cut it; a different one means the document is cut again.
+        content_hash: Identity of the content that is indexed now: that of its source, else the SHA-256 of the
+            raw bytes.
+        fingerprint: Versions of parser and chunker; a different one means the document is cut again.
     """
 
     path: str
@@ -105,7 +105,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an import has to do. Every listed and every known path is in exactly one place.
+    """The work of an import. Every listed and every known path is in exactly one place.
 
     Attributes:
         new: Not known, and no known content.

@@ -23,7 +23,7 @@ class Chunk:
         end_line: 1-based line of the last character.
         token_count: Tokens of ``text``, as the embedder in use counts them.
         text: The chunk itself.
-        context: Says where the chunk stands, in one or several lines; empty when there is nothing to say.
+        context: Where the chunk stands, in one or several lines; empty when there is nothing to add.
     """
 
     ordinal: int
@@ -41,13 +41,13 @@ class Chunk:
 
     @property
     def embedded_text(self) -> str:
-        """What the embedder is given: the text under its context."""
+        """The text that the embedder receives: the chunk under its context."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class CutDocument:
-    """What cutting a document gave.
+    """The chunks of a document.
 
     Attributes:
         chunks: In document order, ordinals from 0.

@@ -1,24 +1,34 @@
-"""A collection: a named source with how to cut and embed it (seed C calls it a tool)."""
+"""A collection: a named source of documents, and how they are cut and embedded."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
+from mdvec.errors import InvalidNameError, UsageError
 from mdvec.types.ids import CollectionId
 
 DEFAULT_SOURCE = "folder"
 """The source of a location that names no other."""
 
+RESERVED_NAMES = frozenset({"search", "get_doc", "list_tags", "reindex", "status"})
+"""Tools that every MCP client sees; a collection's own tool is named like the collection."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+# Names of models hold colons (tags), slashes (hub ids, paths) and at signs; only digits at the very end are
+# a dimension.
+_SPEC = re.compile(r"(?P<provider>[^\s:@/]+)(?::(?P<model>\S(?:.*?\S)??))?(?:@(?P<dimension>[1-9]\d{0,5}))?")
+
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where a collection's documents come from.
+    """The source of a collection's documents.
 
     Attributes:
         kind: Name of the source adapter, such as ``folder``.
         location: What the adapter opens, as its ``parse`` returned it; of a folder, the absolute path. It
             holds no password.
-        include: Globs; when given, only files matching one of them are taken.
+        include: Globs; when set, only files matching one of them are taken.
         exclude: Globs; files matching one of them are left out.
     """
 
@@ -28,7 +38,7 @@ class SourceSpec:
     exclude: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Write the place as a user gives it to ``mdvec tool add -s``.
+        """Return the place as users write it for ``mdvec tool add -s``.
 
         An address, which has a colon before its first slash, is joined to the source's name with ``+``.
         """
@@ -40,7 +50,7 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChunkingSpec:
-    """How a collection's documents are cut.
+    """The settings by which a collection's documents are cut.
 
     Attributes:
         strategy: Name of the chunker, such as ``sections``.
@@ -65,7 +75,7 @@ class ChunkingSpec:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpec:
-    """Which model makes a collection's vectors, written ``PROVIDER[:MODEL][@DIMENSION]``.
+    """The model that makes a collection's vectors, written ``PROVIDER[:MODEL][@DIMENSION]``.
 
     Attributes:
         provider: Name of the embedder, such as ``builtin``.
@@ -84,7 +94,7 @@ class EmbeddingSpec:
 
 @dataclass(frozen=True, slots=True)
 class SearchDefaults:
-    """What a search of one collection alone does when it is not told; None leaves it to the configuration.
+    """Defaults for searches of one collection alone; None leaves them to the configuration.
 
     Attributes:
         limit: Most hits.
@@ -106,11 +116,11 @@ class Collection:
         source: Where the documents come from.
         chunking: How they are cut.
         preset: Name of the preset it was made from.
-        embedding: What makes its vectors; None until it is first embedded, by what is configured then.
-        next_embedding: What is to make them once all are made; ``embedding`` is searched until then.
-        search: What a search of it does when it is not told.
-        revision: What was last imported, where the source has revisions, such as a commit; else empty.
-        enabled: Disabled collections are kept but not searched unless named.
+        embedding: The model of its vectors; None until it is first embedded, by the model configured then.
+        next_embedding: The model that replaces ``embedding`` once all its vectors are made.
+        search: Defaults for searches of it alone.
+        revision: Revision last imported, where the source has revisions, such as a commit; else empty.
+        enabled: Disabled collections stay but are not searched unless named.
         last_indexed_ms: When an import last had all documents up to date (vectors may still have been
             pending), in milliseconds since 1970; None before that.
     """
@@ -127,3 +137,33 @@ class Collection:
     revision: str = ""
     enabled: bool = True
     last_indexed_ms: int | None = None
+
+
+def parse_embedding_spec(text: str) -> EmbeddingSpec:
+    """Read ``PROVIDER[:MODEL][@DIMENSION]``, such as ``gemini``, ``openai:bge-m3:latest`` or ``voyage@512``.
+
+    Raises:
+        UsageError: If it is not of that form. The model need not exist.
+    """
+    found = _SPEC.fullmatch(text.strip())
+    if found is None:
+        msg = f"not a model: {text!r}"
+        raise UsageError(
+            msg, hint="Write PROVIDER[:MODEL][@DIMENSION], such as gemini or voyage:voyage-4-lite@512."
+        )
+    dimension = found["dimension"]
+    return EmbeddingSpec(found["provider"], found["model"] or "", int(dimension) if dimension else None)
+
+
+def check_collection_name(name: str) -> None:
+    """Raise if a text cannot be the name of a collection (and of an MCP tool).
+
+    Raises:
+        InvalidNameError: If it is not one, or that of a general tool; the message repeats the name.
+    """
+    if not _NAME.fullmatch(name):
+        msg = f"{name!r} cannot be a name: it starts with a-z and holds only a-z, 0-9, - and _ (64 at most)"
+        raise InvalidNameError(msg)
+    if name in RESERVED_NAMES:
+        msg = f"{name!r} cannot be a name: agents have a tool of that name already"
+        raise InvalidNameError(msg, hint=f"Choose another name, such as 'my-{name.replace('_', '-')}'.")

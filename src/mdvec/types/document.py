@@ -17,7 +17,7 @@ class DocumentState(StrEnum):
 
 
 class TitleSource(StrEnum):
-    """Where a document's title was found."""
+    """The origin of a document's title."""
 
     FRONTMATTER = "frontmatter"
     HEADING = "heading"
@@ -25,7 +25,7 @@ class TitleSource(StrEnum):
 
 
 class LinkKind(StrEnum):
-    """How a link is written; ``previous`` is one of the older versions that frontmatter names."""
+    """The syntax of a link; ``previous`` is one of the older versions that frontmatter names."""
 
     WIKI = "wiki"
     EMBED = "embed"
@@ -34,7 +34,7 @@ class LinkKind(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """What a block of a document's body is, as far as cutting cares."""
+    """The kinds of blocks in a body, as far as cutting needs them."""
 
     PARAGRAPH = "paragraph"
     HEADING = "heading"
@@ -48,7 +48,7 @@ class Link:
 
     Attributes:
         kind: How it is written.
-        target: What it points at as written, without the fragment; empty for ``[[#heading]]``.
+        target: Its target as written, without the fragment; empty for ``[[#heading]]``.
         fragment: The part after ``#`` (``^block`` references keep their ``^``), or empty.
         text: What the reader sees, or empty.
         line: 1-based line of the document.
@@ -63,7 +63,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment of the author's, which is no part of what is read and searched.
+    """A comment of the author's, which is not read or searched.
 
     Attributes:
         start: Where it stands, in the document's body.
@@ -84,7 +84,7 @@ class Block:
     """A block of the body: the best places to cut are between blocks.
 
     Attributes:
-        kind: What it is.
+        kind: Its kind.
         start: First character, in the document's body.
         end: One past the last character.
     """
@@ -136,16 +136,15 @@ class Document:
             count characters of this text.
         content_start: Where the text after the frontmatter starts.
         frontmatter: Parsed frontmatter (JSON-compatible values), empty when there is none.
-        tags: Without ``#``, first spelling kept, in order of appearance, no duplicates (by case folding).
+        tags: Without ``#``, in their first spelling, in order of appearance, no duplicates (by case folding).
         aliases: Other names, in order, no duplicates.
         links: In order of appearance.
         sections: The section tree in document order; never empty.
         blocks: Blocks after the frontmatter, in order, not overlapping; a list counts item by item.
-        warnings: What was odd, for people; such as frontmatter that does not parse.
-        updated_ns: When its frontmatter says it was last updated, in nanoseconds since 1970; None when it
-            does not say.
+        warnings: Oddities, for people; such as frontmatter that does not parse.
+        updated_ns: Time of the last update by its frontmatter, in nanoseconds since 1970; None without one.
         is_plain: Plain text: it has no markup, and its blocks are its paragraphs.
-        comments: What the author hid from readers, in order; see :func:`with_comments`.
+        comments: The parts that the author hid from readers, in order; see :func:`with_comments`.
     """
 
     path: str
@@ -166,7 +165,7 @@ class Document:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What readers may call it: its title, its file's name without extension, its aliases; each once."""
+        """The names readers may use: its title, its file's name without extension, its aliases; each once."""
         stem = self.path.rpartition("/")[2].rpartition(".")[0] or self.path.rpartition("/")[2]
         names = (self.title, *(() if self.title_source is TitleSource.FILE_NAME else (stem,)), *self.aliases)
         return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))

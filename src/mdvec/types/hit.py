@@ -1,4 +1,4 @@
-"""What a search answers."""
+"""The result of a search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mdvec.types.query import SearchMode
 
 
 class Confidence(StrEnum):
-    """How sure it is that the searched documents answer the query at all."""
+    """The certainty that the searched documents answer the query at all."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -68,19 +68,19 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """An answer, and how complete the index behind it is.
+    """Hits, and the completeness of the index behind them.
 
     Attributes:
-        query: As it was asked.
-        mode: How it was searched (``lexical`` when no vector could be used).
+        query: As the user wrote it.
+        mode: The search mode in use (``lexical`` when no vector could be used).
         hits: Best first.
-        confidence: How sure it is that the documents answer the query; ``none`` without hits.
+        confidence: The certainty that the documents answer the query; ``none`` without hits.
         total_chunks: Chunks in the searched collections.
         pending_chunks: Those that have no vector yet.
         last_indexed_ms: Since when the oldest of the searched collections is as it is, in milliseconds
             since 1970 (see :class:`mdvec.types.collection.Collection`); None when one was never imported.
         elapsed_ms: Time taken, in milliseconds.
-        warnings: What the asker should know.
+        warnings: For the user.
         hint: The next step when there is nothing to show; else None.
     """
 

@@ -1,4 +1,4 @@
-"""How documents hang together: links with where they lead, and versions."""
+"""Relations between documents: links with their targets, and versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlacedLink:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Which documents of a collection replace which, as their ``previous`` says.
+    """The documents of a collection that replace others, by their ``previous``.
 
     Attributes:
         older: Paths of the versions that a document names, in its order.
@@ -48,7 +48,7 @@ class Versions:
 
 
 class LinkState(StrEnum):
-    """What is known of where a link leads: a document, another kind of file, an address outside, nothing."""
+    """The target of a link: a document, another kind of file, an address outside, or unknown."""
 
     DOCUMENT = "document"
     FILE = "file"
@@ -62,11 +62,11 @@ class OutgoingLink:
 
     Attributes:
         kind: How it is written.
-        target: What it points at as written, without the fragment.
+        target: Its target as written, without the fragment.
         fragment: Heading or ``^block``; empty for none.
         text: What the reader sees, where it is another than the target; else empty.
         line: 1-based line it stands in.
-        state: What it leads to.
+        state: The kind of its target.
         path: Path of the document it leads to; None when it leads to none.
     """
 
@@ -100,7 +100,7 @@ class Backlink:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLinks:
-    """What a document links to, and what links to it.
+    """The links of a document, and the links to it.
 
     Attributes:
         collection: Name of the collection.

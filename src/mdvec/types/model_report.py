@@ -1,4 +1,4 @@
-"""What is said about models: which there are, what a change came to, what an import would cost."""
+"""Reports about models: the list of them, the outcome of a change, the cost of an import."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a model reached where it was published.
+    """A published figure of a model.
 
     Attributes:
         name: Of the benchmark and the part of it.
         value: Mean nDCG@10, in per cent.
-        source: Where it says so.
+        source: Where it was published.
     """
 
     name: str
@@ -23,11 +23,11 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a service asks.
+    """The price of a service.
 
     Attributes:
         usd_per_million_tokens: In US dollars.
-        as_of: The day it was looked up, as ``YYYY-MM-DD``; empty when it is not known.
+        as_of: The day it was looked up, as ``YYYY-MM-DD``; empty when unknown.
     """
 
     usd_per_million_tokens: float
@@ -39,18 +39,18 @@ class ListedModel:
     """A model that can be chosen.
 
     Attributes:
-        spec: What to write to choose it.
+        spec: The text that chooses it.
         provider: Name of the embedder.
         model: Name of the model.
         dimensions: Lengths its vectors may have, the usual one first; empty when not known.
         languages: For people.
-        size_mb: What has to be on the disk, in megabytes; None when nothing has, or it is not known.
+        size_mb: Its size on disk, in megabytes; None when it has none, or that is not known.
         price: None when it costs nothing, or that is not known.
-        offline: Whether texts stay on this machine.
+        offline: True if texts stay on this machine.
         benchmarks: Published figures of retrieval.
-        problem: Why it cannot be used here, as far as that can be told without loading or asking; empty when
-            it can.
-        hint: What to do about it.
+        problem: The reason why it cannot be used here, as far as known without loading it or sending a
+            request; empty when it can.
+        hint: The next step.
         collections: Names of those that use it.
     """
 
@@ -69,7 +69,7 @@ class ListedModel:
 
 
 class ModelChangeOutcome(StrEnum):
-    """How a change of a collection's model has ended."""
+    """The outcome of a change of a collection's model."""
 
     CHANGED = "changed"
     CHOSEN = "chosen"
@@ -79,7 +79,7 @@ class ModelChangeOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelChange:
-    """What ``model use`` did to one collection.
+    """The result of ``model use`` for one collection.
 
     Attributes:
         collection: Its name.
@@ -103,7 +103,7 @@ class ModelChange:
 
 @dataclass(frozen=True, slots=True)
 class ImportEstimate:
-    """What an import would embed now.
+    """An estimate of what an import would embed now.
 
     Attributes:
         collection: Name of the collection.
@@ -112,10 +112,10 @@ class ImportEstimate:
         chunks: Texts of chunks that would go through the model.
         names: Names of documents that would.
         tokens: Tokens of both.
-        exact: Whether they were counted with the model's own tokenizer.
+        exact: True if they were counted with the model's own tokenizer.
         requests: Requests to the service; 0 for a model on this machine.
-        usd: What they would cost, in US dollars; None when there is no known price.
-        price: What that was reckoned with.
+        usd: Their cost, in US dollars; None when there is no known price.
+        price: The price behind that.
         warnings: For people.
     """
 

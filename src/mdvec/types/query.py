@@ -1,4 +1,4 @@
-"""What can be asked."""
+"""Search queries and their filters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mdvec.types.ids import CollectionId, DocumentId
 
 
 class SearchMode(StrEnum):
-    """How hits are found."""
+    """The ways to find hits."""
 
     HYBRID = "hybrid"
     DENSE = "dense"
@@ -17,7 +17,7 @@ class SearchMode(StrEnum):
 
 
 class Expansion(StrEnum):
-    """How much text around a found chunk is returned."""
+    """The amount of text around a found chunk that is returned."""
 
     CHUNK = "chunk"
     SECTION = "section"
@@ -26,7 +26,7 @@ class Expansion(StrEnum):
 
 
 class TagMatch(StrEnum):
-    """Whether a document needs one of the tags or all of them."""
+    """The number of tags a document needs: one of them or all."""
 
     ANY = "any"
     ALL = "all"
@@ -34,11 +34,11 @@ class TagMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which chunks may be found; each given field narrows further.
+    """Conditions on chunks; each field that is set narrows further.
 
     Attributes:
         tags: Tags; ``a`` also stands for ``a/b``. Case does not count.
-        tag_match: Whether one of them is enough.
+        tag_match: If one of them is enough, or all are needed.
         alias_prefix: Keep documents with an alias that starts so (case does not count).
         path: Glob over the document's path: ``*`` stays inside one folder, ``**`` crosses folders,
             a pattern without ``/`` is matched against the file's name, and one that ends in ``/``
@@ -64,7 +64,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which chunks a store may find: filters inside some collections.
+    """The chunks that a store may find: filters inside some collections.
 
     Attributes:
         collections: The collections.
@@ -82,16 +82,16 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A question to a workspace.
+    """A search query to a workspace.
 
     Attributes:
-        text: What to look for, in any language.
-        mode: How to look.
+        text: A question or keywords, in any language.
+        mode: The way to search.
         collections: Names; empty for all enabled ones.
-        filters: Which chunks may be found.
+        filters: Conditions on the chunks.
         limit: Most hits to return.
         threshold: Smallest cosine similarity of a hit; None for no limit. Hits without a
-            similarity (found by words alone, not embedded yet) are kept.
+            similarity (found by words alone, not embedded yet) stay.
         per_document: Most hits of one document.
         expand: How much text to return around a hit.
         max_tokens: Most tokens of text in all hits together; None for no limit.

@@ -1,4 +1,4 @@
-"""What an import did, and what a collection holds."""
+"""Reports of imports, and the state of collections."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FileStatus:
 
 @dataclass(frozen=True, slots=True)
 class CollectionCounts:
-    """How much a collection holds.
+    """The size of a collection.
 
     Attributes:
         documents: Searchable documents.
@@ -94,7 +94,7 @@ class CollectionCounts:
 
 @dataclass(frozen=True, slots=True)
 class DiskCheck:
-    """What differs between the disk and the index right now.
+    """The differences between the disk and the index right now.
 
     Attributes:
         new: Paths on disk that the index does not know.
@@ -110,7 +110,7 @@ class DiskCheck:
 
     @property
     def in_sync(self) -> bool:
-        """Whether an import would change nothing."""
+        """True if an import would change nothing."""
         return not (self.new or self.changed or self.moved or self.deleted)
 
 
@@ -132,7 +132,7 @@ _UNITS = {"fetch": "documents fetched", "text": "documents read", "embed": "text
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What a process is doing to a collection.
+    """The work of a process on a collection.
 
     Attributes:
         collection: Name of the collection.
@@ -162,7 +162,7 @@ class Activity:
 
 
 class ImportMode(StrEnum):
-    """What an import does with what is there already."""
+    """What to do with the documents that are indexed already."""
 
     NEW = "new"
     REPLACE = "replace"
@@ -171,16 +171,16 @@ class ImportMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How an import is run.
+    """The options of an import.
 
     Attributes:
-        mode: What to do with what is there already.
-        embed: Whether to make vectors now; without them the collection is searched by words.
-        allow_empty: Whether to believe a source that is missing or holds nothing.
+        mode: What to do with the documents that are indexed already.
+        embed: Make vectors now; without them the collection is searched by words.
+        allow_empty: Accept a source that is missing or holds nothing, which deletes all documents.
         max_tokens: Largest chunk from now on; None leaves it as it is.
         overlap_tokens: Overlap of chunks from now on; None leaves it as it is.
-        accept_pending: Whether a model that fails on the way, such as a service whose quota is used up, ends
-            the import with a report; its ``failure`` says why chunks are pending.
+        accept_pending: If the model fails on the way, such as a service without quota, end the import with a
+            report; its ``failure`` is the reason why chunks are pending.
         wait_s: How long to wait for another process that works on the collection, in seconds.
     """
 
@@ -239,7 +239,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class ChangeProgress:
-    """How far a collection is on its way to another model.
+    """The progress of a collection towards another model.
 
     Attributes:
         model: That model.
@@ -254,20 +254,20 @@ class ChangeProgress:
 
 @dataclass(frozen=True, slots=True)
 class CollectionStatus:
-    """What ``status`` says of a collection.
+    """The status of a collection.
 
     Attributes:
         collection: The collection itself.
         counts: How much it holds.
-        files: The state of every file; empty unless asked for.
-        check: How the disk differs from the index; None unless asked for.
-        check_error: Why the disk could not be compared; empty otherwise.
+        files: The state of every file; empty unless requested.
+        check: The differences between disk and index; None unless requested.
+        check_error: The reason why the disk could not be compared; empty otherwise.
         check_hint: The next step then; empty when there is none.
-        is_unreachable: Whether it could not because what is elsewhere cannot be reached now.
+        is_unreachable: True if the reason is a source elsewhere that cannot be reached now.
         model: The model it is searched by: its space, or why there is none.
-        change: How far the change to another model is; None when there is none.
-        warnings: What should be known about its model, for people.
-        activity: What a process is doing to it now; None when there is none.
+        change: The progress of a change to another model; None when there is none.
+        warnings: About its model, for people.
+        activity: The work of a process on it now; None when there is none.
     """
 
     collection: Collection
@@ -285,7 +285,7 @@ class CollectionStatus:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStatus:
-    """What ``status`` says of a database.
+    """The status of a database.
 
     Attributes:
         database: Absolute path of the file.
@@ -301,7 +301,7 @@ class WorkspaceStatus:
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """The weight of a finding."""
 
     OK = "ok"
     NOTE = "note"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """What two vectors must share to be comparable.
+    """The properties that two vectors must share to be comparable.
 
     Attributes:
         provider: Name of the adapter, such as ``builtin``.
@@ -31,7 +31,7 @@ class EmbeddingSpace:
 
 @dataclass(frozen=True, slots=True)
 class Unrelated:
-    """How similar a model finds a question and a passage that have nothing to do with each other.
+    """The similarity that a model gives to questions and passages that have nothing in common.
 
     Attributes:
         mean: Mean cosine similarity; far above 0 in many models.
@@ -44,7 +44,7 @@ class Unrelated:
 
 @dataclass(frozen=True, slots=True)
 class UnrelatedTexts:
-    """The same by how the texts are written: a model may know one language and find all others alike.
+    """The same by writing system: a model may know one language and find all others alike.
 
     Attributes:
         spaced: With spaces between words, such as English.
@@ -55,5 +55,5 @@ class UnrelatedTexts:
     unspaced: Unrelated
 
     def written(self, *, unspaced: bool) -> Unrelated:
-        """Return what is so of texts that are written in one of the two ways."""
+        """Return the values for texts that are written in one of the two ways."""
         return self.unspaced if unspaced else self.spaced

@@ -17,8 +17,14 @@ from mdvec.errors import CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
 from mdvec.text.addresses import without_password
 from mdvec.text.undecodable import spelled
-from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
-from mdvec.types.names import check_collection_name
+from mdvec.types.collection import (
+    ChunkingSpec,
+    Collection,
+    EmbeddingSpec,
+    SearchDefaults,
+    SourceSpec,
+    check_collection_name,
+)
 from mdvec.types.report import ImportMode
 from mdvec.workspace.origin import DATA_DIR, open_database
 from mdvec.workspace.wiring import Parts, set_only

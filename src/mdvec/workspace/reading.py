@@ -9,13 +9,17 @@ from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.search.where import backlinks_of, document_at
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
-from mdvec.text.linking import link_key, linked_path, names_other_file, resolve
+from mdvec.text.links import link_key, linked_path, names_other_file, resolve
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind, Section, with_comments
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace.collections import Collections, first_step
+
+# Comparing takes quadratic time in the length, for each heading.
+_MAX_COMPARED_HEADINGS = 1_000
+_MAX_HEADING_CHARS = 80
 
 Lines = tuple[int | None, int | None]
 """1-based first and last line, both included; None for an open end."""
@@ -161,7 +165,8 @@ def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
     headings = [section.heading for section in sections if section.level]
     if not headings:
         return "The document has no headings."
-    near = difflib.get_close_matches(wanted, headings, n=3) or headings[:8]
+    headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
+    near = difflib.get_close_matches(wanted[:_MAX_HEADING_CHARS], headings, n=3) or headings[:8]
     return f"It has: {', '.join(near)}."
 
 

@@ -17,7 +17,7 @@ from mdvec.search.where import narrowed
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
-from mdvec.text.writing import holds_unspaced
+from mdvec.text.scripts import holds_unspaced
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, SearchHit, SearchResult

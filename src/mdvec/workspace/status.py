@@ -17,9 +17,8 @@ from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.text.encodings import decode
 from mdvec.types.change import SourceEntry
-from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
 from mdvec.types.links import Versions
-from mdvec.types.names import RESERVED_NAMES
 from mdvec.types.report import (
     ChangeProgress,
     CollectionStatus,

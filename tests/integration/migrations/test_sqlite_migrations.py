@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ from mdvec.stores.sqlite.schema import SCHEMA, Schema
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import Confidence
-from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode
+from mdvec.types.query import Filters, SearchMode
+from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions
 
 # A next version as it might come, to try the mechanism with.
 NEXT = Schema(
@@ -33,9 +34,10 @@ def _older(version: int) -> Schema:
     return Schema(tables, ("",) * (version - 1))
 
 
-VERSION_1, VERSION_3 = _older(1), _older(3)
+VERSION_1, VERSION_3, VERSION_4 = _older(1), _older(3), _older(4)
 SAME_IN_VERSION_1 = ("collections", "documents", "contents", "labels", "links", "chunks", "spaces", "vectors")
 SAME_IN_VERSION_3 = (*SAME_IN_VERSION_1, "names")
+SAME_IN_VERSION_4 = (*SAME_IN_VERSION_3, "unrelated", "failures", "exclusions")
 
 
 def make_version_1(path: Path, current: Path) -> None:
@@ -46,6 +48,11 @@ def make_version_1(path: Path, current: Path) -> None:
 def make_version_3(path: Path, current: Path) -> None:
     """Make a database of version 3 that holds what a current one holds; its model was never measured."""
     make_older(path, current, VERSION_3, SAME_IN_VERSION_3)
+
+
+def make_version_4(path: Path, current: Path) -> None:
+    """Make a database of version 4 that holds what a current one holds."""
+    make_older(path, current, VERSION_4, SAME_IN_VERSION_4)
 
 
 def make_older(path: Path, current: Path, schema: Schema, same: Sequence[str]) -> None:
@@ -166,10 +173,76 @@ def test_a_model_of_version_3_is_measured_by_the_next_import(tmp_path: Path) -> 
         assert (before.hits[0].path, before.confidence) == ("garden.md", Confidence.LOW)
         assert embedder.measured == 0  # not when searching
         for _ in range(2):
-            report = workspace.import_collection("notes", mode=ImportMode.UPDATE)
+            report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
             assert (report.unchanged, report.updated, report.embedded_chunks) == (1, 0, 0)
             assert (embedder.embedded, embedder.measured) == ([], 1)
         assert workspace.search(meaning).confidence is Confidence.HIGH
+
+
+def test_version_4_becomes_a_current_database(tmp_path: Path) -> None:
+    """The tables are those of a fresh one, nothing is damaged, and words are found as before."""
+    fill(tmp_path / "fresh")
+    make_version_4(tmp_path / "old", tmp_path / "fresh")
+    assert_like_fresh(tmp_path / "old", tmp_path / "fresh")
+    store = SqliteStore(tmp_path / "old")
+    assert store.check() == []
+    assert can_be_searched(store)
+    store.close()
+
+
+def test_a_lease_of_version_4_is_no_claim(tmp_path: Path) -> None:
+    """A process that was killed while it held it, or still runs, hinders none that claims a collection."""
+    fill(tmp_path / "fresh")
+    make_version_4(tmp_path / "old", tmp_path / "fresh")
+    database = Database(tmp_path / "old", schema=VERSION_4)
+    with database.writing() as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(lease)")]
+        connection.execute(f"INSERT INTO lease VALUES ({','.join('?' * len(columns))})", [1] * len(columns))
+    database.close()
+    store = SqliteStore(tmp_path / "old")
+    with store.read() as view:
+        (notes,) = view.collections()
+        assert view.activities() == []
+    with store.claim(notes, "importing", wait_s=0) as claim, store.write(claim):
+        pass
+    store.close()
+
+
+def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
+    """Every row but the lease; nothing is pending that was not, and an import reads and embeds nothing."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "garden.md").write_text("---\ntags: [a]\naliases: [Yard]\n---\n# Plants\n\nTomatoes need sun.\n")
+    (docs / "new.md").write_text("---\nprevious: garden\n---\n# New\n\nPeppers, too.\n")
+    (docs / "broken.md").write_bytes(b"\0\0")
+    with open_workspace(database=tmp_path / "new.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("notes", "", str(docs))
+        workspace.import_collection("notes")
+    make_version_4(tmp_path / "old.sqlite", tmp_path / "new.sqlite")
+    assert rows_of(tmp_path / "old.sqlite", SAME_IN_VERSION_4) == rows_of(
+        tmp_path / "new.sqlite", SAME_IN_VERSION_4
+    )
+    embedder = HashingEmbedder()
+    meaning = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE)
+    with open_workspace(database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
+        assert workspace.collections()[0].last_indexed_ms is not None
+        counts = workspace.status("notes").collections[0].counts
+        assert counts == CollectionCounts(2, 0, 1, counts.chunks, 0)
+        filters = Filters(include_superseded=True)
+        assert workspace.search(replace(meaning, filters=filters)).hits[0].path == "garden.md"
+        assert [hit.path for hit in workspace.search(meaning).hits] == ["new.md"]
+        report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+        assert (report.unchanged, report.updated, report.embedded_chunks) == (2, 0, 0)
+        assert (embedder.embedded, embedder.measured) == ([], 0)
+
+
+def rows_of(path: Path, tables: Sequence[str]) -> dict[str, list[object]]:
+    """Return all rows of some tables, migrating the database if it is an older one."""
+    database = Database(path)
+    with database.reading() as connection:
+        rows = {table: list(connection.execute(f"SELECT * FROM {table}")) for table in tables}
+    database.close()
+    return rows
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:

@@ -76,12 +76,12 @@ def test_verdicts(sets: list[Differences], verdict: Verdict) -> None:
 
 def test_the_table_shows_differences_in_hundredths() -> None:
     """A row holds the means, then each set's hybrid difference, then the verdict; none is a dot."""
-    asked = questions(40)
+    forty = questions(40)
     shipped = scores([0.5] * 40)
     better = {**shipped, SearchMode.HYBRID: np.array([0.625] * 40)}
     result = result_of(
         {"one": {"shipped": shipped, "better": better}, "two": {"shipped": shipped, "better": shipped}},
-        {"one": asked, "two": asked},
+        {"one": forty, "two": forty},
         {"better": "what is better"},
     )
     assert result["sets"]["one"]["hybrid"] == 0.5

@@ -1,4 +1,4 @@
-"""What variants do to evidence that both sides have found already."""
+"""The effect of variants on evidence that both sides have found already."""
 
 from __future__ import annotations
 
@@ -15,25 +15,34 @@ from numpy.typing import NDArray
 
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
+from mdvec.stores.records import ChunkPlace
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.types.query import Where
 
 QUESTION = np.array([1.0, 0.0], np.float32)
+COLLECTION = CollectionId(1)
+SPACE = SpaceId(1)
 
 
 @dataclass
-class FakeVectors:
-    """Knows similarities, whatever the vector."""
+class FakeView:
+    """Knows similarities, whatever the vector; each chunk is a document of its own."""
 
     known: Mapping[ChunkId, float]
 
-    def similarities(self, _space: object, _query: Vector, ids: Sequence[ChunkId]) -> dict[ChunkId, float]:
-        return {chunk: self.known[chunk] for chunk in ids if chunk in self.known}
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        return [ChunkPlace(each, DocumentId(each), COLLECTION, 0, unspaced=False) for each in ids]
 
+    def chunk_similarities(
+        self, _space: object, _query: Vector, ids: Sequence[ChunkId]
+    ) -> dict[ChunkId, float]:
+        return {each: self.known[each] for each in ids if each in self.known}
 
-@dataclass
-class FakeStore:
-    vectors: FakeVectors
+    def name_similarities(self, *_: object) -> dict[DocumentId, float]:
+        return {}
+
+    def sampled_similarities(self, *_: object) -> Vector:
+        return np.array([0.0], np.float32)
 
 
 @dataclass
@@ -52,11 +61,11 @@ class FakeIndex:
     vectors: Vector = field(default_factory=lambda: np.empty((0, 2), np.float32))
     known: Mapping[ChunkId, float] = field(default_factory=dict)
     chunks: Sequence[FakeChunk] = ()
-    space_id: int = 1
+    space_id: SpaceId = SPACE
 
     @property
-    def store(self) -> FakeStore:
-        return FakeStore(FakeVectors(self.known))
+    def view(self) -> FakeView:
+        return FakeView(self.known)
 
 
 def chunk(number: int) -> ChunkId:
@@ -64,15 +73,15 @@ def chunk(number: int) -> ChunkId:
 
 
 def query(index: FakeIndex | None = None) -> Query:
-    return Query("question", QUESTION, Scope(()), cast("Index", index or FakeIndex()))
+    return Query("question", QUESTION, Where((COLLECTION,)), cast("Index", index or FakeIndex()))
 
 
-def evidence(words: Mapping[int, float], near: Mapping[int, float], *, known: float = 1.0) -> Evidence:
-    """Words' shares of a perfect score of 10, and similarities around a mean of 0 with a spread of .1."""
+def evidence(words: Mapping[int, float], near: Mapping[int, float], *, matched: float = 1.0) -> Evidence:
+    """Words' shares of a maximum score of 10, and similarities around a mean of 0 with a spread of .1."""
     ranked = sorted(words, key=lambda number: -words[number])
     nearest = sorted(near, key=lambda number: -near[number])
     return Evidence(
-        LexicalEvidence([(chunk(each), 10 * words[each]) for each in ranked], 10.0, known),
+        LexicalEvidence([(chunk(each), 10 * words[each]) for each in ranked], 10.0, matched),
         DenseEvidence(
             [chunk(each) for each in nearest],
             {chunk(each): similarity for each, similarity in near.items()},
@@ -91,27 +100,27 @@ def test_another_weight_turns_the_order_where_it_should() -> None:
     assert fusion._LEXICAL_WEIGHT == 0.8
 
 
-def test_share_of_the_perfect_score_makes_no_difference_between_short_and_long_questions() -> None:
-    """A perfect match is worth 7 deviations, whatever a perfect score is."""
-    for perfect in (1.0, 400.0):
-        words = LexicalEvidence([(chunk(1), perfect)], perfect, 1.0)
+def test_share_of_the_maximum_score_makes_no_difference_between_short_and_long_questions() -> None:
+    """The maximum score is worth 7 deviations, however large it is."""
+    for max_score in (1.0, 400.0):
+        words = LexicalEvidence([(chunk(1), max_score)], max_score, 1.0)
         below = Evidence(words, evidence({}, {1: 0.0, 2: 0.69}).dense)
         above = Evidence(words, evidence({}, {1: 0.0, 2: 0.71}).dense)
-        assert fusions.by_share_of_perfect(below, query()) == [1, 2]
-        assert fusions.by_share_of_perfect(above, query()) == [2, 1]
+        assert fusions.by_share_of_max(below, query()) == [1, 2]
+        assert fusions.by_share_of_max(above, query()) == [2, 1]
 
 
-def test_share_of_the_perfect_score_without_words() -> None:
-    """Where no term is known there is no perfect score, and vectors decide."""
+def test_share_of_the_maximum_score_without_words() -> None:
+    """Where no term is known the maximum score is 0, and vectors decide."""
     nothing = Evidence(LexicalEvidence([], 0.0, 0.0), evidence({}, {1: 0.0, 2: 0.15}).dense)
-    assert fusions.by_share_of_perfect(nothing, query()) == [2, 1]
+    assert fusions.by_share_of_max(nothing, query()) == [2, 1]
 
 
 def test_weight_by_coverage_grows_with_the_best_coverage() -> None:
     """Half of the question in one place gives a weight of 9; were half of it unknown, it would be 7."""
     near = {1: 0.0, 2: 0.4}
     assert fusions.by_coverage(evidence({1: 0.5}, near), query()) == [1, 2]
-    assert fusions.by_coverage(evidence({1: 0.5}, near, known=0.5), query()) == [2, 1]
+    assert fusions.by_coverage(evidence({1: 0.5}, near, matched=0.5), query()) == [2, 1]
 
 
 def test_share_of_the_best_gives_two_points_to_the_best_of_bad_matches() -> None:
@@ -127,16 +136,16 @@ def test_share_of_the_best_without_words() -> None:
 
 
 def test_ranks_count_in_both_rankings() -> None:
-    """What both sides find second beats what one side finds first; ties are in order of id."""
+    """Second place on both sides beats first place on one; ties are in order of id."""
     found = evidence({1: 0.9, 2: 0.1}, {3: 0.9, 2: 0.1})
     assert fusions.by_ranks(found, query()) == [2, 1, 3]
 
 
 def test_unknown_words_make_shares_smaller() -> None:
     """With half of the question's weight in unknown words every share is half of what it was."""
-    revised = fusions.unknown_words_missing(evidence({1: 0.5}, {}, known=0.5), query())
-    assert revised.lexical.perfect == 20.0
-    nothing = evidence({}, {}, known=0.0)
+    revised = fusions.unknown_words_missing(evidence({1: 0.5}, {}, matched=0.5), query())
+    assert revised.lexical.max_score == 20.0
+    nothing = evidence({}, {}, matched=0.0)
     assert fusions.unknown_words_missing(nothing, query()) == nothing
 
 
@@ -157,7 +166,7 @@ def test_words_of_neighbours_count() -> None:
 
 
 def test_hubs_lose() -> None:
-    """What is near to everything falls behind what is near to the question alone."""
+    """A chunk that is near to everything falls behind one that is near to the question alone."""
     vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.6, 0.8]], np.float32)
     index = FakeIndex(rows={chunk(number): number - 1 for number in range(1, 5)}, vectors=vectors)
     revised = meaning.less_hubness(evidence({}, {1: 0.58, 3: 0.6}), query(index)).dense

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import math
+from collections.abc import Callable
 
+import pytest
+from tests.growth import assert_grows_linearly
+
+from mdvec.documents.comments import blank_out, find_comments
 from mdvec.documents.parse import parse_document
 from mdvec.types.document import with_comments
 
@@ -74,3 +79,27 @@ def test_hostile_texts_are_read_in_reasonable_time(text: str) -> None:
     """Work grows with the length of the text: these would take minutes otherwise."""
     document = parse_document("x.md", text)
     assert with_comments(document.body, document.comments) == text
+
+
+def _of(unit: str) -> Callable[[int], str]:
+    return lambda size: (unit * size)[:size]
+
+
+def _rising_runs(size: int) -> str:
+    """Runs of backticks of all lengths, opened before a blank line and met again only after it."""
+    runs = " ".join("`" * length for length in range(1, math.isqrt(size)))
+    return f"%%x%% {runs}\n\n%%x%% {runs}"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [_of("%%"), _of("%%x%% "), _of("%% `a`` "), _of("a%%\n\n"), _of("\u3000%%"), _rising_runs],
+    ids=["bare", "short", "with code", "unclosed", "after blanks", "runs"],
+)
+def test_many_delimiters_take_linear_time(make: Callable[[int], str]) -> None:
+    """However many comments stand in one line, none of them looks at the whole line."""
+
+    def work(text: str) -> None:
+        blank_out(text, find_comments(text, 0, ()))
+
+    assert_grows_linearly(make, work, 40_000)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 
 import pytest
+from tests.growth import assert_grows_linearly
 
 from mdvec.documents.frontmatter import MAX_CHARS, read_frontmatter
 
@@ -157,3 +159,29 @@ def test_twenty_kilobytes_are_nothing_special() -> None:
     front = read_frontmatter(text)
     assert len(str(front.values["prompt"])) > 18_000
     assert front.values["last"] == "yes"
+
+
+def test_merges_that_multiply_are_refused_before_they_are_built() -> None:
+    """Each level of ``<<`` triples the one before: of five thousand keys there would be 300 million."""
+    source = "a0: &a0 {" + ", ".join(f"k{number}: 1" for number in range(5_000)) + "}\n"
+    for level in range(1, 11):
+        source += f"a{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 3)}]}}\n"
+    tracemalloc.start()
+    front = read_frontmatter(f"---\n{source}\n---\nText")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert front.values == {}
+    assert "merged into too many values" in front.warnings[0]
+    assert most < 100_000_000
+
+
+def test_repeated_keys_take_linear_time_and_a_few_warnings() -> None:
+    """Some are named, the others are counted."""
+    front = read_frontmatter("---\n" + "".join(f"k{number}: 1\n" for number in range(100)) * 2 + "---\n")
+    assert len(front.warnings) == 9
+    assert front.warnings[-1] == "frontmatter has 92 more keys twice"
+
+    def twice(size: int) -> str:
+        return "---\n" + "".join(f"k{number}:\n" for number in range(size // 12)) * 2 + "---\n"
+
+    assert_grows_linearly(twice, read_frontmatter, 22_000)

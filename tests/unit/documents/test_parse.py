@@ -277,3 +277,10 @@ def test_hidden_marks_and_odd_line_breaks_do_not_shift_lines() -> None:
     document = parse_document("x.md", text)
     assert document.links[0].line == 5
     assert document.sections[1].start == text.index("# H")
+
+
+def test_a_title_is_no_longer_than_a_heading() -> None:
+    """It is shown in one line with every hit."""
+    document = parse_document("x.md", f"---\ntitle: {'long ' * 1_000}\n---\n")
+    assert len(document.title) == 1_000
+    assert document.title.endswith("…")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from tests.growth import assert_grows_linearly
 
+from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.parse import parse_document
+from mdvec.documents.properties import property_links
 from mdvec.types.document import Link, LinkKind
 
 
@@ -133,3 +137,26 @@ def test_the_first_key_that_holds_a_date_counts() -> None:
     text = "---\nmodified: 1970-01-02\nupdated: {}\n---\n"
     assert parse_document("x.md", text.format("1970-01-03")).updated_ns == 2 * 86_400 * 10**9
     assert parse_document("x.md", text.format("never")).updated_ns == 86_400 * 10**9
+
+
+def _escaped(size: int) -> str:
+    return "previous:\n" + "".join(f'- "\\u00e9{number}"\n' for number in range(size // 16))
+
+
+def _in_one_line(size: int) -> str:
+    return "previous: [" + ", ".join(f"n{number}" for number in range(size // 8)) + "]\n"
+
+
+def _wikilinks(size: int) -> str:
+    return "related: " + "[[a]] " * (size // 6)
+
+
+@pytest.mark.parametrize("make", [_escaped, _in_one_line, _wikilinks])
+def test_many_links_take_linear_time(make: Callable[[int], str]) -> None:
+    """Neither the names of older versions nor the links of a long line are each looked for in all of it."""
+
+    def read(size: int) -> tuple[str, Mapping[str, object]]:
+        text = f"---\n{make(size)}\n---\n"
+        return text, read_frontmatter(text).values
+
+    assert_grows_linearly(read, lambda front: property_links(*front), 20_000)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mdvec.embedding.interface import Role
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.text.writing import is_unspaced
+from mdvec.text.scripts import is_unspaced
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from mdvec.indexing.kept import kept_texts
-
 from mdvec.indexing.plan import Comparison, compare, resolve
+from mdvec.indexing.texts import _stored_texts
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 
 _FINGERPRINT = "v1"
@@ -159,4 +158,4 @@ def test_only_what_the_source_names_is_taken_from_the_store() -> None:
     known = {
         each.path: each for each in (_known("a.md"), _known("b.md", "b"), _known("c.md", "c"), _known("d.md"))
     }
-    assert kept_texts(plan, known) == {"b.md": "b.md", "new/a.md": "a.md"}
+    assert _stored_texts(plan, known) == {"b.md": "b.md", "new/a.md": "a.md"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import PARSER_VERSION, parse_document
 from mdvec.indexing.prepare import Prepared, Recipe, prepare
+from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Document
@@ -29,3 +31,18 @@ def test_what_a_chunker_warns_of_is_told_after_what_the_parser_did() -> None:
     assert len(prepared.warnings) == 2
     assert "frontmatter" in prepared.warnings[0]
     assert prepared.warnings[1] == "16 characters are too many"
+
+
+def test_names_that_are_indexed_with_each_chunk_are_bounded() -> None:
+    """The first 32 names and their first 200 characters count; those of ordinary documents are complete."""
+    recipe = Recipe(parse_document, PARSER_VERSION, SectionChunker(token_ends=estimate_token_ends))
+
+    def title_terms(aliases: list[str]) -> int:
+        raw = f"---\naliases: {aliases}\n---\n# T\n\ntext\n".encode()
+        prepared = prepare(SourceEntry("note.md", "note.md", 1, len(raw)), raw, recipe)
+        assert isinstance(prepared, Prepared)
+        return len(prepared.record.terms[0].title)
+
+    assert title_terms([f"name{number}" for number in range(30)]) == 32  # the title and the file's name too
+    assert title_terms([f"name{number}" for number in range(3_000)]) == 32
+    assert title_terms(["long " * 10_000]) == 42

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence, fuse, rank_by_similarity, rank_by_words
 from mdvec.types.ids import ChunkId
 
-PERFECT = 10.0
+MAX_SCORE = 10.0
 
 
 def evidence(similarities: dict[int, float], *, mean: float = 0.8, spread: float = 0.02) -> DenseEvidence:
@@ -27,34 +27,34 @@ def evidence(similarities: dict[int, float], *, mean: float = 0.8, spread: float
 def words(
     scores: dict[int, float],
     *,
-    perfect: float = PERFECT,
+    max_score: float = MAX_SCORE,
     known: float = 1.0,
     named: Iterable[int] = (),
-    foreign: Iterable[int] = (),
+    other_language: Iterable[int] = (),
 ) -> LexicalEvidence:
     best_first = sorted(scores.items(), key=lambda item: -item[1])
     ranking = [(ChunkId(chunk), score) for chunk, score in best_first]
     return LexicalEvidence(
-        ranking, perfect, known, frozenset(map(ChunkId, named)), frozenset(map(ChunkId, foreign))
+        ranking, max_score, known, frozenset(map(ChunkId, named)), frozenset(map(ChunkId, other_language))
     )
 
 
-@pytest.mark.parametrize(("score", "perfect", "deviations"), [(25, 100, 2), (50, 100, 4), (5, 25, 0.8)])
-def test_words_are_worth_their_score_over_the_root_of_the_perfect_one(
-    score: float, perfect: float, deviations: float
+@pytest.mark.parametrize(("score", "max_score", "deviations"), [(25, 100, 2), (50, 100, 4), (5, 25, 0.8)])
+def test_words_are_worth_their_score_over_the_root_of_the_max_score(
+    score: float, max_score: float, deviations: float
 ) -> None:
-    """z + .8 * bm25 / sqrt(perfect), as decided by measurement."""
-    found = words({1: score}, perfect=perfect)
+    """z + .8 * bm25 / sqrt(max_score), as decided by measurement."""
+    found = words({1: score}, max_score=max_score)
     above = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations - 0.001}))
     below = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations + 0.001}))
     assert [candidate.id for candidate in above] == [1, 2]
     assert [candidate.id for candidate in below] == [2, 1]
 
 
-@pytest.mark.parametrize(("perfect", "deviations"), [(1.0, 7), (100.0, 8)])
-def test_to_be_called_so_is_worth_seven_deviations_at_least(perfect: float, deviations: float) -> None:
+@pytest.mark.parametrize(("max_score", "deviations"), [(1.0, 7), (100.0, 8)])
+def test_to_be_called_so_is_worth_seven_deviations_at_least(max_score: float, deviations: float) -> None:
     """The name of a note may be one frequent word, which says little in a text; a long one says more."""
-    found = words({}, perfect=perfect, named=[1])
+    found = words({}, max_score=max_score, named=[1])
     above = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations - 0.001}))
     below = fuse(found, evidence({1: 0.80, 2: 0.80 + 0.02 * deviations + 0.001}))
     assert [candidate.id for candidate in above] == [1, 2]
@@ -88,12 +88,12 @@ def test_without_vectors_words_decide() -> None:
 
 
 def test_single_sides_keep_their_own_order() -> None:
-    """Dense scores are similarities, lexical ones shares of the perfect score."""
+    """Dense scores are similarities, lexical ones shares of the maximum score."""
     assert [(c.id, c.score) for c in rank_by_similarity(evidence({1: 0.5, 2: -0.1}))] == [(1, 0.5), (2, 0.0)]
     assert [(c.id, c.score) for c in rank_by_words(words({1: 2.0, 2: 4.0}))] == [(2, 0.4), (1, 0.2)]
 
 
-def test_what_is_called_so_is_a_perfect_word_match() -> None:
+def test_what_is_called_so_is_a_full_word_match() -> None:
     """A name of stop words alone is found, and first, in the order of what else it holds."""
     evidence_of_words = words({1: 9.0, 2: 3.0}, named=(2, 3))
     assert [(c.id, c.lexical_rank, c.score) for c in rank_by_words(evidence_of_words)] == [
@@ -107,8 +107,8 @@ def test_what_is_called_so_is_a_perfect_word_match() -> None:
 
 def test_coverage_counts_unknown_words_as_missing() -> None:
     """Half of the query is in no document: no chunk covers more than half of it."""
-    (hybrid,) = fuse(words({1: PERFECT}, known=0.5), evidence({1: 0.9}))
-    (lexical,) = rank_by_words(words({1: PERFECT}, known=0.5))
+    (hybrid,) = fuse(words({1: MAX_SCORE}, known=0.5), evidence({1: 0.9}))
+    (lexical,) = rank_by_words(words({1: MAX_SCORE}, known=0.5))
     (dense,) = rank_by_similarity(evidence({1: 0.9}))
     assert (hybrid.coverage, lexical.coverage, dense.coverage) == (0.5, 0.5, None)
 
@@ -117,15 +117,15 @@ def test_words_do_not_count_against_the_other_language() -> None:
     """A translation without a word of the query stands beside its original, not below all that hold one."""
     similarities = {1: 0.90, 2: 0.89, 3: 0.88}
     unaided = fuse(words({1: 5.0, 3: 4.0}), evidence(similarities))
-    aided = fuse(words({1: 5.0, 3: 4.0}, foreign=[2]), evidence(similarities))
+    aided = fuse(words({1: 5.0, 3: 4.0}, other_language=[2]), evidence(similarities))
     assert [each.id for each in unaided] == [1, 3, 2]
     assert [each.id for each in aided] == [1, 2, 3]
     assert (aided[1].lexical_rank, aided[1].coverage) == (None, None)
 
 
 def test_a_word_that_both_languages_use_is_no_reason_to_help() -> None:
-    """Where near foreign chunks hold the words as well as others do, one without them stays behind."""
-    found = words({1: 5.0, 2: 5.0, 3: 4.0}, foreign=[2, 4])
+    """Where near chunks in another language hold the words as others do, one without them stays behind."""
+    found = words({1: 5.0, 2: 5.0, 3: 4.0}, other_language=[2, 4])
     ranked = fuse(found, evidence({1: 0.90, 2: 0.90, 3: 0.88, 4: 0.88}))
     alone = fuse(words({1: 5.0, 2: 5.0, 3: 4.0}), evidence({1: 0.90, 2: 0.90, 3: 0.88, 4: 0.88}))
     gain = ranked[-1].score - alone[-1].score
@@ -133,13 +133,13 @@ def test_a_word_that_both_languages_use_is_no_reason_to_help() -> None:
     assert 0 < gain < 0.2
 
 
-def test_among_foreign_chunks_alone_words_count_four_fifths() -> None:
+def test_among_chunks_in_another_language_alone_words_count_four_fifths() -> None:
     """There is nothing in the query's own writing to compare with; what they share with it are names."""
     near = evidence({1: 0.90, 2: 0.89})
-    foreign = fuse(words({2: 1.0}, foreign=[1, 2]), near)
+    others = fuse(words({2: 1.0}, other_language=[1, 2]), near)
     alike = fuse(words({2: 0.8}), near)
-    assert [(each.id, each.score) for each in foreign] == [(each.id, each.score) for each in alike]
-    assert {each.id: each.coverage for each in foreign} == {1: None, 2: 0.1}
+    assert [(each.id, each.score) for each in others] == [(each.id, each.score) for each in alike]
+    assert {each.id: each.coverage for each in others} == {1: None, 2: 0.1}
 
 
 @given(
@@ -150,11 +150,15 @@ def test_among_foreign_chunks_alone_words_count_four_fifths() -> None:
     st.sets(st.integers(1, 30)),
 )
 def test_fusion_loses_nothing_and_orders_by_score(
-    lexical: dict[int, float], similarities: dict[int, float], mean: float, spread: float, foreign: set[int]
+    lexical: dict[int, float],
+    similarities: dict[int, float],
+    mean: float,
+    spread: float,
+    other_language: set[int],
 ) -> None:
     """Every chunk of both sides is there once, scores fall, and lie in 0..1."""
     ranked = fuse(
-        words(lexical, foreign=foreign & similarities.keys()),
+        words(lexical, other_language=other_language & similarities.keys()),
         evidence(similarities, mean=mean, spread=spread),
     )
     assert sorted(candidate.id for candidate in ranked) == sorted(lexical.keys() | similarities.keys())

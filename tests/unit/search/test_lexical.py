@@ -3,53 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import pytest
-from mdvec.stores.lexical import Holding, LexicalFields
 
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.lexical import find_by_words
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
+from mdvec.stores.interface import View
+from mdvec.stores.records import ChunkPlace, DocumentFrequencies
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.query import Where
+from mdvec.types.report import CollectionCounts
 
 COMMON, RARE = 9_000, 5
+NOTES = CollectionId(1)
 
 
 class Recorder:
-    """An index that knows some terms and remembers what it was asked for."""
+    """A snapshot of one collection that knows how common some terms are, and remembers its calls."""
 
-    def __init__(self, known: Mapping[str, int], chunks: int = 10_000) -> None:
-        self.asked: list[str] = []
-        self.inessential: list[str] = []
+    def __init__(self, known: Mapping[str, int], chunks: int = 10_000, *, found: int = 10_000) -> None:
+        self.calls: list[tuple[list[str], list[str]]] = []
         self.names: list[str] = []
         self._known = known
         self._chunks = chunks
+        self._found = found
 
-    def put(self, ids: Sequence[ChunkId], fields: Sequence[LexicalFields]) -> None:
-        raise AssertionError
+    def counts(self, collection_id: CollectionId, space_id: None) -> CollectionCounts:
+        assert (collection_id, space_id) == (NOTES, None)
+        return CollectionCounts(1, 0, 0, self._chunks, self._chunks)
 
-    def holding(self, terms: Sequence[str]) -> Holding:
-        return Holding(self._chunks, {term: self._known[term] for term in terms if term in self._known})
+    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+        of_term = {term: self._known[term] for term in terms if term in self._known}
+        return DocumentFrequencies(self._chunks, of_term)
 
-    def search(
-        self, terms: Sequence[str], limit: int, scope: Scope, inessential: Sequence[str] = ()
+    def bm25(
+        self, terms: Sequence[str], _where: Where, limit: int, *, must: Sequence[str] = ()
     ) -> list[tuple[ChunkId, float]]:
-        self.asked, self.inessential = list(terms), list(inessential)
-        return [(ChunkId(1), 1.0)]
+        self.calls.append((list(terms), list(must)))
+        found = self._found if must else self._chunks
+        return [(ChunkId(number), 1.0) for number in range(min(limit, found))]
 
-    def chunks_named(self, folded: str, scope: Scope, limit: int) -> list[ChunkId]:
+    def documents_called(self, folded: str, _where: Where) -> list[DocumentId]:
         self.names.append(folded)
-        return [ChunkId(2)]
+        return [DocumentId(7)]
+
+    def places_in(self, documents: Sequence[DocumentId], _where: Where, _limit: int) -> list[ChunkPlace]:
+        return [ChunkPlace(ChunkId(2), each, NOTES, 0, unspaced=False) for each in documents]
 
 
-def asked(text: str, known: Mapping[str, int], chunks: int = 10_000) -> list[str]:
-    index = Recorder(known, chunks)
-    find(text, index)
-    return [*index.asked, *index.inessential]
+def looked_for(text: str, known: Mapping[str, int], chunks: int = 10_000) -> list[str]:
+    recorder = Recorder(known, chunks)
+    find(text, recorder)
+    return recorder.calls[0][0]
 
 
-def find(text: str, index: Recorder, limit: int = 200) -> LexicalEvidence:
-    return find_by_words(text, index=index, names=index, limit=limit, scope=Scope(()))
+def find(text: str, recorder: Recorder, limit: int = 200) -> LexicalEvidence:
+    return find_by_words(text, cast("View", recorder), where=Where((NOTES,)), limit=limit)
 
 
 RETRY = {"retri": RARE, "=retry": RARE}
@@ -69,43 +79,58 @@ def test_common_terms_are_left_out_while_others_are_left(
     known: dict[str, int], chunks: int, terms: list[str]
 ) -> None:
     """A term in more than a quarter of a large index decides little and costs most."""
-    assert asked("news retry", known, chunks) == terms
+    assert looked_for("news retry", known, chunks) == terms
 
 
 @pytest.mark.parametrize(
-    ("known", "limit", "inessential"),
+    ("known", "limit", "essential"),
     [
         # The rarest hold enough chunks, and say more than half.
-        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 200, ["gamma"]),
+        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 200, ["alpha", "beta"]),
         # The rarest holds enough, but says a third: a chunk with both others may be the best.
-        ({"alpha": 2_300, "beta": 2_350, "gamma": 2_400}, 200, ["gamma"]),
-        ({"alpha": 2_300, "beta": 2_350}, 200, ["beta"]),
+        ({"alpha": 2_300, "beta": 2_350, "gamma": 2_400}, 200, ["alpha", "beta"]),
+        ({"alpha": 2_300, "beta": 2_350}, 200, ["alpha"]),
         # The rarest hold too few chunks to choose among.
-        ({"alpha": 900, "beta": 900, "gamma": 2_400}, 200, []),
+        ({"alpha": 900, "beta": 900, "gamma": 2_400}, 200, ["alpha", "beta", "gamma"]),
         # More are wanted, so more are looked at.
-        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 400, []),
+        ({"alpha": 1_500, "beta": 1_500, "gamma": 2_400}, 400, ["alpha", "beta", "gamma"]),
     ],
 )
 def test_common_terms_only_count_where_rare_ones_find_enough(
-    known: dict[str, int], limit: int, inessential: list[str]
+    known: dict[str, int], limit: int, essential: list[str]
 ) -> None:
     """What holds a common word of the question alone is not among the best, and most of what is held."""
-    index = Recorder(known)
-    find("alpha beta gamma", index, limit)
-    assert index.inessential == inessential
-    assert sorted([*index.asked, *index.inessential]) == sorted(known)
+    recorder = Recorder(known)
+    find("alpha beta gamma", recorder, limit)
+    ((terms, must),) = recorder.calls
+    assert sorted(terms) == sorted(known)
+    assert sorted(must) == essential
+
+
+def test_among_few_chunks_every_term_finds() -> None:
+    """However common it is there."""
+    recorder = Recorder({"alpha": 1_900, "beta": 1_950}, chunks=5_000)
+    find("alpha beta", recorder, 10)
+    assert recorder.calls == [(["alpha", "beta"], ["alpha", "beta"])]
+
+
+def test_common_terms_find_where_rare_ones_find_too_little() -> None:
+    """As where a filter leaves out what holds a rare term."""
+    recorder = Recorder({"alpha": 2_300, "beta": 2_350}, found=3)
+    assert len(find("alpha beta", recorder).ranking) == 200
+    assert recorder.calls == [(["alpha", "beta"], ["alpha"]), (["alpha", "beta"], [])]
 
 
 def test_words_among_japanese_count_three_times() -> None:
     """API in a Japanese question says as much as a word of four kanji."""
     known = {"api": RARE, "=api": RARE, "設定": RARE}
-    assert asked("APIの設定", known) == ["api"] * 3 + ["=api"] * 3 + ["設定"]
-    assert asked("API", known) == ["api", "=api"]
+    assert looked_for("APIの設定", known) == ["api"] * 3 + ["=api"] * 3 + ["設定"]
+    assert looked_for("API", known) == ["api", "=api"]
 
 
 def test_a_character_counts_where_its_bigram_occurs() -> None:
     """In a text of another language a lone character is a chance meeting."""
-    assert asked("設定の値段", {"設定": RARE, "設": RARE, "値": RARE}) == ["設定", "設"]
+    assert looked_for("設定の値段", {"設定": RARE, "設": RARE, "値": RARE}) == ["設定", "設"]
 
 
 @pytest.mark.parametrize(
@@ -119,26 +144,26 @@ def test_a_character_counts_where_its_bigram_occurs() -> None:
 )
 def test_what_says_little_is_a_last_resort(text: str, known: dict[str, int], terms: list[str]) -> None:
     """Lone characters first, then particles and words like "the", when nothing else is known."""
-    assert asked(text, known) == terms
+    assert looked_for(text, known) == terms
 
 
-def test_the_perfect_score_is_that_of_the_terms_looked_for() -> None:
+def test_the_max_score_is_that_of_the_terms_looked_for() -> None:
     """Minor terms reach half of their share, words among Japanese count three times."""
-    index = Recorder({"api": RARE, "=api": RARE, "設定": RARE, "の設": RARE})
-    idf = Holding(10_000, {"api": RARE}).idf("api")
-    assert find("APIの設定", index).perfect == pytest.approx(2.2 * idf * (3 + 1.5 + 1 + 0.5))
+    recorder = Recorder({"api": RARE, "=api": RARE, "設定": RARE, "の設": RARE})
+    idf = DocumentFrequencies(10_000, {"api": RARE}).idf("api")
+    assert find("APIの設定", recorder).max_score == pytest.approx(2.2 * idf * (3 + 1.5 + 1 + 0.5))
 
 
-def test_what_is_known_of_a_query_is_weighed() -> None:
+def test_unknown_words_weigh_as_the_rarest_would() -> None:
     """A word that no chunk holds weighs as the rarest one would."""
     evidence = find("alpha beta", Recorder({"alpha": 1, "=alpha": 1}, chunks=3))
-    known, missing = Holding(3, {"x": 1}).idf("x"), Holding(3, {}).largest_idf
-    assert evidence.known == pytest.approx(known / (known + missing))
-    assert find("alpha beta", Recorder({})).known == 0.0
+    known, missing = DocumentFrequencies(3, {"x": 1}).idf("x"), DocumentFrequencies(3, {}).largest_idf
+    assert evidence.matched_weight == pytest.approx(known / (known + missing))
+    assert find("alpha beta", Recorder({})).matched_weight == 0.0
 
 
-def test_names_are_asked_for_in_their_folded_form() -> None:
+def test_names_are_looked_for_in_their_folded_form() -> None:
     """Documents called so are found whatever terms they hold."""
-    index = Recorder({})
-    assert find("Daily-Notes", index).named == {ChunkId(2)}
-    assert index.names == ["daily notes"]
+    recorder = Recorder({})
+    assert find("Daily-Notes", recorder).named == {ChunkId(2)}
+    assert recorder.names == ["daily notes"]

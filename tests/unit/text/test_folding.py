@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import assert_grows_linearly
 
-from mdvec.text.folding import fold_name, normalise
+from mdvec.text.folding import fold_name, nfc, normalise
+from mdvec.text.highlight import match_spans
 
 
 @pytest.mark.parametrize(
@@ -41,3 +46,21 @@ def test_names_of_signs_stay_apart() -> None:
 def test_a_folded_name_is_its_own(name: str) -> None:
     """What is stored can be folded again."""
     assert fold_name(fold_name(name)) == fold_name(name)
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0f73", "\uff9e\u0301"])
+@pytest.mark.parametrize("fold", [normalise, nfc, lambda text: match_spans("a", text)])
+def test_piles_of_combining_marks_take_linear_time(fold: Callable[[str], object], marks: str) -> None:
+    """Python sorts the marks of one character in quadratic time, so they are parted."""
+    assert_grows_linearly(lambda size: "e" + marks * (size // len(marks)), fold, 8_000)
+
+
+@given(st.text(alphabet="eか\u0301\u0316\u3099\uff9e\u0f73─- x", max_size=30))
+def test_nfc_is_that_of_unicode_for_up_to_thirty_marks(text: str) -> None:
+    """Only text that no language has is changed otherwise."""
+    assert nfc(text) == unicodedata.normalize("NFC", text)
+
+
+def test_signs_that_are_no_marks_are_not_parted() -> None:
+    """A line of forty dashes stays one."""
+    assert nfc("─" * 40) == "─" * 40

@@ -69,7 +69,7 @@ def use(
 
     SPEC is PROVIDER[:MODEL][@DIMENSION]; 'mdvec model ls' lists the known models.
     """
-    from mdvec.types.embedding_spec import parse_embedding_spec
+    from mdvec.types.collection import parse_embedding_spec
 
     if cancel is (spec is not None):
         msg = "name either a model or --cancel"

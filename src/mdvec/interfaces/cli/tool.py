@@ -10,7 +10,7 @@ from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_o
 from mdvec.interfaces.cli.terminal import note, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
-from mdvec.types.collection import ChunkingSpec
+from mdvec.types.collection import ChunkingSpec, parse_embedding_spec
 
 _SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH] or git+URL[@REF][:PATH]"
 _name_option = click.option("-n", "--name", required=True, help="The collection.")
@@ -51,7 +51,6 @@ def add(
 ) -> None:
     """Register a folder or a repository as a collection."""
     from mdvec.config.presets import load_preset
-    from mdvec.types.embedding_spec import parse_embedding_spec
 
     embedding = parse_embedding_spec(embedder) if embedder is not None else None
     with session.open() as (workspace, _):

@@ -26,8 +26,7 @@ from mdvec.interfaces.mcp import schemas
 from mdvec.interfaces.mcp.paging import MOST_DESCRIPTION_CHARS
 from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.passage import one_line
-from mdvec.types.collection import Collection
-from mdvec.types.names import RESERVED_NAMES
+from mdvec.types.collection import RESERVED_NAMES, Collection
 
 Context = ServerRequestContext[None, Any]
 """The context of a request, from the SDK."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.interfaces.wire import iso_time
+from mdvec.types.collection import RESERVED_NAMES
 from mdvec.types.hit import SearchHit, SearchResult
-from mdvec.types.names import RESERVED_NAMES
 from mdvec.types.report import ImportReport, Passage, TagCount, WorkspaceStatus
 
 _BACKTICKS = re.compile("`+")

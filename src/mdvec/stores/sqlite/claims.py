@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mdvec.errors import StoreError, WriterBusyError
+from mdvec.errors import CollectionNotFoundError, StoreError, WriterBusyError
 from mdvec.stores.claims import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, Reader
@@ -41,7 +41,7 @@ class Claims:
     def hold(self, collection: Collection, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
         """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
         claim = HeldClaim(new_holder(collection.name, purpose))
-        wait_for_claim(lambda: self._take(collection.id, claim.holder), wait_s=wait_s)
+        wait_for_claim(lambda: self._take(collection, claim.holder), wait_s=wait_s)
         self._held[claim.holder.token] = claim
         try:
             yield claim
@@ -80,8 +80,13 @@ class Claims:
         except StoreError:  # a full disk, most likely: what went wrong before it must not be hidden
             self._abandoned.add(token)
 
-    def _take(self, collection_id: CollectionId, mine: Holder) -> Holder | None:
-        """Write a claim, unless a live process has one; return who has it then."""
+    def _take(self, collection: Collection, mine: Holder) -> Holder | None:
+        """Write a claim, unless a live process has one; return who has it then.
+
+        Raises:
+            CollectionNotFoundError: If the collection was deleted, say by the process that was waited for.
+        """
+        collection_id = collection.id
         with self._database.reading() as connection:
             current = _find(connection, collection_id)
         if current is not None and not self._is_over(current):
@@ -91,6 +96,9 @@ class Claims:
             now = _find(connection, collection_id)
             if now is not None and (current is None or now.token != current.token):
                 return now  # another process was faster
+            if not connection.execute("SELECT 1 FROM collections WHERE id = ?", (collection_id,)).fetchall():
+                msg = f"the collection {collection.name!r} was deleted"
+                raise CollectionNotFoundError(msg)
             connection.execute(
                 "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (

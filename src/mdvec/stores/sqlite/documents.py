@@ -15,8 +15,8 @@ from mdvec.stores.sqlite.where import LabelKind, chunk_condition, fold
 from mdvec.stores.sqlite.words import put_terms
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
-from mdvec.text.paths import file_key
-from mdvec.text.writing import is_unspaced
+from mdvec.text.links import file_key
+from mdvec.text.scripts import is_unspaced
 from mdvec.types.change import KnownDocument, SourceEntry
 from mdvec.types.document import Comment
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId

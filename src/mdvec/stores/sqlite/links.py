@@ -9,7 +9,7 @@ from typing import Any
 from mdvec.stores.sqlite.connection import Connection, storable
 from mdvec.stores.sqlite.database import Reader
 from mdvec.stores.sqlite.where import document_condition
-from mdvec.text.linking import link_key
+from mdvec.text.links import link_key
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink

@@ -72,7 +72,6 @@ class _LoadedSpace:
     Attributes:
         matrix: The vectors and their owners.
         epoch: The vector epoch it was read in.
-        oldest: The oldest version it serves: owners that were gone then were left out.
         newest: The newest version that was read.
     """
 
@@ -83,14 +82,18 @@ class _LoadedSpace:
         dimension = connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
         self.matrix: ExactMatrix = ExactMatrix(dimension, count)
         self.epoch = epoch
-        self.oldest = self.newest = version
+        self.newest = version
+        self._versions = {version}
         self._space_id = space_id
         self._seen = _Seen()
         self._read(connection)
 
     def serves(self, version: int, epoch: int) -> bool:
-        """Return True if every owner that a snapshot of this version shows is here."""
-        return self.epoch == epoch and self.oldest <= version <= self.newest
+        """Return True if every owner that a snapshot of this version shows is here.
+
+        What came and went between two versions that were read was never seen.
+        """
+        return self.epoch == epoch and version in self._versions
 
     def catch_up(self, connection: Connection, version: int) -> None:
         """Read what is new in a newer version of the same epoch. After an exception it is of no use."""
@@ -100,8 +103,9 @@ class _LoadedSpace:
         if chunks <= _FEW_CHUNKS or len(self.matrix.chunks.ids) > _MOST_OWNERS * chunks:
             self.matrix.chunks = self.matrix.documents = NO_OWNERS
             self._seen = _Seen(vector=self._seen.vector)
-            self.oldest = version
+            self._versions.clear()
         self._read(connection)
+        self._versions.add(version)
         self.newest = version
 
     def _read(self, connection: Connection) -> None:
@@ -156,7 +160,7 @@ class LoadedSpaces:
             self._loaded[space_id] = loaded
             if loaded.serves(version, epoch):
                 return loaded.matrix.view()
-        # The snapshot began before vectors or owners were dropped, which is rare.
+        # The snapshot began before the last one that was read, and shows what that did not: this is rare.
         return _LoadedSpace(connection, space_id, version, epoch).matrix.view()
 
 

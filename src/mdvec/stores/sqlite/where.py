@@ -9,12 +9,12 @@ plus sign: without statistics the planner guesses wrong, by a factor of a thousa
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mdvec.stores.sqlite.connection import Connection
+from mdvec.text.folding import nfc
 from mdvec.text.globs import literal_prefix
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
@@ -32,7 +32,7 @@ class LabelKind(StrEnum):
 
 def fold(label: str) -> str:
     """Return the form that two labels share if they differ only in case or in how accents are encoded."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
+    return nfc(nfc(label).casefold())
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ def keep_chunks(connection: Connection, where: Where, ids: Iterable[int]) -> set
 
 
 def keep_documents(connection: Connection, where: Where, ids: Iterable[int]) -> set[int]:
-    """Return those of the documents that are inside."""
+    """Return those of the documents that hold a chunk inside."""
     condition = document_condition(where)
     sql = f"""SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
-        WHERE {condition.text}"""
+        WHERE EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id) AND {condition.text}"""
     rows = connection.execute(sql, (json.dumps(list(ids)), *condition.arguments))
     return {row[0] for row in rows}
 

@@ -12,8 +12,8 @@ from tests.unit.interfaces.fake_workspace import COLLECTION
 
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, tool_definitions
 from mdvec.text.tokens import estimate_token_count
+from mdvec.types.collection import RESERVED_NAMES
 from mdvec.types.ids import CollectionId
-from mdvec.types.names import RESERVED_NAMES
 
 THREE = [
     replace(COLLECTION, id=CollectionId(number), name=name, description=description)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.writing import holds_unspaced, is_unspaced
+from mdvec.text.scripts import holds_unspaced, is_unspaced
 
 
 @pytest.mark.parametrize(

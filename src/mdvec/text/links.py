@@ -1,42 +1,44 @@
-"""What a link leads to, as Obsidian decides it."""
+"""Links between documents, resolved as Obsidian resolves them."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection
 from urllib.parse import unquote
 
-from mdvec.text.paths import file_key
+from mdvec.text.folding import nfc
 from mdvec.types.document import Link, LinkKind
 
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
+# Links leave these out.
 _SUFFIXES = (*_MARKDOWN_SUFFIXES, ".txt")
-# What Obsidian embeds besides notes, and what else people keep beside them.
+# Files that Obsidian embeds besides notes, and others that people keep beside them.
 _OTHER_SUFFIXES = (
     *(".avif", ".bmp", ".gif", ".heic", ".ico", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp"),
-    *(
-        ".3gp",
-        ".aac",
-        ".flac",
-        ".m4a",
-        ".mp3",
-        ".ogg",
-        ".opus",
-        ".wav",
-        ".mkv",
-        ".mov",
-        ".mp4",
-        ".ogv",
-        ".webm",
-    ),
+    *(".3gp", ".aac", ".flac", ".m4a", ".mp3", ".ogg", ".opus", ".wav"),
+    *(".mkv", ".mov", ".mp4", ".ogv", ".webm"),
     *(".base", ".canvas", ".excalidraw", ".epub", ".pdf"),
     *(".csv", ".ipynb", ".json", ".toml", ".tsv", ".xml", ".yaml", ".yml"),
     *(".css", ".htm", ".html", ".js", ".py", ".sh", ".sql", ".ts"),
     *(".doc", ".docx", ".odp", ".ods", ".odt", ".ppt", ".pptx", ".rtf", ".xls", ".xlsx", ".gz", ".zip"),
 )
+
+
+def file_key(path: str) -> str:
+    """Return the key that a file and the links to its name share.
+
+    Args:
+        path: A path, or the target of a link; only what follows the last ``/`` counts.
+
+    Returns:
+        The name without the suffix of a document, in NFC and case folded.
+    """
+    name = nfc(path.rpartition("/")[2])
+    folded = nfc(name.casefold()).strip()
+    suffix = next((suffix for suffix in _SUFFIXES if folded.endswith(suffix)), "")
+    return folded[: len(folded) - len(suffix)] or folded
 
 
 def linked_path(link: Link) -> str | None:
@@ -50,7 +52,7 @@ def linked_path(link: Link) -> str | None:
         return None
     # A file's name may hold a percent sign; a Markdown link spells it %25.
     target = unquote(link.target) if link.kind is LinkKind.MARKDOWN else link.target
-    return unicodedata.normalize("NFC", target.replace("\\", "/")).strip()
+    return nfc(target.replace("\\", "/")).strip()
 
 
 def link_key(link: Link) -> str:
@@ -73,7 +75,7 @@ def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | No
     Args:
         link: The link.
         from_path: Path of the document it stands in; empty for a link that stands nowhere.
-        candidates: The paths of all documents whose :func:`~mdvec.text.paths.file_key` is that of the link;
+        candidates: The paths of all documents whose :func:`file_key` is that of the link;
             where many files have one name, a mapping or set is quicker.
 
     Returns:
@@ -104,7 +106,7 @@ def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | No
 
 
 def names_other_file(path: str) -> bool:
-    """Return whether a path names a file that is no document, such as an image: by its suffix."""
+    """Return True if a path names a file that is no document, such as an image: by its suffix."""
     return path.lower().endswith(_OTHER_SUFFIXES)
 
 
@@ -130,7 +132,7 @@ def _ends_so(path: str, wanted: str, *, whole: bool) -> bool:
 def _order(
     path: str, wanted: str, folder: str, beside: str | None
 ) -> tuple[bool, bool, bool, bool, int, bool, str]:
-    """Return what candidates are compared by: the smallest is the one that is meant."""
+    """Return the sort key of a candidate: the smallest is the one that the link means."""
     written = path if _folded(path).endswith(_folded(wanted)) else _without_suffix(path)
     return (
         written != path and not path.lower().endswith(_MARKDOWN_SUFFIXES),
@@ -151,4 +153,4 @@ def _without_suffix(path: str) -> str:
 def _folded(path: str) -> str:
     if path.isascii():
         return path.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+    return nfc(nfc(path).casefold())

@@ -1,4 +1,4 @@
-"""The short form of a model's name."""
+"""Names of collections, and the short form of a model's name."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.errors import UsageError
-from mdvec.types.collection import EmbeddingSpec
-from mdvec.types.embedding_spec import parse_embedding_spec
+from mdvec.errors import InvalidNameError, UsageError
+from mdvec.types.collection import RESERVED_NAMES, EmbeddingSpec, check_collection_name, parse_embedding_spec
 
 _NAME = st.text("abc猫XYZ019-_./:", min_size=1, max_size=20)
 
@@ -47,3 +46,26 @@ def test_what_is_written_is_read_back(model: str, dimension: int | None) -> None
     """The spec that is shown to people can be typed in again."""
     spec = EmbeddingSpec("provider", model, dimension)
     assert parse_embedding_spec(str(spec)) == spec
+
+
+@pytest.mark.parametrize("name", ["a", "my-notes", "api_docs2", "searching", "a" * 64])
+def test_a_name_is_taken(name: str) -> None:
+    """Lower case letters, digits, ``-`` and ``_``, a letter first, 64 at most."""
+    check_collection_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "Notes", "2024", "-a", "a b", "メモ", "a" * 65, "a\n"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    """The error repeats it."""
+    with pytest.raises(InvalidNameError) as caught:
+        check_collection_name(name)
+    assert repr(name) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
+def test_the_name_of_a_general_tool_is_refused(name: str) -> None:
+    """The hint proposes one that is taken."""
+    with pytest.raises(InvalidNameError, match="agents have a tool of that name") as caught:
+        check_collection_name(name)
+    proposed = caught.value.hint.split("'")[1]
+    check_collection_name(proposed)

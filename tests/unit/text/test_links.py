@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mdvec.text.linking import linked_path, names_other_file, resolve
+from mdvec.text.links import linked_path, names_other_file, resolve
 from mdvec.types.document import Link, LinkKind
 
 NOTES = ("Note.md", "a/Note.md", "a/b/Note.md", "z/note.txt")

@@ -1,0 +1,141 @@
+"""What a memory store holds, and which of it is inside a ``Where``."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mdvec.stores.claims import Holder
+from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.text.globs import compile_glob
+from mdvec.text.hashing import text_hash
+from mdvec.types.change import SourceEntry
+from mdvec.types.chunk import Chunk
+from mdvec.types.collection import Collection
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.query import Filters, TagMatch, Where
+from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
+
+
+@dataclass(frozen=True, slots=True)
+class HeldChunk:
+    """A chunk with its id, the hash of its embedded text, and its terms."""
+
+    id: ChunkId
+    text_hash: TextHash
+    chunk: Chunk
+    terms: ChunkTerms
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDocument:
+    """A document as it was written, but for ``entry``, which is as last touched."""
+
+    id: DocumentId
+    collection_id: CollectionId
+    entry: SourceEntry
+    record: DocumentRecord
+    chunks: tuple[HeldChunk, ...]
+
+    @property
+    def path(self) -> str:
+        """The path of the document."""
+        return self.record.document.path
+
+    @property
+    def names(self) -> dict[TextHash, str]:
+        """The names that are embedded, by hash, the title first."""
+        return {text_hash(name): name for name in embedded_names(self.record.document)}
+
+
+@dataclass(slots=True)
+class Contents:
+    """All that a store holds at one moment; values are immutable, so a shallow copy is a snapshot.
+
+    Attributes:
+        version: Grows with every commit that changed something.
+        last_id: The largest id in use, of whatever kind.
+        collections: By id.
+        documents: By collection and path, in order of id.
+        exclusions: Reasons by collection and path.
+        failures: The same for files that could not be read.
+        claims: Who works on a collection.
+        spaces: By id.
+        unrelated: What was measured in a space.
+        vectors: float16 by space and text, the oldest first.
+    """
+
+    version: int = 0
+    last_id: int = 0
+    collections: dict[CollectionId, Collection] = field(default_factory=dict)
+    documents: dict[tuple[CollectionId, str], HeldDocument] = field(default_factory=dict)
+    exclusions: dict[CollectionId, dict[str, str]] = field(default_factory=dict)
+    failures: dict[CollectionId, dict[str, str]] = field(default_factory=dict)
+    claims: dict[CollectionId, Holder] = field(default_factory=dict)
+    spaces: dict[SpaceId, EmbeddingSpace] = field(default_factory=dict)
+    unrelated: dict[SpaceId, UnrelatedTexts] = field(default_factory=dict)
+    vectors: dict[tuple[SpaceId, TextHash], bytes] = field(default_factory=dict)
+
+    def copied(self) -> Contents:
+        """Return what can be changed without changing this."""
+        return replace(
+            self,
+            collections=dict(self.collections),
+            documents=dict(self.documents),
+            exclusions=dict(self.exclusions),
+            failures=dict(self.failures),
+            claims=dict(self.claims),
+            spaces=dict(self.spaces),
+            unrelated=dict(self.unrelated),
+            vectors=dict(self.vectors),
+        )
+
+    def next_id(self) -> int:
+        """Return an id that was never used."""
+        self.last_id += 1
+        return self.last_id
+
+
+def inside(document: HeldDocument, chunk: HeldChunk, where: Where) -> bool:
+    """Return True if a chunk is inside."""
+    depths = where.filters.depths
+    return _fits(document, where) and (not depths or chunk.chunk.depth in depths)
+
+
+def document_inside(document: HeldDocument, where: Where) -> bool:
+    """Return True if a document is inside: where depths matter, one of its chunks has to be."""
+    depths = where.filters.depths
+    return _fits(document, where) and (
+        not depths or any(each.chunk.depth in depths for each in document.chunks)
+    )
+
+
+def _fits(held: HeldDocument, where: Where) -> bool:
+    document, filters = held.record.document, where.filters
+    updated_ns = held.entry.mtime_ns if document.updated_ns is None else document.updated_ns
+    return (
+        held.collection_id in where.collections
+        and (where.only is None or held.id in where.only)
+        and held.id not in where.hidden
+        and _fits_labels(document.tags, document.aliases, filters)
+        and (filters.path is None or compile_glob(filters.path)(document.path))
+        and (filters.updated_since_ns is None or updated_ns >= filters.updated_since_ns)
+        and (filters.updated_until_ns is None or updated_ns < filters.updated_until_ns)
+    )
+
+
+def _fits_labels(tags: Sequence[str], aliases: Sequence[str], filters: Filters) -> bool:
+    held = [fold(tag) for tag in tags]
+    met = [
+        any(tag == wanted or tag.startswith(f"{wanted}/") for tag in held)
+        for wanted in map(fold, filters.tags)
+    ]
+    tags_fit = not met or (any(met) if filters.tag_match is TagMatch.ANY else all(met))
+    prefix = filters.alias_prefix
+    return tags_fit and (prefix is None or any(fold(each).startswith(fold(prefix)) for each in aliases))
+
+
+def fold(label: str) -> str:
+    """Return the form that two labels share if they differ only in case or in how accents are encoded."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())

@@ -1,0 +1,248 @@
+"""A store in memory: slow and obvious, what the real ones are compared with, and one to write tests on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError, WriterBusyError
+from mdvec.stores.claims import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
+from mdvec.stores.interface import Claim
+from mdvec.stores.records import DocumentRecord
+from mdvec.testing.contents import Contents, HeldChunk, HeldDocument
+from mdvec.testing.views import MemoryView
+from mdvec.text.hashing import text_hash
+from mdvec.types.change import Exclusion, SourceEntry, Unreadable
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
+
+
+class MemoryWriter(MemoryView):
+    """One transaction on a copy of the contents; a :class:`mdvec.stores.interface.Writer`."""
+
+    def add_collection(
+        self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
+    ) -> Collection:
+        """Write a new, enabled collection."""
+        if any(each.name == name for each in self._contents.collections.values()):
+            msg = f"there is a collection named {name!r} already"
+            raise CollectionExistsError(msg)
+        collection = Collection(CollectionId(self._contents.next_id()), name, description, source, chunking)
+        self._contents.collections[collection.id] = collection
+        return collection
+
+    def change_collection(
+        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
+    ) -> Collection:
+        """Rewrite a collection from what it is inside this transaction."""
+        if collection_id not in self._contents.collections:
+            msg = "the collection was deleted"
+            raise CollectionNotFoundError(msg)
+        changed = change(self._contents.collections[collection_id])
+        self._contents.collections[collection_id] = changed
+        return changed
+
+    def delete_collection(self, collection_id: CollectionId) -> None:
+        """Remove the collection and all it holds."""
+        self.delete_documents(collection_id, [each.path for each in self._documents_of(collection_id)])
+        self.set_outcome(collection_id, exclusions=(), failures=())
+        self._contents.claims.pop(collection_id, None)
+        self._contents.collections.pop(collection_id, None)
+
+    def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
+        """Write documents with all that belongs to them, each instead of the one at its path."""
+        for record in records:
+            self.delete_documents(collection_id, [record.document.path])
+            document_id = DocumentId(self._contents.next_id())
+            chunks = tuple(
+                HeldChunk(ChunkId(self._contents.next_id()), text_hash(chunk.embedded_text), chunk, terms)
+                for chunk, terms in zip(record.chunks, record.terms, strict=True)
+            )
+            held = HeldDocument(document_id, collection_id, record.entry, record, chunks)
+            self._contents.documents[collection_id, record.document.path] = held
+
+    def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
+        """Write the time, size and spelling of documents whose content is the same."""
+        for entry in entries:
+            held = self._contents.documents.get((collection_id, entry.path))
+            if held is not None:
+                self._contents.documents[collection_id, entry.path] = replace(held, entry=entry)
+
+    def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        """Remove documents with all that belongs to them."""
+        for path in paths:
+            self._contents.documents.pop((collection_id, path), None)
+
+    def set_outcome(
+        self,
+        collection_id: CollectionId,
+        *,
+        exclusions: Iterable[Exclusion],
+        failures: Iterable[Unreadable],
+    ) -> None:
+        """Write which files are excluded and failed, instead of what was written before."""
+        excluded = {each.path: each.rule for each in exclusions}
+        failed = {each.path: each.reason for each in failures}
+        for outcomes, outcome in ((self._contents.exclusions, excluded), (self._contents.failures, failed)):
+            outcomes.pop(collection_id, None)
+            if outcome:
+                outcomes[collection_id] = outcome
+
+    def open_space(self, space: EmbeddingSpace) -> SpaceId:
+        """Return the id of a space, writing it when it is new."""
+        known = self.find_space(space)
+        if known is not None:
+            return known
+        space_id = SpaceId(self._contents.next_id())
+        self._contents.spaces[space_id] = space
+        return space_id
+
+    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
+        """Write how similar unrelated texts are in a space, unless that is known."""
+        self._contents.unrelated.setdefault(space_id, measured)
+
+    def put_vectors(
+        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
+    ) -> None:
+        """Add unit vectors; a hash that has one keeps it."""
+        expected = (len(hashes), self._contents.spaces[space_id].dimension)
+        if vectors.shape != expected:
+            msg = f"vectors of shape {vectors.shape} where {expected} was expected"
+            raise ValueError(msg)
+        for key, vector in zip(hashes, vectors, strict=True):
+            self._contents.vectors.setdefault((space_id, key), vector.astype(np.float16).tobytes())
+
+    def drop_space(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space, and return how many."""
+        return self._drop([each for each in self._contents.vectors if each[0] == space_id])
+
+    def drop_unused(self, *, keep: int = 0) -> int:
+        """Remove vectors that no chunk and no name uses, but for the newest ``keep``; return how many."""
+        used = {chunk.text_hash for _, chunk in self._chunks()}
+        used |= {key for document in self._documents() for key in document.names}
+        unused = [each for each in self._contents.vectors if each[1] not in used]
+        return self._drop(unused[: max(0, len(unused) - keep)])
+
+    def _drop(self, keys: Sequence[tuple[SpaceId, TextHash]]) -> int:
+        for key in keys:
+            del self._contents.vectors[key]
+        return len(keys)
+
+
+class MemoryStore:
+    """A store that lasts as long as its object; a :class:`mdvec.stores.interface.Store`.
+
+    A transaction works on a copy of everything, which takes the place of the original when it succeeds.
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._contents = Contents()
+        self._writer = threading.Lock()
+        self._writing_thread: int | None = None
+        self._closed = False
+
+    @property
+    def location(self) -> str:
+        """Where it is, for people."""
+        return "memory"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the texts and vectors."""
+        contents = self._contents
+        texts = (each.record.document.body for each in contents.documents.values())
+        return sum(map(len, contents.vectors.values())) + sum(
+            len(each.encode("utf-8", "replace")) for each in texts
+        )
+
+    @contextmanager
+    def read(self) -> Iterator[MemoryView]:
+        """Open a snapshot."""
+        self._check_open()
+        yield MemoryView(self._contents)
+
+    @contextmanager
+    def write(self, claim: Claim | None = None) -> Iterator[MemoryWriter]:
+        """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
+        with self._changing() as contents:
+            if isinstance(claim, HeldClaim):
+                _confirm(claim, contents)
+            yield MemoryWriter(contents)
+
+    @contextmanager
+    def claim(self, collection: Collection, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
+        """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
+        claim = HeldClaim(new_holder(collection.name, purpose))
+        wait_for_claim(lambda: self._take(collection.id, claim.holder), wait_s=wait_s)
+        try:
+            yield claim
+        finally:
+            if not self._closed:
+                self._release(claim)
+
+    def check(self) -> list[str]:
+        """Find nothing wrong."""
+        self._check_open()
+        return []
+
+    def close(self) -> None:
+        """Give the claims back and forget everything; a second call does nothing."""
+        self._closed = True
+        self._contents = Contents()
+
+    def _take(self, collection_id: CollectionId, mine: Holder) -> Holder | None:
+        """Write a claim, unless a live process has one; return who has it then."""
+        with self._changing() as contents:
+            current = contents.claims.get(collection_id)
+            if current is not None and is_alive(current):
+                return current
+            contents.claims[collection_id] = mine
+        return None
+
+    def _release(self, claim: HeldClaim) -> None:
+        with self._changing() as contents:
+            held = {key: each for key, each in contents.claims.items() if each.token != claim.holder.token}
+            contents.claims = held
+
+    @contextmanager
+    def _changing(self) -> Iterator[Contents]:
+        """Change a copy of everything, which becomes the contents when nothing goes wrong."""
+        if self._writing_thread == threading.get_ident():
+            msg = "transactions do not nest"
+            raise RuntimeError(msg)
+        with self._writer:
+            self._check_open()
+            self._writing_thread = threading.get_ident()
+            try:
+                before = self._contents
+                after = before.copied()
+                yield after
+                if after != before:
+                    after.version += 1
+                    self._contents = after
+            finally:
+                self._writing_thread = None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            msg = "the store has been closed"
+            raise StoreError(msg)
+
+
+def _confirm(claim: HeldClaim, contents: Contents) -> None:
+    """Check that a claim is still held, and show that it lives."""
+    token, purpose = claim.holder.token, claim.holder.activity.purpose
+    found = next((key for key, each in contents.claims.items() if each.token == token), None)
+    if found is None:
+        msg = f"the claim was lost while {purpose}"
+        raise WriterBusyError(msg)
+    due = claim.due()
+    if due is not None:
+        contents.claims[found] = due

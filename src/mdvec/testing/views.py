@@ -1,0 +1,430 @@
+"""How a memory store is read: plain loops over all documents, from the definitions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdvec.stores.claims import is_alive
+from mdvec.stores.records import (
+    BM25_B,
+    BM25_K1,
+    FIELD_WEIGHTS,
+    ChunkPlace,
+    DocumentFrequencies,
+    PendingText,
+    StoredChunk,
+    StoredDocument,
+)
+from mdvec.testing.contents import Contents, HeldChunk, HeldDocument, document_inside, fold, inside
+from mdvec.text.folding import fold_name
+from mdvec.text.links import file_key, link_key
+from mdvec.text.scripts import is_unspaced
+from mdvec.types.change import KnownDocument
+from mdvec.types.collection import Collection
+from mdvec.types.document import DocumentState, Link, LinkKind
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.links import PlacedLink
+from mdvec.types.query import Where
+from mdvec.types.report import Activity, CollectionCounts, FileStatus, ListedDocument, TagCount
+from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
+
+_DIGITS = 6  # of a similarity; the stored float16 holds less
+
+
+class MemoryView:
+    """One consistent snapshot; a :class:`mdvec.stores.interface.View`.
+
+    Args:
+        contents: What is shown; nobody changes it while the snapshot is open.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every commit that changed something."""
+        return self._contents.version
+
+    # --- collections ---------------------------------------------------------------------------
+
+    def collections(self) -> list[Collection]:
+        """Return all collections, by name."""
+        return sorted(self._contents.collections.values(), key=lambda each: each.name)
+
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing to collections now."""
+        holders = filter(is_alive, self._contents.claims.values())
+        return sorted((each.activity for each in holders), key=lambda each: each.collection)
+
+    def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
+        """Count what a collection holds; without a space every chunk is pending."""
+        documents = self._documents_of(collection_id)
+        chunks = [chunk for each in documents for chunk in each.chunks]
+        return CollectionCounts(
+            documents=len(documents),
+            failed=len(self._contents.failures.get(collection_id, {})),
+            excluded=len(self._contents.exclusions.get(collection_id, {})),
+            chunks=len(chunks),
+            pending_chunks=sum(not self._has_vector(space_id, each.text_hash) for each in chunks),
+        )
+
+    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
+        """Return the one state of every file, by path."""
+        found: dict[str, FileStatus] = {}
+        for each in self._documents_of(collection_id):
+            pending = sum(not self._has_vector(space_id, chunk.text_hash) for chunk in each.chunks)
+            state = DocumentState.PENDING if pending else DocumentState.READY
+            found[each.path] = FileStatus(each.path, state, "", len(each.chunks), pending)
+        for state, outcome in (
+            (DocumentState.EXCLUDED, self._contents.exclusions),
+            (DocumentState.FAILED, self._contents.failures),
+        ):
+            for path, reason in outcome.get(collection_id, {}).items():
+                known = found.get(path, FileStatus(path, state))
+                found[path] = FileStatus(path, state, reason, known.chunks, known.pending_chunks)
+        return [found[path] for path in sorted(found)]
+
+    def tags(self, where: Where) -> list[TagCount]:
+        """Count the documents of each tag, most used first, then by name."""
+        counted: Counter[str] = Counter()
+        shown: dict[str, str] = {}
+        for each in self._documents():
+            if document_inside(each, where):
+                for tag in each.record.document.tags:
+                    shown.setdefault(fold(tag), tag)
+                counted.update({fold(tag) for tag in each.record.document.tags})
+        return [
+            TagCount(shown[tag], counted[tag])
+            for tag in sorted(counted, key=lambda tag: (-counted[tag], tag))
+        ]
+
+    # --- documents and chunks ------------------------------------------------------------------
+
+    def documents(
+        self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
+    ) -> list[ListedDocument]:
+        """List documents in order of path."""
+        name = self._collection_name(collection_id)
+        listed = [
+            ListedDocument(name, each.path, each.record.document.title, each.entry.size, each.entry.mtime_ns)
+            for each in self._documents_of(collection_id)
+            if each.path > after and each.path.startswith(prefix)
+        ]
+        return sorted(listed, key=lambda each: each.path)[:limit]
+
+    def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
+        """Return what comparing with the source needs of every document, by path."""
+        return {
+            each.path: KnownDocument(
+                each.path,
+                each.entry.locator,
+                each.entry.mtime_ns,
+                each.entry.size,
+                each.record.content_hash,
+                each.record.fingerprint,
+            )
+            for each in self._documents_of(collection_id)
+        }
+
+    def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
+        """Return the document at a path."""
+        held = self._contents.documents.get((collection_id, path))
+        if held is None:
+            return None
+        document = held.record.document
+        return StoredDocument(
+            id=held.id,
+            collection=self._collection_name(collection_id),
+            collection_id=collection_id,
+            path=path,
+            locator=held.entry.locator,
+            title=document.title,
+            body=document.body,
+            comments=document.comments,
+            content_start=document.content_start,
+            frontmatter=document.frontmatter,
+            tags=document.tags,
+            aliases=document.aliases,
+            content_hash=held.record.content_hash,
+            mtime_ns=held.entry.mtime_ns,
+            size=held.entry.size,
+        )
+
+    def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
+        """Return a document's chunks, in order."""
+        return [
+            self._stored(document, chunk) for document, chunk in self._chunks() if document.id == document_id
+        ]
+
+    def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        """Return those of the chunks that exist, by id."""
+        wanted = set(ids)
+        return {
+            chunk.id: self._stored(document, chunk)
+            for document, chunk in self._chunks()
+            if chunk.id in wanted
+        }
+
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        """Return the places of the chunks, and of the chunks right before and after them."""
+        wanted = set(ids)
+        found: list[ChunkPlace] = []
+        for document in self._documents():
+            near = {
+                chunk.chunk.ordinal + step
+                for chunk in document.chunks
+                if chunk.id in wanted
+                for step in (-1, 0, 1)
+            }
+            found += [_place(document, chunk) for chunk in document.chunks if chunk.chunk.ordinal in near]
+        return found
+
+    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
+        """Return the places of the chunks of some documents inside ``where``, in their order."""
+        by_id = {each.id: each for each in self._documents()}
+        return [
+            _place(by_id[document_id], chunk)
+            for document_id in documents
+            if document_id in by_id
+            for chunk in by_id[document_id].chunks
+            if inside(by_id[document_id], chunk, where)
+        ][:limit]
+
+    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
+        """Return the context of each of a document's chunks, in order."""
+        held = self._contents.documents.get((collection_id, path))
+        return [] if held is None else [each.chunk.context for each in held.chunks]
+
+    # --- links and names -----------------------------------------------------------------------
+
+    def links_of(self, document_id: DocumentId) -> list[Link]:
+        """Return a document's links, in order."""
+        return [
+            link
+            for each in self._documents()
+            if each.id == document_id
+            for link in each.record.document.links
+        ]
+
+    def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
+        """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
+        found = [each for each in self._links(collection_id) if link_key(each.link) == key]
+        return sorted(found, key=lambda each: each.path)
+
+    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
+        """Return the links to older versions, by document and position."""
+        return [each for each in self._links(collection_id) if each.link.kind is LinkKind.PREVIOUS]
+
+    def files_named(
+        self, collection_id: CollectionId, keys: Iterable[str]
+    ) -> dict[str, dict[str, DocumentId]]:
+        """Return paths and ids of the documents whose files have one of the names, by name."""
+        wanted = set(keys)
+        found: defaultdict[str, dict[str, DocumentId]] = defaultdict(dict)
+        for each in self._documents_of(collection_id):
+            if file_key(each.path) in wanted:
+                found[file_key(each.path)][each.path] = each.id
+        return dict(found)
+
+    def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
+        """Return the documents inside ``where`` with this name, by path."""
+        found = [
+            each
+            for each in self._documents()
+            if document_inside(each, where) and folded in map(fold_name, each.names.values())
+        ]
+        return [each.id for each in sorted(found, key=lambda each: (each.path, each.id))]
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+        """Return how many chunks hold each of the terms."""
+        held = [{term for each in _fields(chunk) for term in each} for _, chunk in self._chunks()]
+        counted = {term: sum(term in each for each in held) for term in terms}
+        return DocumentFrequencies(len(held), {term: count for term, count in counted.items() if count})
+
+    def bm25(
+        self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()
+    ) -> list[tuple[ChunkId, float]]:
+        """Rank the chunks that hold any of the terms by BM25."""
+        frequencies = self.document_frequencies(terms)
+        rows = {chunk.id: [Counter(each) for each in _fields(chunk)] for _, chunk in self._chunks()}
+        lengths = {key: sum(each.total() for each in row) for key, row in rows.items()}
+        mean_length = sum(lengths.values()) / max(len(lengths), 1)
+        found: list[tuple[ChunkId, float]] = []
+        for document, chunk in self._chunks():
+            row = rows[chunk.id]
+            if not (inside(document, chunk, where) and _holds_any(row, must or terms)):
+                continue
+            norm = BM25_K1 * (1 - BM25_B + BM25_B * lengths[chunk.id] / mean_length)
+            score = 0.0
+            for term in terms:
+                count = sum(weight * each[term] for weight, each in zip(FIELD_WEIGHTS, row, strict=True))
+                if count:
+                    score += frequencies.idf(term) * count * (BM25_K1 + 1) / (count + norm)
+            if score:
+                found.append((chunk.id, score))
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+
+    # --- vectors -------------------------------------------------------------------------------
+
+    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space that is known already."""
+        return next((key for key, each in self._contents.spaces.items() if each.key == space.key), None)
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until it was measured."""
+        return self._contents.unrelated.get(space_id)
+
+    def nearest_chunks(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[ChunkId, float]]:
+        """Return the chunks whose texts are nearest to a query."""
+        allowed = [chunk.id for document, chunk in self._chunks() if inside(document, chunk, where)]
+        found = self.chunk_similarities(space_id, query, allowed)
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+
+    def nearest_documents(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[DocumentId, float]]:
+        """Return the documents whose names are nearest to a query."""
+        allowed = {document.id for document, chunk in self._chunks() if inside(document, chunk, where)}
+        found = self.name_similarities(space_id, query, sorted(allowed))
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+
+    def chunk_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> dict[ChunkId, float]:
+        """Return the cosine similarity of those of the chunks' texts that have a vector."""
+        wanted = set(ids)
+        found = {
+            chunk.id: self._similarity(space_id, chunk.text_hash, query)
+            for _, chunk in self._chunks()
+            if chunk.id in wanted
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+    def name_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> dict[DocumentId, float]:
+        """Return the cosine similarity of the nearest name of those documents with an embedded name."""
+        wanted = set(documents)
+        found: dict[DocumentId, float] = {}
+        for document in self._documents():
+            if document.id in wanted:
+                near = [self._similarity(space_id, each, query) for each in document.names]
+                known = [each for each in near if each is not None]
+                found |= {document.id: max(known)} if known else {}
+        return found
+
+    def sampled_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], count: int
+    ) -> NDArray[np.float32]:
+        """Return the cosine similarities of chunks that are spread evenly over a whole space."""
+        near = (self._similarity(space_id, chunk.text_hash, query) for _, chunk in self._chunks())
+        known = np.array([each for each in near if each is not None], np.float32)
+        at = np.linspace(0, len(known) - 1, min(len(known), count)).astype(np.intp)
+        return known[at]
+
+    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Return those of the hashes that have a vector."""
+        return {each for each in hashes if self._has_vector(space_id, each)}
+
+    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
+        found: dict[TextHash, PendingText] = {}
+        for document in self._documents_of(collection_id):
+            title = document.record.document.title
+            for each in document.chunks:
+                if not self._has_vector(space_id, each.text_hash):
+                    text = PendingText(each.text_hash, each.chunk.embedded_text, title)
+                    found.setdefault(each.text_hash, text)
+        return list(found.values())[:limit]
+
+    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return names without a vector in the space, oldest first, each hash once."""
+        return self._pending_names(collection_id, space_id)[:limit]
+
+    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
+        """Return how many names :meth:`pending_names` would return without a limit."""
+        return len(self._pending_names(collection_id, space_id))
+
+    def _pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> list[PendingText]:
+        names = {key: name for each in self._documents_of(collection_id) for key, name in each.names.items()}
+        return [PendingText(key, name) for key, name in names.items() if not self._has_vector(space_id, key)]
+
+    # --- loops ---------------------------------------------------------------------------------
+
+    def _documents(self) -> list[HeldDocument]:
+        return list(self._contents.documents.values())
+
+    def _documents_of(self, collection_id: CollectionId) -> list[HeldDocument]:
+        return [each for each in self._documents() if each.collection_id == collection_id]
+
+    def _chunks(self) -> Iterator[tuple[HeldDocument, HeldChunk]]:
+        return ((document, chunk) for document in self._documents() for chunk in document.chunks)
+
+    def _links(self, collection_id: CollectionId) -> list[PlacedLink]:
+        return [
+            PlacedLink(each.id, each.path, link)
+            for each in self._documents_of(collection_id)
+            for link in each.record.document.links
+        ]
+
+    def _collection_name(self, collection_id: CollectionId) -> str:
+        collection = self._contents.collections.get(collection_id)
+        return "" if collection is None else collection.name
+
+    def _has_vector(self, space_id: SpaceId | None, key: TextHash) -> bool:
+        return space_id is not None and (space_id, key) in self._contents.vectors
+
+    def _similarity(self, space_id: SpaceId, key: TextHash, query: NDArray[np.float32]) -> float | None:
+        vector = self._contents.vectors.get((space_id, key))
+        if vector is None:
+            return None
+        product = float(np.frombuffer(vector, np.float16).astype(np.float64) @ query.astype(np.float64))
+        return max(-1.0, min(1.0, round(product, _DIGITS)))
+
+    def _stored(self, document: HeldDocument, held: HeldChunk) -> StoredChunk:
+        chunk, entry = held.chunk, document.entry
+        return StoredChunk(
+            id=held.id,
+            document_id=document.id,
+            collection_id=document.collection_id,
+            collection=self._collection_name(document.collection_id),
+            path=document.path,
+            locator=entry.locator,
+            title=document.record.document.title,
+            content_hash=document.record.content_hash,
+            mtime_ns=entry.mtime_ns,
+            size=entry.size,
+            ordinal=chunk.ordinal,
+            parent=chunk.parent,
+            depth=chunk.depth,
+            heading_path=chunk.heading_path,
+            start=chunk.start,
+            end=chunk.end,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            token_count=chunk.token_count,
+            text=chunk.text,
+        )
+
+
+def _place(document: HeldDocument, held: HeldChunk) -> ChunkPlace:
+    chunk = held.chunk
+    return ChunkPlace(held.id, document.id, document.collection_id, chunk.ordinal, is_unspaced(chunk.text))
+
+
+def _fields(held: HeldChunk) -> tuple[Sequence[str], ...]:
+    """Return the terms of a chunk, in the order of ``FIELD_WEIGHTS``."""
+    return held.terms.title, held.terms.heading, held.terms.body, held.terms.minor
+
+
+def _holds_any(row: Iterable[Counter[str]], terms: Sequence[str]) -> bool:
+    return any(each[term] for each in row for term in terms)

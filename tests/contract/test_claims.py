@@ -1,0 +1,188 @@
+"""What every store must do about who works on a collection."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from tests.contract.store_world import add_collection, make_document, put, read
+
+from mdvec import run
+from mdvec.errors import ImportStoppedError, WriterBusyError
+from mdvec.run import Run, Stage
+from mdvec.stores.interface import Claim, Store
+from mdvec.types.collection import Collection
+from mdvec.types.report import Activity
+
+
+@contextmanager
+def by_a_dead_process(
+    store: Store, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Claim]:
+    """Claim a collection for an earlier process, whose pid is that of this one by chance."""
+    with ExitStack() as stack:
+        with monkeypatch.context() as patch:
+            patch.setattr("psutil.Process.create_time", lambda _: 1.0)
+            claim = stack.enter_context(store.claim(collection, "dying", wait_s=0))
+        yield claim
+
+
+def test_a_claim_is_exclusive_to_its_collection(store: Store, notes: Collection) -> None:
+    """A second one has to wait, in another thread as in this one; other collections are not affected."""
+    other = add_collection(store, "other")
+    with store.claim(notes, "importing notes", wait_s=0) as claim:
+        with pytest.raises(WriterBusyError), store.claim(notes, "again", wait_s=0):
+            pass
+        with store.claim(other, "importing other", wait_s=0) as second, store.write(second) as writer:
+            put(writer, other.id, *make_document("a.md", ["text"]))
+        with store.write(claim) as writer:  # and it was not lost by that
+            put(writer, notes.id, *make_document("a.md", ["text"]))
+        with store.write() as writer:  # what needs no claim is written all the time
+            writer.set_outcome(notes.id, exclusions=[], failures=[])
+    with store.claim(notes, "again", wait_s=0):
+        pass
+
+
+def test_the_message_names_who_and_since_when_and_how_far(store: Store, notes: Collection) -> None:
+    """It is for people who wait: process, purpose, start, and the progress that was last written."""
+    with store.claim(notes, "importing notes", wait_s=0) as claim:
+        claim.report(Stage.EMBED, 12, 3456)
+        with store.write(claim):
+            pass
+        with pytest.raises(WriterBusyError) as caught, store.claim(notes, "again", wait_s=0):
+            pass
+    message = str(caught.value)
+    assert f"process {os.getpid()} on " in message
+    assert "importing notes" in message
+    assert f"since {time.strftime('%Y-%m-')}" in message
+    assert "12 of 3,456 texts embedded" in message
+    assert caught.value.retry
+
+
+def test_activities_are_the_claims(store: Store, notes: Collection) -> None:
+    """By name of collection, with their progress as it is written with the next batch; none afterwards."""
+    other = add_collection(store, "aaa")
+    assert read(store, lambda view: view.activities()) == []
+    with store.claim(notes, "importing", wait_s=0) as claim, store.claim(other, "changing", wait_s=0):
+        before = read(store, lambda view: view.activities())
+        assert [(each.collection, each.purpose, each.pid) for each in before] == [
+            ("aaa", "changing", os.getpid()),
+            ("notes", "importing", os.getpid()),
+        ]
+        assert [(each.stage, each.done, each.total) for each in before] == [("", 0, 0)] * 2
+        claim.report(Stage.TEXT, 3, 9)
+        assert read(store, lambda view: view.activities()) == before
+        with store.write(claim):
+            pass
+        shown: list[Activity] = read(store, lambda view: view.activities())
+        assert (shown[1].stage, shown[1].done, shown[1].total) == (Stage.TEXT, 3, 9)
+    assert read(store, lambda view: view.activities()) == []
+
+
+def test_a_claim_ends_with_an_exception(store: Store, notes: Collection) -> None:
+    """What went wrong inside is raised, and the next one need not wait."""
+    with pytest.raises(ZeroDivisionError), store.claim(notes, "importing", wait_s=0):
+        raise ZeroDivisionError
+    with store.claim(notes, "again", wait_s=0):
+        pass
+
+
+def test_a_claim_of_a_dead_process_is_taken_over(
+    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once; it is no activity, and who held it writes nothing any more."""
+    with by_a_dead_process(store, notes, monkeypatch) as dead:
+        assert read(store, lambda view: view.activities()) == []
+        with store.write(dead):
+            pass
+        with store.claim(notes, "again", wait_s=0) as claim:
+            with pytest.raises(WriterBusyError, match="lost while dying"), store.write(dead) as writer:
+                put(writer, notes.id, *make_document("a.md", ["text"]))
+            with store.write(claim) as writer:
+                assert writer.known_documents(notes.id) == {}
+    assert read(store, lambda view: view.activities()) == []
+
+
+def test_the_end_of_a_lost_claim_leaves_the_new_one(
+    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who lost a claim does not give back that of another."""
+    with ExitStack() as stack:
+        with by_a_dead_process(store, notes, monkeypatch):
+            claim = stack.enter_context(store.claim(notes, "again", wait_s=0))
+        with store.write(claim):
+            pass
+        assert [each.purpose for each in read(store, lambda view: view.activities())] == ["again"]
+
+
+def test_a_claim_ends_with_its_collection(store: Store, notes: Collection) -> None:
+    """Whoever deletes it stops the work on it."""
+    with store.claim(notes, "importing", wait_s=0) as claim:
+        with store.write() as writer:
+            writer.delete_collection(notes.id)
+        with pytest.raises(WriterBusyError, match="lost"), store.write(claim):
+            pass
+
+
+def test_waiting_is_reported(store: Store, notes: Collection) -> None:
+    """As a stage, with who is waited for; the claim passes on as soon as its holder is done."""
+    seen: list[tuple[Stage, str]] = []
+    released = threading.Event()
+    held = store.claim(notes, "importing notes", wait_s=0)
+    held.__enter__()
+
+    def listen(stage: Stage, _done: int, _total: int, detail: str = "") -> None:
+        seen.append((stage, detail))
+        if not released.is_set():
+            released.set()
+            held.__exit__(None, None, None)
+
+    with run.bound(Run(on_progress=listen)), store.claim(notes, "again", wait_s=60) as claim:
+        assert released.is_set()
+        with store.write(claim):
+            pass
+    assert {stage for stage, _ in seen} == {Stage.WAIT}
+    assert "importing notes" in seen[0][1]
+    assert f"process {os.getpid()} " in seen[0][1]
+
+
+def test_waiting_ends_when_the_run_is_cancelled(store: Store, notes: Collection) -> None:
+    """However long it would have waited; the holder keeps its claim."""
+    waiting: Run = Run(on_progress=lambda *_: waiting.cancel())
+    with store.claim(notes, "importing", wait_s=0) as claim:
+        with run.bound(waiting), pytest.raises(ImportStoppedError), store.claim(notes, "x", wait_s=3600):
+            pass
+        with store.write(claim):
+            pass
+
+
+def test_two_threads_write_two_collections_side_by_side(store: Store, notes: Collection) -> None:
+    """Each under its claim, both at the same time; neither waits for the other's claim."""
+    both = [notes, add_collection(store, "other")]
+    meeting = threading.Barrier(2, timeout=60)
+    errors: list[BaseException] = []
+
+    def work(collection: Collection) -> None:
+        try:
+            with store.claim(collection, "importing", wait_s=0) as claim:
+                meeting.wait()
+                for number in range(10):
+                    with store.write(claim) as writer:
+                        put(writer, collection.id, *make_document(f"{number}.md", ["text"]))
+                    claim.report(Stage.TEXT, number, 10)
+                meeting.wait()
+        except BaseException as error:  # noqa: BLE001 - shown by the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(collection,)) for collection in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    with store.read() as view:
+        assert [view.counts(each.id, None).documents for each in both] == [10, 10]

@@ -1,0 +1,309 @@
+"""What every store must do about snapshots and transactions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.contract.store_world import (
+    SPACE,
+    World,
+    add_collection,
+    make_document,
+    make_entry,
+    put,
+    read,
+    unit_vectors,
+    vector_of,
+)
+
+from mdvec.errors import StoreError
+from mdvec.stores.interface import Store, View
+from mdvec.text.hashing import text_hash
+from mdvec.types.change import Exclusion, Unreadable
+from mdvec.types.collection import Collection
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.query import Filters, Where
+from mdvec.types.space import Unrelated, UnrelatedTexts
+
+QUERY = unit_vectors(1, seed=5)[0]
+
+
+def in_thread(action: Callable[[], object]) -> None:
+    """Run to the end in another thread."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            action()
+        except BaseException as error:  # noqa: BLE001 - raised again by the main thread
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+
+
+def observed(world: World, view: View) -> dict[str, object]:
+    """Return what every method of a view shows; ids of documents and chunks included."""
+    first, second, where = world.first.id, world.second.id, world.where()
+    found = {path: view.find_document(first, path) for path in ("a.md", "b.md", "c.md")}
+    documents = [each.id for each in found.values() if each is not None]
+    chunks = [chunk for document in documents for chunk in view.document_chunks(document)]
+    ids = [chunk.id for chunk in chunks]
+    space = world.space_id
+    hashes = [text_hash(text) for text in ("one", "two", "new", "a.md")]
+    return {
+        "version": view.version,
+        "collections": view.collections(),
+        "counts": [view.counts(each, space) for each in (first, second)],
+        "file_states": view.file_states(first, space),
+        "tags": view.tags(where),
+        "documents": view.documents(first, after="", prefix="", limit=9),
+        "known_documents": view.known_documents(first),
+        "find_document": found,
+        "document_chunks": chunks,
+        "chunks": view.chunks(ids),
+        "places": view.places(ids),
+        "places_in": view.places_in(documents, where, 9),
+        "contexts": view.contexts(first, "a.md"),
+        "links_of": [view.links_of(each) for each in documents],
+        "links_to": view.links_to(first, "b"),
+        "previous_links": view.previous_links(first),
+        "files_named": view.files_named(first, ["a", "b", "c"]),
+        "documents_called": view.documents_called("same", where),
+        "document_frequencies": view.document_frequencies(["one", "two", "new"]),
+        "bm25": [view.bm25(["one", "two", "new"], each, 9) for each in (where, world.where(TAGGED))],
+        "find_space": [view.find_space(each) for each in (SPACE, OTHER)],
+        "unrelated": view.unrelated(space),
+        "nearest_chunks": [
+            view.nearest_chunks(space, QUERY, each, 9) for each in (where, world.where(TAGGED))
+        ],
+        "nearest_documents": view.nearest_documents(space, QUERY, where, 9),
+        "chunk_similarities": view.chunk_similarities(space, QUERY, ids),
+        "name_similarities": view.name_similarities(space, QUERY, documents),
+        "sampled_similarities": view.sampled_similarities(space, QUERY, 9).tolist(),
+        "cached": view.cached(space, hashes),
+        "pending": view.pending(first, space, 9),
+        "pending_names": view.pending_names(first, space, 9),
+        "count_pending_names": view.count_pending_names(first, space),
+    }
+
+
+OTHER = replace(SPACE, model="other")
+TAGGED = Filters(tags=("t",))
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    """Two documents, some of their texts and names with vectors."""
+    world.add("a.md", ["one", "two"], tags=("t",), aliases=("same",))
+    world.add("b.md", ["two", "three"], tags=("u",))
+    world.embed({text: vector_of(text) for text in ("one", "two", "a.md")})
+    return world
+
+
+def change_everything(world: World) -> None:
+    """Change what each method of a view shows."""
+    first = world.first.id
+    document, chunks = make_document("c.md", ["new", "one"], tags=("t", "v"), aliases=("same",))
+    links = (Link(LinkKind.WIKI, "b"), Link(LinkKind.PREVIOUS, "b.md"))
+    with world.store.write() as writer:
+        writer.change_collection(first, lambda now: replace(now, description="changed"))
+        writer.add_collection("third", "", world.first.source, world.first.chunking)
+        put(writer, first, replace(document, links=links), [replace(each, context="c") for each in chunks])
+        put(writer, first, *make_document("a.md", ["new"]))
+        writer.delete_documents(first, ["b.md"])
+        writer.touch_documents(first, [make_entry("a.md", 7, 8)])
+        outcome = [Exclusion("x", "r")], [Unreadable("y", "r")]
+        writer.set_outcome(first, exclusions=outcome[0], failures=outcome[1])
+        writer.open_space(OTHER)
+        writer.set_unrelated(world.space_id, UnrelatedTexts(Unrelated(0.1, 0.2), Unrelated(0.3, 0.4)))
+        writer.drop_unused()
+        texts = ("new", "c\nnew", "same", "c.md")
+        for text in texts:
+            writer.put_vectors(world.space_id, [text_hash(text)], vector_of(text)[None])
+
+
+def test_a_snapshot_shows_one_state_while_others_write(filled: World) -> None:
+    """Every method shows what was there when it began, also when it is first called after the commit."""
+    before = read(filled.store, lambda view: observed(filled, view))
+    with filled.store.read() as untouched, filled.store.read() as view:
+        version = untouched.version
+        assert observed(filled, view) == before
+        in_thread(lambda: change_everything(filled))
+        assert observed(filled, view) == before
+        after = read(filled.store, lambda newer: observed(filled, newer))
+        assert observed(filled, untouched) == before
+        assert observed(filled, view) == before
+        assert untouched.version == version
+    assert [key for key, value in before.items() if after[key] == value] == []
+    assert read(filled.store, lambda newer: observed(filled, newer)) == after
+
+
+def test_a_snapshot_that_is_older_than_removed_vectors_shows_them(filled: World) -> None:
+    """Also when others have searched without them meanwhile."""
+    before = read(filled.store, lambda view: observed(filled, view))
+    with filled.store.read() as view:
+        assert view.version
+
+        def drop() -> None:
+            with filled.store.write() as writer:
+                assert writer.drop_space(filled.space_id) == 3
+            assert (
+                read(filled.store, lambda newer: newer.cached(filled.space_id, [text_hash("one")])) == set()
+            )
+            where = filled.where()
+            assert (
+                read(filled.store, lambda newer: newer.nearest_chunks(filled.space_id, QUERY, where, 9)) == []
+            )
+
+        in_thread(drop)
+        assert observed(filled, view) == before
+
+
+def test_a_failed_transaction_leaves_nothing(filled: World) -> None:
+    """It sees its own changes in every method; after an exception everything is as before."""
+    before = read(filled.store, lambda view: observed(filled, view))
+
+    def change_and_fail() -> None:
+        with filled.store.write() as writer:
+            assert {**observed(filled, writer), "version": 0} == {**before, "version": 0}
+            put(writer, filled.first.id, *make_document("c.md", ["new"], aliases=("same",)))
+            writer.put_vectors(filled.space_id, [text_hash("new")], QUERY[None])
+            assert writer.nearest_chunks(filled.space_id, QUERY, filled.where(), 1)[0][1] > 0.999
+            assert len(writer.bm25(["new"], filled.where(), 9)) == 1
+            assert [each.text for each in writer.pending(filled.first.id, filled.space_id, 9)] == ["three"]
+            assert len(writer.documents_called("same", filled.where())) == 2
+            assert writer.counts(filled.first.id, filled.space_id).pending_chunks == 1
+            writer.delete_collection(filled.second.id)
+            assert writer.drop_unused() == 0
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        change_and_fail()
+    assert read(filled.store, lambda view: observed(filled, view)) == before
+    filled.add("c.md", ["other"])
+    filled.embed({"other": QUERY})
+    where = filled.where()
+    found = read(filled.store, lambda view: view.nearest_chunks(filled.space_id, QUERY, where, 1))
+    assert [each.path for each in filled.places(key for key, _ in found)] == ["c.md"]
+
+
+def test_others_see_nothing_of_a_transaction_before_it_ends(filled: World) -> None:
+    """A snapshot that is opened while another thread writes shows what was there before."""
+    before = read(filled.store, lambda view: observed(filled, view))
+    with filled.store.write() as writer:
+        writer.delete_documents(filled.first.id, ["a.md"])
+        writer.drop_space(filled.space_id)
+        in_thread(lambda: check(filled, before))
+    assert read(filled.store, lambda view: observed(filled, view)) != before
+
+
+def check(world: World, expected: dict[str, object]) -> None:
+    """Assert what a new snapshot shows."""
+    assert read(world.store, lambda view: observed(world, view)) == expected
+
+
+def test_transactions_do_not_nest(store: Store) -> None:
+    """A transaction inside a transaction is a mistake of the caller; the outer one is undone."""
+    with pytest.raises(RuntimeError, match="nest"), store.write(), store.write():
+        pass
+    add_collection(store)
+
+
+def test_writers_wait_for_each_other(store: Store) -> None:
+    """Transactions of several threads come one after the other, and none is lost."""
+    notes = add_collection(store)
+
+    def count() -> None:
+        for _ in range(20):
+            with store.write() as writer:
+                writer.change_collection(
+                    notes.id, lambda now: replace(now, last_indexed_ms=(now.last_indexed_ms or 0) + 1)
+                )
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert read(store, lambda view: view.collections())[0].last_indexed_ms == 80
+
+
+def test_threads_read_while_another_writes(store: Store, notes: Collection) -> None:
+    """No error, and never half a document: all methods of one snapshot agree."""
+    where = Where((notes.id,))
+    with store.write() as writer:
+        space_id = writer.open_space(SPACE)
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def search() -> None:
+        try:
+            while not done.is_set():
+                with store.read() as view:
+                    chunks = view.counts(notes.id, space_id).chunks
+                    assert chunks % 3 == 0
+                    assert len(view.bm25(["word"], where, 99)) == chunks
+                    assert len(view.nearest_chunks(space_id, QUERY, where, 99)) == chunks
+        except BaseException as error:  # noqa: BLE001 - shown by the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(30):
+        texts = [f"word {number} {part}" for part in range(3)]
+        with store.write() as writer:
+            put(writer, notes.id, *make_document(f"{number % 7}.md", texts))
+            writer.put_vectors(space_id, [text_hash(text) for text in texts], unit_vectors(3, seed=number))
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_every_change_is_a_new_version(store: Store, notes: Collection) -> None:
+    """Reading, and writing what is there already, makes none."""
+    document = make_document("a.md", ["text"])
+    outcome = [Exclusion("x", "r")]
+    versions = [read(store, lambda view: view.version)]
+    with store.write() as writer:
+        put(writer, notes.id, *document)
+    versions.append(read(store, lambda view: view.version))
+    with store.write() as writer:
+        writer.set_outcome(notes.id, exclusions=outcome, failures=[])
+    versions.append(read(store, lambda view: view.version))
+    with store.write() as writer:
+        space_id = writer.open_space(SPACE)
+        writer.put_vectors(space_id, [text_hash("x")], vector_of("x")[None])
+    versions.append(read(store, lambda view: view.version))
+    with store.write() as writer:
+        writer.drop_unused()
+    versions.append(read(store, lambda view: view.version))
+    assert versions == sorted(set(versions))
+    with store.write() as writer:
+        writer.change_collection(notes.id, lambda now: now)
+        writer.set_outcome(notes.id, exclusions=outcome, failures=[])
+        writer.open_space(SPACE)
+        writer.delete_documents(notes.id, ["not-there.md"])
+        writer.drop_unused()
+    assert read(store, lambda view: view.version) == versions[-1]
+
+
+def test_closing_twice(store: Store) -> None:
+    """Closing a closed store does nothing; using it says that it is closed."""
+    add_collection(store)
+    assert store.check() == []
+    assert store.size_bytes >= 0
+    assert store.location
+    store.close()
+    store.close()
+    for use in (lambda: read(store, lambda view: view.version), lambda: add_collection(store, "b")):
+        with pytest.raises(StoreError, match="closed"):
+            use()
