@@ -254,6 +254,7 @@ def test_the_configuration_is_found_upward(shell: Shell) -> None:
     del shell.env["MDVEC_DATABASE_PATH"]
     shell.write("mdvec.toml", '[database]\npath = "here.sqlite"\n[search]\nmode = "lexical"\n')
     inside = Shell(shell.cwd / "notes", shell.env)
+    shell.run("trust", ".")
     add = ("tool", "add", "-n", "notes", "-d", "x", "-s", ".")
     inside.run(*add)
     assert (shell.cwd / "here.sqlite").exists()

@@ -11,7 +11,7 @@ import pytest
 from mdvec import Workspace, open_workspace, registry
 from mdvec.config import Config, load_config
 from mdvec.config.load import every_setting
-from mdvec.errors import ConfigError, MdvecError, UsageError
+from mdvec.errors import ConfigError, MdvecError, UntrustedConfigError, UsageError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchQuery
@@ -167,9 +167,7 @@ def test_no_extension_is_loaded_that_is_not_named(configure: Configure) -> None:
 def test_a_found_file_may_not_set_what_an_extension_marks(tmp_path: Path) -> None:
     """An address of an extension is as dangerous as one of ours."""
     (tmp_path / "mdvec.toml").write_text("[embedding.toy]\nbase_url = 'https://example.com'\n")
-    with pytest.raises(
-        ConfigError, match=r"embedding\.toy\.base_url is not taken from a file that was found"
-    ):
+    with pytest.raises(UntrustedConfigError, match=r"embedding\.toy\.base_url \("):
         load_config(cwd=tmp_path, env={})
 
 
@@ -208,12 +206,17 @@ def test_an_address_that_no_store_is_for(tmp_path: Path, location: str) -> None:
 
 
 def test_a_found_file_may_not_send_documents_elsewhere(tmp_path: Path) -> None:
-    """A store or a vector index at an address is for the user to choose; a file beside it is not."""
-    for text in ("location = 'toy://x:pw@y'", "vectors = 'toy-vectors:https://example.com'"):
+    """Where documents are stored and searched is for the user to choose."""
+    for text in (
+        "location = 'toy://x:pw@y'",
+        "vectors = 'toy-vectors:https://example.com'",
+        "location = 'x.sqlite'",
+        "vectors = 'toy-vectors:x'",
+    ):
         (tmp_path / "mdvec.toml").write_text(f"[store]\n{text}\n")
         with pytest.raises(ConfigError, match="your documents are sent there") as caught:
             load_config(cwd=tmp_path, env={})
         assert "pw" not in str(caught.value)
     (tmp_path / "mdvec.toml").write_text("[store]\nlocation = 'x.sqlite'\nvectors = 'toy-vectors:x'\n")
-    store = load_config(cwd=tmp_path, env={}).config.store
+    store = load_config(tmp_path / "mdvec.toml", cwd=tmp_path, env={}).config.store
     assert (store.location, store.vectors) == (str(tmp_path / "x.sqlite"), f"toy-vectors:{tmp_path / 'x'}")

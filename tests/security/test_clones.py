@@ -1,4 +1,4 @@
-"""Clones are ours: git obeys no configuration that somebody prepared, and nothing is deleted through a link."""
+"""Clones are ours: git obeys no configuration that others prepared, and nothing is deleted through a link."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_a_configuration_elsewhere_is_not_read(repository: GitRepository, tmp_pa
     clone = clone_in(cache)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    evil = f'[url "ext::touch {proof}"]\n\tinsteadOf = {repository.url}\n[remote "origin"]\n\turl = /nowhere\n'
+    evil = (
+        f'[url "ext::touch {proof}"]\n\tinsteadOf = {repository.url}\n[remote "origin"]\n\turl = /nowhere\n'
+    )
     (elsewhere / "config").write_text(evil)
     (clone / "commondir").write_text(f"{elsewhere}\n")
     (clone / "config").unlink()
@@ -96,9 +98,11 @@ def test_nothing_is_deleted_through_a_link(repository: GitRepository, tmp_path: 
 def test_a_cloned_project_runs_nothing(mdvec: Mdvec, folder: Path, tmp_path: Path) -> None:
     """A project with a prepared configuration, index and clone is refused before anything is opened."""
     proof = tmp_path / "PWNED"
-    (folder / "mdvec.toml").write_text('[store]\nlocation = "index.sqlite"\n[embedding]\ncache_dir = "assets"\n')
+    (folder / "mdvec.toml").write_text(
+        '[store]\nlocation = "index.sqlite"\n[embedding]\ncache_dir = "assets"\n'
+    )
     url = "https://127.0.0.1:1/docs/handbook.git"
-    clone = GitSource(location=url, cache_dir=folder / "assets")._clone._directory  # noqa: SLF001 - the place
+    clone = GitSource(location=url, cache_dir=folder / "assets")._clone._directory
     clone.mkdir(parents=True)
     (clone / "config").write_text(
         f'[core]\n\tsshCommand = "touch {proof}; false"\n[url "ssh://x@127.0.0.1:1/y"]\n\tinsteadOf = {url}\n'

@@ -44,7 +44,8 @@ def test_a_full_disk_is_no_damage(mdvec: Mdvec, index: Path, monkeypatch: pytest
     def without_space(self: Database) -> Iterator[apsw.Connection]:
         with writing(self) as connection:
             yield connection
-            raise DatabaseFullError(f"the disk is full: {self.path} cannot grow")
+            msg = f"the disk is full: {self.path} cannot grow"
+            raise DatabaseFullError(msg)
 
     monkeypatch.setattr(Database, "writing", without_space)
     found = about_database(mdvec, index)
@@ -88,18 +89,6 @@ def test_a_damaged_text_is_named_as_damage(
     assert "is damaged" in outcome.err
     assert "Move it away" in outcome.err
     assert "bug" not in outcome.err
-
-
-@pytest.mark.parametrize("seed", range(0, 220, 11))
-def test_no_corruption_is_called_a_bug(mdvec: Mdvec, index: Path, seed: int) -> None:
-    """Whatever bytes change, commands answer or name the damage."""
-    raw = bytearray(index.read_bytes())
-    for step in range(40):
-        raw[100 + (seed * 7919 + step * 104729) % (len(raw) - 100)] ^= 0xFF
-    index.write_bytes(raw)
-    for command in (("search", "install"), ("status",), ("doctor",), ("import", "-n", "notes", "-m", "update")):
-        outcome = mdvec(*command, "--database", index)
-        assert "bug in mdvec" not in outcome.err, (seed, command)
 
 
 def test_a_bug_is_still_a_bug(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def usual_umask() -> Iterator[None]:
 def modes(place: Path) -> dict[str, str]:
     """Return the permissions of all that lies in a folder, and of the folder."""
     return {
-        str(each.relative_to(place)): oct(stat.S_IMODE(each.lstat().st_mode))[2:]
+        str(each.relative_to(place)): f"{stat.S_IMODE(each.lstat().st_mode):o}"
         for each in (place, *place.rglob("*"))
     }
 
@@ -101,5 +101,7 @@ def test_a_deleted_collection_is_gone(mdvec: Mdvec, home: Path, folder: Path) ->
 def holding(home: Path, text: str) -> list[str]:
     """Return the files of the user's data that hold a text."""
     return [
-        each.name for each in (home / "data").rglob("*") if each.is_file() and text.encode() in each.read_bytes()
+        each.name
+        for each in (home / "data").rglob("*")
+        if each.is_file() and text.encode() in each.read_bytes()
     ]

@@ -246,7 +246,7 @@ def _append(file: Path, entry: Mapping[str, object]) -> None:
     else:
         text = "\n[[question]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in entry.items())
     file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file, "ab", buffering=0, opener=_open_private) as stream:  # noqa: PTH123 - Path.open has no opener
+    with open(file, "ab", buffering=0, opener=_open_private) as stream:
         _lock(stream)
         if file.stat().st_size:
             _read_entries(file)  # raises, so that nothing is added to another kind of file

@@ -192,6 +192,15 @@ class MemoryStore:
         self._check_open()
         return []
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def compact(self) -> None:
+        """Do nothing: what was deleted is gone."""
+        self._check_open()
+
     def close(self) -> None:
         """Give the claims back and forget everything; a second call does nothing."""
         self._closed = True

@@ -230,8 +230,15 @@ class Collections:
 
 
 def index_of(folder: Path, data_dir: Path | None) -> Path:
-    """Return where the index of an unregistered folder lies: in the folder itself by default."""
-    return (data_dir or folder / DATA_DIR) / "index.sqlite"
+    """Return where the index of an unregistered folder lies: in the folder itself by default.
+
+    Returns:
+        An absolute path; one inside the folder, however it was named, begins with the folder's.
+    """
+    path = ((data_dir or folder / DATA_DIR) / "index.sqlite").absolute()
+    resolved = path.parent.resolve() / path.name
+    is_inside = resolved.is_relative_to(folder) and not path.is_relative_to(folder)
+    return resolved if is_inside else path
 
 
 def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:

@@ -176,6 +176,15 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     return findings
 
 
+def explained(error: Exception, collections: Collections) -> Exception:
+    """Return the damage of a database if there is any that can explain an error, else the error."""
+    try:
+        problems = collections.store().check()
+    except MdvecError:
+        return error
+    return DamagedDatabaseError(f"{collections.shown} is damaged: {problems[0]}") if problems else error
+
+
 def _about_machine() -> Finding:
     text = f"mdvec {__version__}, Python {platform.python_version()}, {platform.platform()}"
     return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")

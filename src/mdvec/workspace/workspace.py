@@ -38,7 +38,7 @@ from mdvec.workspace.collections import DOCS_COLLECTION, Collections, index_of
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
 from mdvec.workspace.search import answer, is_stale
-from mdvec.workspace.status import describe_all
+from mdvec.workspace.status import describe_all, explained
 from mdvec.workspace.wiring import Parts, set_only
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ def open_workspace(
     root = docs_dir.resolve()
     if database is not None:
         return Workspace(_place(database), config, docs_dir=root, embedder=embedder)
-    place = index_of(root, data_dir).absolute()
-    resolved = place.parent.resolve() / place.name
-    if not place.is_relative_to(root) and resolved.is_relative_to(root):
-        place = resolved
+    place = index_of(root, data_dir)
     came_with = root if place.is_relative_to(root) else None
     return Workspace(place, config, docs_dir=root, came_with=came_with, embedder=embedder)
 
@@ -453,6 +450,10 @@ class Workspace:
         before = store.size_bytes
         store.compact()
         return before, store.size_bytes
+
+    def explained(self, error: Exception) -> Exception:
+        """Return the damage of the database if there is any that can explain an error, else the error."""
+        return explained(error, self._collections)
 
     def free_idle_model(self) -> bool:
         """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
     from mdvec.workspace import Workspace
 
+_SUSPICIOUS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
 _AnyFunction = TypeVar("_AnyFunction", bound=Callable[..., Any])
 
 
@@ -100,7 +102,10 @@ class Session:
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):
             workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
             with workspace:
-                yield workspace, config
+                try:
+                    yield workspace, config
+                except _SUSPICIOUS as error:  # a bug, or what a damaged database has led to
+                    raise workspace.explained(error) from error
 
 
 def _trusts_now(error: UntrustedConfigError) -> bool:
