@@ -133,3 +133,16 @@ def read_only(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apsw, "Connection", Refusing)
         yield
+
+
+@pytest.mark.parametrize("vector", [b"\x00\x7e", b"\x00\x3c", b"\x00\x00"])
+def test_damaged_vectors_are_found(mdvec: Mdvec, index: Path, vector: bytes) -> None:
+    """Vectors that have lost their length are named by ``doctor``, though SQLite finds nothing wrong."""
+    connection = sqlite3.connect(index)
+    size = connection.execute("SELECT length(vector) FROM vectors").fetchone()[0]
+    connection.execute("UPDATE vectors SET vector = ?", (vector * (size // 2),))
+    connection.commit()
+    connection.close()
+    found = about_database(mdvec, index)
+    assert found["severity"] == "problem"
+    assert "vectors are damaged" in found["message"]

@@ -9,6 +9,8 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mdvec.errors import DamagedDatabaseError
+
 try:
     import numkong
 except ImportError:  # no wheel for this platform
@@ -22,6 +24,7 @@ STORED: Final = np.dtype("<f2")
 """float16, little-endian, whatever the machine."""
 
 _BLOCK_ROWS = 4096  # rows that are widened to float32 at a time, 6 MB at 384 dimensions
+_EXPONENT = np.uint16(0x7C00)  # all of its bits are set in infinity and in what is no number
 _DIGITS = 6  # of a similarity; float16 holds less
 _GROWTH = 1.25
 
@@ -206,6 +209,9 @@ class ExactMatrix:
         Args:
             keys: What they are found by, ascending and larger than all before.
             vectors: As :func:`encode` makes them.
+
+        Raises:
+            DamagedDatabaseError: If one holds something that is no number.
         """
         end = self._count + len(keys)
         if end > len(self._keys):
@@ -218,6 +224,9 @@ class ExactMatrix:
             self._rows = rows
         self._keys[self._count : end] = keys
         stored = np.frombuffer(b"".join(vectors), STORED)
+        if ((stored.view("<u2") & _EXPONENT) == _EXPONENT).any():  # much faster than isfinite
+            msg = "a vector is damaged"
+            raise DamagedDatabaseError(msg)
         self._rows[self._count : end] = stored.reshape(len(keys), self._rows.shape[1])
         self._count = end
 

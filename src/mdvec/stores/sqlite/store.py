@@ -21,6 +21,7 @@ from mdvec.stores.sqlite.words import WordReader
 from mdvec.types.collection import Collection
 
 _MOST_PROBLEMS = 20
+_LENGTH_TOLERANCE = 0.02  # of a squared length; float16 rounds by far less
 
 
 class Snapshot(CollectionReader, DocumentReader, LinkReader, WordReader, VectorReader, ClaimReader):
@@ -126,7 +127,7 @@ class SqliteStore:
         """
         try:
             with self._database.reading() as connection:
-                found = _problems(connection)
+                found = [*_problems(connection), *_damaged_vectors(connection)]
             if not found and not self.read_only:
                 with self._database.writing() as connection:
                     # An INSERT to SQLite, though it changes nothing.
@@ -169,6 +170,26 @@ def _problems(connection: Connection) -> list[str]:
     if ownerless:
         found.append(f"{ownerless} entries of the word index belong to no chunk")
     return found
+
+
+def _damaged_vectors(connection: Connection) -> Iterator[str]:
+    """Yield how many vectors do not have the length of 1 that all are stored with."""
+    import numpy as np
+
+    from mdvec.stores.exact import STORED
+
+    damaged = 0
+    rows = connection.execute(
+        "SELECT v.vector, s.dimension FROM vectors v JOIN spaces s ON s.id = v.space_id"
+    )
+    for vector, dimension in rows:
+        values = (
+            np.frombuffer(vector, STORED).astype(np.float32) if len(vector) == 2 * dimension else np.zeros(0)
+        )
+        length = float(np.dot(values, values))
+        damaged += not abs(length - 1) <= _LENGTH_TOLERANCE  # also where it is no number
+    if damaged:
+        yield f"{damaged} vectors are damaged"
 
 
 def _size_bytes(path: Path) -> int:
