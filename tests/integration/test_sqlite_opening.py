@@ -171,6 +171,7 @@ def as_another_user() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o755)
         fill(folder / "index.sqlite")
+        (folder / "index.sqlite").chmod(0o644)  # shared on purpose: by default it is its owner's alone
         root = os.geteuid() == 0
         if not root:
             folder.chmod(0o555)

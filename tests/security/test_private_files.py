@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +96,9 @@ def test_a_deleted_collection_is_gone(mdvec: Mdvec, home: Path, folder: Path) ->
     assert sizes["bytes_after"] < sizes["bytes_before"]
     assert sizes["bytes_after"] == (home / "data" / "mdvec" / "mdvec.sqlite").stat().st_size
     assert holding(home, "banana") == []
+    connection = sqlite3.connect(home / "data" / "mdvec" / "mdvec.sqlite")
+    assert connection.execute("SELECT count(*) FROM vectors").fetchone() == (0,)
+    connection.close()
     assert mdvec("doctor").code == 0
 
 

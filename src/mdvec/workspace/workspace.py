@@ -448,6 +448,8 @@ class Workspace:
         """
         store = self._collections.store()
         before = store.size_bytes
+        with store.write() as writer:
+            writer.drop_unused()
         store.compact()
         return before, store.size_bytes
 

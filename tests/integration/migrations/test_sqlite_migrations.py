@@ -14,6 +14,7 @@ from mdvec import SearchQuery, open_workspace
 from mdvec.errors import ReadOnlyDatabaseError
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.opening import Opening
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
@@ -262,5 +263,5 @@ def test_an_older_database_is_not_migrated_for_reading(tmp_path: Path) -> None:
     fill(path)
     before = path.read_bytes()
     with pytest.raises(ReadOnlyDatabaseError, match="upgraded"):
-        Database(path, read_only=True, schema=NEXT)
+        Database(path, Opening(read_only=True), schema=NEXT)
     assert path.read_bytes() == before

@@ -19,8 +19,8 @@ from mdvec.interfaces.passage import visible
 def compact(session: Session, format_name: str | None) -> None:
     """Rewrite the database without anything that was deleted.
 
-    Deleted texts are overwritten at once; this also removes the words they leave behind, and makes the file
-    smaller. It needs space for a second copy.
+    Deleted texts are overwritten at once; this also removes the words and vectors they leave behind, and
+    makes the file smaller. It needs space for a second copy.
     """
     with session.open() as (workspace, config):
         before, after = workspace.compact()
