@@ -121,7 +121,7 @@ def _translation(error: apsw.Error, path: Path, connection: Connection | None) -
 
 
 def _damaged(path: Path, error: Exception) -> DamagedDatabaseError:
-    return DamagedDatabaseError(f"{path} is damaged: {error or type(error).__name__}")
+    return DamagedDatabaseError(f"{path} is damaged: {str(error) or type(error).__name__}")
 
 
 def _is_damaged(path: Path, connection: Connection | None) -> bool:
