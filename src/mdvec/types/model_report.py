@@ -48,8 +48,8 @@ class ListedModel:
         price: None when it costs nothing, or that is not known.
         offline: True if texts stay on this machine.
         benchmarks: Published figures of retrieval.
-        problem: Why it cannot be used here, as far as known without loading it or sending a request;
-            empty when it can.
+        problem: The reason why it cannot be used here, as far as known without loading it or sending a
+            request; empty when it can.
         hint: The next step.
         collections: Names of those that use it.
     """
