@@ -7,8 +7,9 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from tests.contract.store_world import World
+from tests.contract.store_world import World, read
 
+from mdvec.stores.interface import Store
 from mdvec.stores.records import BM25_K1, ChunkTerms, DocumentFrequencies
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Filters, Where
