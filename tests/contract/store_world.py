@@ -133,6 +133,23 @@ def read(store: Store, look: Callable[[View], T]) -> T:
         return look(view)
 
 
+def called(store: Store, folded: str, where: Where) -> list[str]:
+    """Return the paths of the documents with a name."""
+    with store.read() as view:
+        paths = {
+            view.find_document(each.id, path).id: path  # type: ignore[union-attr] # it was listed just now
+            for each in view.collections()
+            for path in view.known_documents(each.id)
+        }
+        return [paths[document] for document in view.documents_called(folded, where)]
+
+
+def open_space(store: Store, space: EmbeddingSpace) -> SpaceId:
+    """Return the id of a space, writing it in a transaction of its own when it is new."""
+    with store.write() as writer:
+        return writer.open_space(space)
+
+
 def vector_of(text: str, *, alike: float = 0.0) -> NDArray[np.float32]:
     """Return the vector of a text, the same whenever it is embedded; shape (DIMENSION,)."""
     vector: NDArray[np.float32] = unit_vectors(1, seed=int.from_bytes(text_hash(text)[:4]), alike=alike)[0]

@@ -7,8 +7,9 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from tests.contract.store_world import World
+from tests.contract.store_world import World, read
 
+from mdvec.stores.interface import Store
 from mdvec.stores.records import BM25_K1, ChunkTerms, DocumentFrequencies
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Filters, Where
@@ -180,3 +181,15 @@ def test_filters_change_no_score(world: World) -> None:
     assert 0 < len(odd) < len(everything)
     assert odd == second
     assert dict(odd) == pytest.approx({key: everything[key] for key, _ in odd})
+
+
+def test_few_chunks_are_told_from_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks inside the filter count, not those of the collections."""
+    for module in ("mdvec.stores.sqlite.words", "mdvec.testing.views"):
+        monkeypatch.setattr(f"{module}.FEW_CHUNKS", 3)
+    world = World(store)
+    world.add("a.md", ["one", "two"], tags=("x",))
+    assert read(store, lambda view: view.holds_few(world.where()))
+    world.add("b.md", ["three", "four"])
+    assert not read(store, lambda view: view.holds_few(world.where()))
+    assert read(store, lambda view: view.holds_few(world.where(Filters(tags=("x",)))))

@@ -23,7 +23,7 @@ from tests.integration.mcp_wire import (
     run_mdvec,
     write_notes,
 )
-from tests.waiting import wait_until
+from tests.waiting import HANG_S, wait_until
 
 SERVERS = 6
 DOCUMENTS = 30

@@ -19,10 +19,10 @@ from tests.contract.store_world import (
 )
 
 from mdvec.stores.interface import View
+from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.store import SqliteStore, Transaction
 from mdvec.stores.sqlite.vectors import _OLD_OWNERS, _OWNERS
-from mdvec.stores.sqlite.where import FEW
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import Filters, TagMatch
@@ -224,7 +224,7 @@ def test_plan_of_narrow_filters(filled: Filled, filters: Filters, expected: str)
 
 def test_plan_of_wide_filters(filled: Filled) -> None:
     """In a wide filter the best candidates are tested one by one, found by their ids."""
-    assert 3 * CHUNKS // 10 > FEW
+    assert 3 * CHUNKS // 10 > FEW_CHUNKS
     for action in (
         lambda view: view.bm25(["word"], filled.where(COMMON), 5),
         lambda view: view.nearest_chunks(filled.space_id, QUERY, filled.where(COMMON), 5),

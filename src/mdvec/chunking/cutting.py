@@ -70,11 +70,11 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
         a first line stays, because it may be what makes the line code or a nested item; a span
         that starts inside a line starts at its first word. Equal when the span is blank.
     """
-    first = first_kept(text, start, end)
+    first = trimmed_start(text, start, end)
     return first, first + len(text[first:end].rstrip())
 
 
-def first_kept(text: str, start: int, end: int) -> int:
+def trimmed_start(text: str, start: int, end: int) -> int:
     """Return the start that :func:`trim` gives, ``end`` when the span is blank, without reading on."""
     word = first_solid(text, start, end)
     if word == end:
@@ -156,7 +156,7 @@ class Cutter:
                 begin = solid  # neither repetition nor indentation leaves room for a new character
             cut = self._next_cut(begin, solid, end)
             yield trim(self._text, begin, cut)
-            fresh = first_kept(self._text, cut, end)
+            fresh = trimmed_start(self._text, cut, end)
             if fresh == end:
                 return
             begin = self._overlapped(begin, fresh)
@@ -280,8 +280,8 @@ class Cutter:
             return fresh
         earliest = self._ruler.back(fresh, self._overlap_tokens, limit=begin + 1)
         window = _Window(earliest, earliest, fresh)
-        starts = (first_kept(self._text, end, fresh) for end in self._sentences(window))
-        words = (first_kept(self._text, end, fresh) for end in self._spaces(window))
+        starts = (trimmed_start(self._text, end, fresh) for end in self._sentences(window))
+        words = (trimmed_start(self._text, end, fresh) for end in self._spaces(window))
         anywhere = iter(range(earliest, min(fresh, earliest + _MAX_CLUSTER)))
         for place in (*self._block_bounds(window), *starts, *words, *anywhere):
             if earliest <= place < fresh and self._can_start(place):

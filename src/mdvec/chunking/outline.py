@@ -37,18 +37,18 @@ def sections_at(sections: Sequence[Section], levels: Collection[int]) -> Sequenc
         A section tree as :class:`~mdvec.types.document.Section` describes it, with the root; a parent is
         the nearest section above that is left, and paths name all headings as before.
     """
-    kept = [section for section in sections if section.level == 0 or section.level in levels]
-    if len(kept) == len(sections):
+    remaining = [section for section in sections if section.level == 0 or section.level in levels]
+    if len(remaining) == len(sections):
         return sections
-    numbers = {section.ordinal: number for number, section in enumerate(kept)}
-    ends = [*(section.start for section in kept[1:]), kept[0].subtree_end]
+    numbers = {section.ordinal: number for number, section in enumerate(remaining)}
+    ends = [*(section.start for section in remaining[1:]), remaining[0].subtree_end]
     return tuple(
-        replace(section, ordinal=number, parent=_kept_parent(section, sections, numbers), end=end)
-        for number, (section, end) in enumerate(zip(kept, ends, strict=True))
+        replace(section, ordinal=number, parent=_remaining_parent(section, sections, numbers), end=end)
+        for number, (section, end) in enumerate(zip(remaining, ends, strict=True))
     )
 
 
-def _kept_parent(section: Section, sections: Sequence[Section], numbers: dict[int, int]) -> int | None:
+def _remaining_parent(section: Section, sections: Sequence[Section], numbers: dict[int, int]) -> int | None:
     parent = section.parent
     while parent is not None and parent not in numbers:
         parent = sections[parent].parent

@@ -68,7 +68,7 @@ class VaultChunker:
         context_of = functools.partial(self._context, document, sections, ruler)
         too_long: list[tuple[Section, int]] = []
         previous = ""
-        for section in _kept_whole(sections, has_text):
+        for section in _whole_pieces(sections, has_text):
             whole = context_of(section, previous)
             for piece in _cut(section, has_text) if whole[1] else [section]:
                 context, tokens = whole if piece is section else context_of(piece, previous)
@@ -147,7 +147,7 @@ def _is_heading_line(block: Block, body: str) -> bool:
     return block.kind is BlockKind.HEADING and body.find("\n", block.start, block.end) < 0
 
 
-def _kept_whole(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[_Piece]:
+def _whole_pieces(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[_Piece]:
     """Put sections of the spare level with their own, and headings alone with what is below them."""
     runs: list[list[Section]] = []
     for section in sections:

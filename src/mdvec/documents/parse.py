@@ -39,7 +39,7 @@ def parse_document(path: str, text: str) -> Document:
         return _plain_document(path, text)
     front = read_frontmatter(text)
     start = front.content_start
-    # Code is looked for by a parser of its own, since a comment may hold what looks like markup.
+    # Code is found by a parse of its own, since a comment may hold text that looks like markup.
     comments = find_comments(text, start, code_blocks(text, content_start=start)) if "%%" in text else ()
     body = blank_out(text, comments)
     content = read_markdown(body, content_start=start)

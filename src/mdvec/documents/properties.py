@@ -100,7 +100,7 @@ def _parts(text: str) -> tuple[str, str, str]:
     if found:
         link = wikilink(found, line=1)
         return link.target, link.fragment, link.text
-    # [[Old]] without quotes is a list in a list to YAML, and what is left of it is the inside.
+    # [[Old]] without quotes is a list in a list to YAML, of which only the inside is left.
     address, _, shown = text.strip().partition("|")
     return (*split_fragment(address), shown.strip())
 

@@ -31,8 +31,6 @@ _MIN_COMMON = 2_000
 # this share of the maximum score (docs/decisions/0021-rare-terms-find.md).
 _HELD_PER_FOUND = 10
 _ESSENTIAL_SHARE = 0.5
-# Among so few chunks every term finds.
-_FEW_CHUNKS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +82,8 @@ def _ranked(
     terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, view: View, *, where: Where, limit: int
 ) -> list[tuple[ChunkId, float]]:
     every = _repeated(terms)
-    searched = sum(view.counts(each, None).chunks for each in where.collections)
-    essential = every if searched <= _FEW_CHUNKS else _repeated(_essential(terms, frequencies, limit))
+    # Among few chunks the split saves nothing.
+    essential = every if view.holds_few(where) else _repeated(_essential(terms, frequencies, limit))
     found = view.bm25(every, where, limit, must=essential)
     if len(found) < limit and len(essential) < len(every):
         found = view.bm25(every, where, limit)

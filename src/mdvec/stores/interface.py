@@ -133,6 +133,10 @@ class View(Protocol):
         """Return the documents inside ``where`` with a name, by path; ``text.folding.fold_name`` made it."""
         ...
 
+    def holds_few(self, where: Where) -> bool:
+        """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, each of which can be looked at."""
+        ...
+
     # --- words ---------------------------------------------------------------------------------
 
     def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:

@@ -21,6 +21,9 @@ BM25_B = 0.75
 FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
 """Weights of title, heading, body and minor terms in BM25, the same in every store."""
 
+FEW_CHUNKS = 5_000
+"""Up to so many chunks are looked at one by one."""
+
 MAX_NAMES = 32
 """A document has no more names; a longer list of aliases is something else."""
 

@@ -12,6 +12,7 @@ from mdvec.stores.claims import is_alive
 from mdvec.stores.records import (
     BM25_B,
     BM25_K1,
+    FEW_CHUNKS,
     FIELD_WEIGHTS,
     ChunkPlace,
     DocumentFrequencies,
@@ -239,6 +240,10 @@ class MemoryView:
             if document_inside(each, where) and folded in map(fold_name, each.names.values())
         ]
         return [each.id for each in sorted(found, key=lambda each: (each.path, each.id))]
+
+    def holds_few(self, where: Where) -> bool:
+        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
+        return sum(inside(document, chunk, where) for document, chunk in self._chunks()) <= FEW_CHUNKS
 
     # --- words ---------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ UNSPACED = HIRAGANA + KATAKANA + HAN + HANGUL + SOUTH_EAST_ASIAN
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]+")
 
-# A kana or kanji carries about as much as so many letters.
+# A kana or kanji carries about as much as this many letters.
 _LETTERS_PER_CHARACTER = 3
 
 # The beginning decides; a chunk can be megabytes long.

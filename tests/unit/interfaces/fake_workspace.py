@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mdvec import run
 from mdvec.config import Config
@@ -136,14 +135,13 @@ class FakeModels(Models):
         self,
         name: str,
         options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
-        **_: Any,
     ) -> ImportEstimate:
         """Return the estimate."""
         self._note("estimate", name=name, options=options)
         return replace(self.estimated, collection=name)
 
     def use(
-        self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0, **_: Any
+        self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0
     ) -> Iterator[ModelChange]:
         """Change the model of each collection."""
         self._note("use", spec=spec, names=tuple(names), wait_s=wait_s)
@@ -274,7 +272,6 @@ class FakeWorkspace(Workspace):
         self,
         name: str,
         options: ImportOptions = ImportOptions(),  # noqa: B008 - frozen
-        **_: Any,
     ) -> ImportReport:
         """Report what it is told to."""
         self._note("import", name=name, options=options)
@@ -319,7 +316,7 @@ class FakeWorkspace(Workspace):
         config = self.opened.get("config")
         return config.search if isinstance(config, Config) else SearchSettings()
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool = True, **_: Any) -> SearchResult:
+    def search(self, query: SearchQuery, *, wait_for_vectors: bool = True) -> SearchResult:
         """Answer what it is told to."""
         with run.current().step("dense", hits=50):
             self._note("search", query=query, wait_for_vectors=wait_for_vectors)

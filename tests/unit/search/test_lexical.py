@@ -10,10 +10,9 @@ import pytest
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.lexical import find_by_words
 from mdvec.stores.interface import View
-from mdvec.stores.records import ChunkPlace, DocumentFrequencies
+from mdvec.stores.records import FEW_CHUNKS, ChunkPlace, DocumentFrequencies
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
-from mdvec.types.report import CollectionCounts
 
 COMMON, RARE = 9_000, 5
 NOTES = CollectionId(1)
@@ -29,9 +28,9 @@ class Recorder:
         self._chunks = chunks
         self._found = found
 
-    def counts(self, collection_id: CollectionId, space_id: None) -> CollectionCounts:
-        assert (collection_id, space_id) == (NOTES, None)
-        return CollectionCounts(1, 0, 0, self._chunks, self._chunks)
+    def holds_few(self, where: Where) -> bool:
+        assert where.collections == (NOTES,)
+        return self._chunks <= FEW_CHUNKS
 
     def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         of_term = {term: self._known[term] for term in terms if term in self._known}

@@ -19,9 +19,6 @@ from mdvec.text.globs import literal_prefix
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
 
-FEW = 5_000
-"""Up to so many chunks are listed and looked at one by one; listing them takes a few milliseconds."""
-
 
 class LabelKind(StrEnum):
     """The kinds of rows in the labels table."""

@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 
-from mdvec.stores.records import FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
+from mdvec.stores.records import FEW_CHUNKS, FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
-from mdvec.stores.sqlite.where import FEW, chunks_inside, covers_everything, keep_chunks
+from mdvec.stores.sqlite.where import chunks_inside, covers_everything, keep_chunks
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
@@ -51,10 +51,24 @@ class WhereReader(Reader):
         return self.memorized(("everything", where), lambda: covers_everything(self.connection, where))
 
     def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
-        """Return the chunks inside and their documents where they are few, else None."""
+        """Return the chunks inside and their documents where they are few, else None; None for all chunks."""
         if self.covers_everything(where):
             return None
-        return self.memorized(("few", where), lambda: chunks_inside(self.connection, where, FEW))
+        # Listing them takes a few milliseconds.
+        return self.memorized(("few", where), lambda: chunks_inside(self.connection, where, FEW_CHUNKS))
+
+    def holds_few(self, where: Where) -> bool:
+        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
+        if self.covers_everything(where):
+            return self.all_chunks() <= FEW_CHUNKS
+        return self.few_inside(where) is not None
+
+    def all_chunks(self) -> int:
+        """Return the number of chunks in all collections."""
+        count: int = self.memorized(
+            "chunks", lambda: self.connection.execute("SELECT count(*) FROM chunks").get
+        )
+        return count
 
 
 class WordReader(WhereReader):
@@ -62,9 +76,6 @@ class WordReader(WhereReader):
 
     def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return how many chunks hold each of the terms."""
-        chunks: int = self.memorized(
-            "chunks", lambda: self.connection.execute("SELECT count(*) FROM chunks").get
-        )
         counted: dict[str, int] = self.memorized("document frequencies", dict)
         if len(counted) > _MOST_COUNTED_TERMS:
             counted.clear()
@@ -73,7 +84,9 @@ class WordReader(WhereReader):
             rows = self.connection.execute(_FREQUENCIES, (json.dumps(missing),))
             found = {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
             counted.update((term, found.get(term, 0)) for term in missing)
-        return DocumentFrequencies(chunks, {term: counted[term] for term in terms if counted[term]})
+        return DocumentFrequencies(
+            self.all_chunks(), {term: counted[term] for term in terms if counted[term]}
+        )
 
     def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
         """Rank the chunks that hold any of the terms by BM25."""

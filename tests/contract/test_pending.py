@@ -1,0 +1,184 @@
+"""What every store must do about what has no vector yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.contract.store_world import (
+    FOLDER,
+    SPACE,
+    called,
+    make_document,
+    open_space,
+    put,
+    read,
+    unit_vectors,
+)
+
+from mdvec.stores.interface import Store
+from mdvec.stores.records import MAX_NAME_CHARS, MAX_NAMES
+from mdvec.text.hashing import text_hash
+from mdvec.types.change import Exclusion, Unreadable
+from mdvec.types.collection import ChunkingSpec, Collection
+from mdvec.types.document import DocumentState
+from mdvec.types.query import Where
+from mdvec.types.report import CollectionCounts, FileStatus
+
+
+def test_every_file_is_in_one_state(store: Store, notes: Collection) -> None:
+    """Ready, pending, failed or excluded: once each, the failed one also while it can be found."""
+    space_id = open_space(store, SPACE)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("empty.md", []))
+        put(writer, notes.id, *make_document("ready.md", ["one"]))
+        put(writer, notes.id, *make_document("half.md", ["one", "two"]))
+        put(writer, notes.id, *make_document("broken.md", ["one"]))
+        writer.put_vectors(space_id, [text_hash("one")], unit_vectors(1))
+        writer.set_outcome(
+            notes.id,
+            exclusions=[Exclusion("build/", "folder"), Exclusion("x.png", "extension")],
+            failures=[Unreadable("broken.md", "no permission"), Unreadable("new.md", "not text")],
+        )
+    assert read(store, lambda view: view.file_states(notes.id, space_id)) == [
+        FileStatus("broken.md", DocumentState.FAILED, "no permission", 1, 0),
+        FileStatus("build/", DocumentState.EXCLUDED, "folder"),
+        FileStatus("empty.md", DocumentState.READY),
+        FileStatus("half.md", DocumentState.PENDING, "", 2, 1),
+        FileStatus("new.md", DocumentState.FAILED, "not text"),
+        FileStatus("ready.md", DocumentState.READY, "", 1, 0),
+        FileStatus("x.png", DocumentState.EXCLUDED, "extension"),
+    ]
+    assert read(store, lambda view: view.counts(notes.id, space_id)) == CollectionCounts(4, 2, 2, 4, 1)
+    without = {
+        each.path: each.pending_chunks for each in read(store, lambda view: view.file_states(notes.id, None))
+    }
+    assert without == {"broken.md": 1, "half.md": 2, "ready.md": 1} | dict.fromkeys(
+        ("build/", "empty.md", "new.md", "x.png"), 0
+    )
+    assert read(store, lambda view: view.counts(notes.id, None)).pending_chunks == 4
+
+
+def test_counts_follow_every_commit(store: Store, notes: Collection) -> None:
+    """Counting again after a write counts what is there now, inside and outside of transactions."""
+    space_id = open_space(store, SPACE)
+    assert read(store, lambda view: view.counts(notes.id, space_id)).chunks == 0
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["one", "two", "two"]))
+        assert writer.counts(notes.id, space_id).pending_chunks == 3
+    assert read(store, lambda view: view.counts(notes.id, space_id)) == CollectionCounts(1, 0, 0, 3, 3)
+    with store.write() as writer:
+        writer.put_vectors(space_id, [text_hash("two")], unit_vectors(1))
+    assert read(store, lambda view: view.counts(notes.id, space_id)) == CollectionCounts(1, 0, 0, 3, 1)
+
+
+def test_pending_texts(store: Store, notes: Collection) -> None:
+    """Each text once, oldest first, under its context, until it has a vector in that very space."""
+    space_id = open_space(store, SPACE)
+    document, chunks = make_document("a.md", ["one", "two", "one", "three"])
+    with store.write() as writer:
+        other = writer.add_collection("other", "", FOLDER, ChunkingSpec())
+        put(writer, other.id, *make_document("x.md", ["elsewhere"]))
+        put(writer, notes.id, document, [replace(chunk, context="a › b") for chunk in chunks])
+    first = read(store, lambda view: view.pending(notes.id, space_id, 2))
+    assert [each.text for each in first] == ["a › b\none", "a › b\ntwo"]
+    assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
+    with store.write() as writer:
+        writer.put_vectors(space_id, [first[0].text_hash], unit_vectors(1))
+    left = read(store, lambda view: view.pending(notes.id, space_id, 9))
+    assert [each.text for each in left] == ["a › b\ntwo", "a › b\nthree"]
+    with store.write() as writer:
+        writer.put_vectors(space_id, [each.text_hash for each in left], unit_vectors(2))
+    assert read(store, lambda view: view.pending(notes.id, space_id, 9)) == []
+    next_space = open_space(store, replace(SPACE, revision="2"))
+    assert len(read(store, lambda view: view.pending(notes.id, next_space, 9))) == 3
+
+
+def test_pending_names(store: Store, notes: Collection) -> None:
+    """Title and aliases, each once and oldest first, until they have a vector; a text may have it already."""
+    space_id = open_space(store, SPACE)
+    with store.write() as writer:
+        other = writer.add_collection("other", "", FOLDER, ChunkingSpec())
+        put(writer, other.id, *make_document("x.md", ["one"]))
+        put(writer, notes.id, *make_document("a.md", ["one", "cat"], aliases=("cat", "猫")))
+        put(writer, notes.id, *make_document("deep/a.md", [], aliases=("dog",)))
+    first = read(store, lambda view: view.pending_names(notes.id, space_id, 2))
+    assert [each.text for each in first] == ["a.md", "cat"]
+    assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
+    assert read(store, lambda view: view.count_pending_names(notes.id, space_id)) == 4
+    with store.write() as writer:
+        writer.put_vectors(space_id, [text_hash("cat"), text_hash("a.md")], unit_vectors(2))
+    assert [each.text for each in read(store, lambda view: view.pending(notes.id, space_id, 9))] == ["one"]
+    left = read(store, lambda view: view.pending_names(notes.id, space_id, 9))
+    assert [each.text for each in left] == ["猫", "dog"]
+    with store.write() as writer:
+        writer.put_vectors(space_id, [each.text_hash for each in left], unit_vectors(2))
+    for _ in range(2):
+        assert read(store, lambda view: view.pending_names(notes.id, space_id, 9)) == []
+    assert read(store, lambda view: view.count_pending_names(notes.id, space_id)) == 0
+    assert read(store, lambda view: view.counts(notes.id, space_id)).pending_chunks == 1
+    assert [each.text for each in read(store, lambda view: view.pending_names(other.id, space_id, 9))] == [
+        "x.md"
+    ]
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("b.md", ["one"]))
+    assert [each.text for each in read(store, lambda view: view.pending_names(notes.id, space_id, 9))] == [
+        "b.md"
+    ]
+    next_space = open_space(store, replace(SPACE, revision="2"))
+    assert read(store, lambda view: view.count_pending_names(notes.id, next_space)) == 5
+
+
+def test_dropped_names_are_pending_again(store: Store, notes: Collection) -> None:
+    """A name whose unused vector was dropped is pending when a document is called so again."""
+    space_id = open_space(store, SPACE)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", []))
+        writer.put_vectors(space_id, [text_hash("a.md")], unit_vectors(1))
+    assert read(store, lambda view: view.pending_names(notes.id, space_id, 9)) == []
+    with store.write() as writer:
+        writer.delete_documents(notes.id, ["a.md"])
+        assert writer.drop_unused() == 1
+        put(writer, notes.id, *make_document("a.md", []))
+    assert [each.text for each in read(store, lambda view: view.pending_names(notes.id, space_id, 9))] == [
+        "a.md"
+    ]
+
+
+def test_names_have_an_end(store: Store, notes: Collection) -> None:
+    """Of a long name the start is embedded and compared, of a long list of names the first ones."""
+    space_id = open_space(store, SPACE)
+    aliases = (*(f"alias {number}" for number in range(40)),)
+    title = "あ" * 500
+    document, chunks = make_document("a.md", ["text"], aliases=aliases)
+    with store.write() as writer:
+        put(writer, notes.id, replace(document, title=title), chunks)
+    names = [each.text for each in read(store, lambda view: view.pending_names(notes.id, space_id, 99))]
+    assert names == [title[:MAX_NAME_CHARS], *aliases[: MAX_NAMES - 1]]
+    assert called(store, title[:MAX_NAME_CHARS], Where((notes.id,))) == ["a.md"]
+    assert called(store, "alias 39", Where((notes.id,))) == []
+
+
+def test_dropped_vectors_are_pending_again(store: Store, notes: Collection) -> None:
+    """A text whose unused vector was dropped is pending when it comes back."""
+    space_id = open_space(store, SPACE)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["one"]))
+        writer.put_vectors(space_id, [text_hash("one")], unit_vectors(1))
+    assert read(store, lambda view: view.pending(notes.id, space_id, 9)) == []
+    with store.write() as writer:
+        writer.delete_documents(notes.id, ["a.md"])
+        assert writer.drop_unused() == 1
+        put(writer, notes.id, *make_document("a.md", ["one"]))
+    assert [each.text for each in read(store, lambda view: view.pending(notes.id, space_id, 9))] == ["one"]
+
+
+def test_writing_the_same_again_embeds_nothing(store: Store, notes: Collection) -> None:
+    """Vectors belong to texts: an identical document, moved or imported again, has them already."""
+    space_id = open_space(store, SPACE)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["one", "two"]))
+        writer.put_vectors(space_id, [text_hash("one"), text_hash("two")], unit_vectors(2))
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["two", "one"]))
+        put(writer, notes.id, *make_document("copy.md", ["one"]))
+    assert read(store, lambda view: view.pending(notes.id, space_id, 9)) == []

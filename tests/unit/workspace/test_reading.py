@@ -1,0 +1,38 @@
+"""Parts of documents."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.errors import DocumentNotFoundError
+from mdvec.stores.records import StoredDocument
+from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.workspace.reading import lines_of_section
+
+
+def _stored(body: str) -> StoredDocument:
+    return StoredDocument(
+        id=DocumentId(1),
+        collection="notes",
+        collection_id=CollectionId(1),
+        path="a.md",
+        locator="a.md",
+        title="a",
+        body=body,
+        comments=(),
+        content_start=0,
+        frontmatter={},
+        tags=(),
+        aliases=(),
+        content_hash=b"",
+        mtime_ns=0,
+        size=len(body),
+    )
+
+
+def test_the_hint_for_a_missing_section_is_short() -> None:
+    """It compares and shows only the beginnings of some headings, however long and many they are."""
+    body = "".join(f"# {'long ' * 150}{number}\n\n" for number in range(3_000))
+    with pytest.raises(DocumentNotFoundError) as caught:
+        lines_of_section(_stored(body), "long " * 10_000)
+    assert 0 < len(caught.value.hint) < 300
