@@ -76,6 +76,11 @@ class Collections:
         """The location for people, without a password."""
         return without_password(str(self.location))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open."""
+        return self._store is not None
+
     def store(self) -> Store:
         """Return the store; the first call opens it, and makes it when it is not there."""
         with self._opening:

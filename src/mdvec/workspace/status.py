@@ -178,6 +178,8 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
 
 def explained(error: Exception, collections: Collections) -> Exception:
     """Return the damage of a database if there is any that can explain an error, else the error."""
+    if not collections.is_open:
+        return error
     try:
         problems = collections.store().check()
     except MdvecError:
