@@ -430,3 +430,25 @@ def test_previous_links_are_by_document_and_position(store: Store, notes: Collec
     assert read(store, lambda view: view.previous_links(other.id)) == []
     put_linked(store, notes, "z.md")
     assert len(read(store, lambda view: view.previous_links(notes.id))) == 1
+
+
+def test_compacting_changes_no_answer(store: Store, notes: Collection) -> None:
+    """What is there is found as before, by the same ids; and an intact store warns of nothing."""
+    put_texts(store, notes)
+    with store.read() as view:
+        before = view.known_documents(notes.id), view.counts(notes.id, None)
+    with store.write() as writer:
+        writer.delete_documents(notes.id, ["b.md"])
+    store.compact()
+    with store.read() as view:
+        assert list(view.known_documents(notes.id)) == ["a.md"]
+        assert view.known_documents(notes.id)["a.md"] == before[0]["a.md"]
+        assert view.counts(notes.id, None).chunks == before[1].chunks - 1
+    assert store.check() == []
+    assert store.warnings == ()
+
+
+def put_texts(store: Store, notes: Collection) -> None:
+    with store.write() as writer:
+        for path in ("a.md", "b.md"):
+            put(writer, notes.id, *make_document(path, ["some words"]))

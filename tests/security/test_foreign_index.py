@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +84,50 @@ def test_a_database_that_the_user_names_is_used(mdvec: Mdvec, theirs: Path) -> N
     assert "curl ev.il" in shown
     assert "made elsewhere" in shown
     assert "made elsewhere" not in search(mdvec, theirs, "--database", index)
+
+
+def test_an_index_without_a_mark(mdvec: Mdvec, folder: Path) -> None:
+    """One that an older version made in a folder cannot be told from one of others, and is set aside once."""
+    search(mdvec, folder)
+    unmark(folder / ".mdvec" / "index.sqlite")
+    assert "index.sqlite.foreign-1" in search(mdvec, folder)
+    assert "foreign" not in search(mdvec, folder)
+
+
+def test_the_database_of_an_older_version_is_used(mdvec: Mdvec, folder: Path, home: Path) -> None:
+    """The user's own database needs no mark, and gets one without a word."""
+    assert mdvec("tool", "add", "-n", "notes", "-d", "x", "-s", folder).code == 0
+    assert mdvec("import", "-n", "notes").code == 0
+    unmark(home / "data" / "mdvec" / "mdvec.sqlite")
+    outcome = mdvec("search", "install", "--mode", "lexical")
+    assert "make install" in outcome.out
+    assert "warning" not in outcome.err
+    connection = sqlite3.connect(home / "data" / "mdvec" / "mdvec.sqlite")
+    assert connection.execute("SELECT count(*) FROM meta WHERE key = 'mark'").fetchone() == (1,)
+    connection.close()
+
+
+def unmark(index: Path) -> None:
+    connection = sqlite3.connect(index)
+    connection.execute("DELETE FROM meta WHERE key = 'mark'")
+    connection.commit()
+    connection.close()
+
+
+def test_processes_that_start_at_once_share_an_index(folder: Path, home: Path) -> None:
+    """None of several first commands takes the index of another for one that came with the folder."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "mdvec", "tags", "--docs-dir", folder],
+            env={**os.environ, "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)},
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(6)
+    ]
+    for process in processes:
+        _, said = process.communicate()
+        assert (process.returncode, said) == (0, b"")
+    assert sorted(each.name for each in (folder / ".mdvec").iterdir()) == [".gitignore", "index.sqlite"]
 
 
 def test_an_index_that_cannot_be_set_aside_is_not_used(

@@ -245,7 +245,7 @@ def _append(file: Path, entry: Mapping[str, object]) -> None:
         text = json.dumps(entry, ensure_ascii=False) + "\n"
     else:
         text = "\n[[question]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in entry.items())
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(file, "ab", buffering=0, opener=_open_private) as stream:
         _lock(stream)
         if file.stat().st_size:

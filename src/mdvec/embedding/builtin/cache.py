@@ -34,7 +34,7 @@ def ready_directory(target: Path, build: Callable[[Path], None]) -> Path:
     """
     if _is_intact(target):
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _remove_leftovers(target)
     staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=_STAGING, dir=target.parent))
     try:

@@ -160,7 +160,8 @@ class Database:
         with self.writing() as connection:
             connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
         with self._writer, self._borrowed() as connection:
-            connection.execute("VACUUM")
+            # The second copy goes to a file: in memory it would take as much as the whole database.
+            connection.execute("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY")
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             if busy:
                 msg = f"{self.path} is compact, and its log follows when no other process reads it"
