@@ -106,8 +106,8 @@ class ExactView:
         positions = owners.positions(wanted)
         if not len(positions):
             return {}
-        ids, values = owners.ids[positions], _exact(self.rows[owners.rows[positions]], query)
-        ids, values = _largest_of_each(ids, values)
+        ids, values = owners.ids[positions], exact_products(self.rows[owners.rows[positions]], query)
+        ids, values = largest_of_each(ids, values)
         return dict(zip(ids.tolist(), values.tolist(), strict=True))
 
     def nearest(
@@ -134,11 +134,11 @@ class ExactView:
             return []
         if isinstance(inside, frozenset):
             positions = owners.positions(inside)
-            ids, estimates = _largest_of_each(owners.ids[positions], products[owners.rows[positions]])
+            ids, estimates = largest_of_each(owners.ids[positions], products[owners.rows[positions]])
             best = ids[_top(estimates, limit + _SPARE)].tolist()
         else:
-            ids, estimates = _largest_of_each(owners.ids, products[owners.rows])
-            best = _nearest_inside(ids, estimates, limit, inside)
+            ids, estimates = largest_of_each(owners.ids, products[owners.rows])
+            best = best_inside(ids, estimates, limit, inside)
         exact = self.similarities(owners, best, query)
         return sorted(exact.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
@@ -228,16 +228,16 @@ class ExactMatrix:
         return ExactView(self._rows[: self._count], self.chunks, self.documents)
 
 
-def _exact(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
+def exact_products(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return cosine similarities within -1..1, equal for equal rows."""
     # The last digit of a float32 product depends on where a row stands.
     return np.clip(np.round(products_by_numpy(rows, query), _DIGITS), -1.0, 1.0)
 
 
-def _largest_of_each(
+def largest_of_each(
     ids: NDArray[np.int64], values: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return each id once, with its largest value; ids ascend."""
+    """Return each id once, with its largest value; ids ascend, before and after."""
     if not len(ids):
         return ids, values
     is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
@@ -258,12 +258,20 @@ def _top(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
     return np.flatnonzero(values >= threshold)
 
 
-def _nearest_inside(
+def best_inside(
     ids: NDArray[np.int64],
     estimates: NDArray[np.float32],
     limit: int,
     inside: Callable[[Sequence[int]], set[int]],
 ) -> list[int]:
+    """Return the owners inside that may be among the nearest ``limit``; some more, in no order.
+
+    Args:
+        ids: Owners, each once.
+        estimates: About how near they are.
+        limit: How many will be returned.
+        inside: Returns those of some owners that may be found.
+    """
     size = _FIRST_FACTOR * limit + _SPARE
     while True:
         top = _top(estimates, size)
