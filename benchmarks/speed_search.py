@@ -23,9 +23,9 @@ from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_res
 from mdvec import registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.interface import Embedder, Runtime, embed_all
+from mdvec.stores.interface import PendingText, Store
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Filters, SearchMode, SearchQuery
-from mdvec.stores.interface import PendingText, Store
 from mdvec.workspace import Workspace, open_workspace
 
 NAME = "bench"

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Runs every check of the project, in the order of the quickest answer. Stops at the first that fails."""
+"""Runs every check of the project, in the order of the quickest answer. Stops at the first that fails.
+
+With ``--heavy`` it runs what the others leave out: the tests that need torch or Node, and all tests under
+coverage. That takes ``pip install -e '.[test-heavy]'``.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +15,33 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = [sys.executable, "-m"]
+PYTEST = ["pytest", "-q"]
+# A file stays in one process: its tests share servers and databases. Files of many quick tests come last.
+PARALLEL = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
 STEPS = {
     "format": [*PYTHON, "ruff", "format", "--check", "."],
     "lint": [*PYTHON, "ruff", "check", "."],
     "types": [*PYTHON, "mypy"],
     "layers": [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
-    "tests": [*PYTHON, "coverage", "run", "-m", "pytest", "-q"],
-    "coverage": [*PYTHON, "coverage", "combine", "--quiet"],
-    "coverage gate": [*PYTHON, "coverage", "report"],
-    # Installs the MCP clients that are written in JavaScript when they are not there yet.
-    "conformance": [sys.executable, str(ROOT / "scripts" / "conformance")],
+    "tests": [*PYTHON, *PYTEST, *PARALLEL],
+}
+COVERAGE = [*PYTHON, "coverage"]
+MEASURED = [*COVERAGE, "run", "-m", *PYTEST]
+# pytest fails when a marker selects nothing.
+HEAVY_STEPS = {
+    "tests that need torch": [*MEASURED, "-m", "torch"],
+    "tests that need Node": [*PYTHON, *PYTEST, "-m", "node", "tests/conformance"],
+    "tests under coverage": [*MEASURED, *PARALLEL],
+    "combine": [*COVERAGE, "combine", "--quiet"],
+    "coverage": [*COVERAGE, "report"],
 }
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Run the steps; return the exit code of the first that fails, or 0."""
-    # A skipped test is a test that nobody ran: here it counts as failed.
-    environment = {**os.environ, "MDVEC_FAIL_ON_SKIP": "1"}
-    for name, command in STEPS.items():
+    # In CI a skipped test is a failed one.
+    environment = {**os.environ, "CI": "true"}
+    for name, command in (HEAVY_STEPS if arguments == ["--heavy"] else STEPS).items():
         print(f"--- {name}", flush=True)
         started = time.monotonic()
         done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
@@ -40,4 +53,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
+from mdvec.search.foreign import with_foreign
 from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index
@@ -16,7 +17,6 @@ from mdvec.evaluation.metrics import DEPTH, ndcg
 from mdvec.evaluation.naming import Naming
 from mdvec.search import dense, engine, fusion
 from mdvec.search.filters import clean
-from mdvec.search.foreign import with_foreign
 from mdvec.search.lexical import find_by_words
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import SearchMode, SearchQuery

@@ -7,12 +7,13 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mdvec.stores.lexical import Holding, LexicalFields
+from mdvec.stores.names import embedded_names
+
 from mdvec.chunking.context import context_line
 from mdvec.indexing import prepare
 from mdvec.search import lexical
 from mdvec.stores.interface import Catalog
-from mdvec.stores.lexical import Holding, LexicalFields
-from mdvec.stores.names import embedded_names
 from mdvec.text import terms
 from mdvec.text.folding import normalise
 from mdvec.text.scripts import KATAKANA

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mdvec.stores.lexical import FIELD_WEIGHTS
+from mdvec.stores.sqlite.catalog import SqliteCatalog
+
 from benchmarks.ablations import fusions, meaning, terms
 from benchmarks.ablations.sparse import with_sparse_head
 from benchmarks.ablations.variant import Patch, Stage, Variant
@@ -12,10 +15,8 @@ from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
 from mdvec.search import fusion, lexical
 from mdvec.stores.interface import NAME_SHARE, NEIGHBOUR_SHARE
-from mdvec.stores.lexical import FIELD_WEIGHTS
 from mdvec.stores.sqlite import lexical as sqlite_lexical
 from mdvec.stores.sqlite import name_rows, placement
-from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.text import terms as real_terms
 
 

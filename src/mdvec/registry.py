@@ -1,15 +1,19 @@
-"""Adapters by name: a table of our own, entry points for everybody else's.
+"""Adapters by name: a table of our own, and entry points of other packages (``mdvec.sources`` and so on).
 
-Nothing is imported until it is named, so a broken plug-in cannot stop the program.
+Nothing is imported until it is named, so a broken plug-in cannot stop the program. What a factory receives is
+written down in the ``interface`` module of its stage; its own settings in :mod:`mdvec.settings`.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from importlib import metadata
 from typing import Any
 
 from mdvec.errors import ConfigError
+from mdvec.text.addresses import scheme_of, without_password
+from mdvec.types.collection import DEFAULT_SOURCE
 
 _BUILTIN = {
     "sources": {
@@ -25,36 +29,55 @@ _BUILTIN = {
     },
     "embedding": {
         "builtin": "mdvec.embedding.builtin.embedder:make_builtin",
-        "sentence-transformers": "mdvec.embedding.local.sentence_transformers:make_sentence_transformers",
-        "plamo": "mdvec.embedding.local.plamo:make_plamo",
         "gemini": "mdvec.embedding.gemini:make_gemini",
         "voyage": "mdvec.embedding.voyage:make_voyage",
         "openai": "mdvec.embedding.openai:make_openai",
+        "sentence-transformers": "mdvec.embedding.local.sentence_transformers:make_sentence_transformers",
+        "plamo": "mdvec.embedding.local.plamo:make_plamo",
     },
-    "stores": {"sqlite": "mdvec.stores.sqlite.store:SqliteStore"},
+    "stores": {
+        "sqlite": "mdvec.stores.sqlite.store:SqliteStore",
+        "postgres": "mdvec.stores.postgres:PostgresStore",
+    },
+    "vector_indexes": {},
     # Doors do not know each other; the command line opens the others by name.
     "doors": {
         "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
         "mcp-http": "mdvec.interfaces.mcp.http:serve_http",
     },
 }
+# Built-in adapters that need more packages, and the extra that installs them.
+_EXTRAS = {("stores", "postgres"): "postgres"}
+_STORES_BY_SCHEME = {"postgresql": "postgres"}
+
+_NAMED = re.compile(r"([a-z][a-z0-9_-]+)[:+](.*)", re.DOTALL)
 
 
 def names(stage: str) -> list[str]:
     """Return the adapters a stage can use, ours first.
 
     Args:
-        stage: ``sources``, ``chunking``, ``embedding``, ``stores`` or ``doors``.
+        stage: ``sources``, ``chunking``, ``embedding``, ``stores``, ``vector_indexes`` or ``doors``.
     """
     others = sorted({point.name for point in metadata.entry_points(group=f"mdvec.{stage}")})
     return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]
+
+
+def builtin_names(stage: str) -> list[str]:
+    """Return the adapters that come with mdvec and need no further package."""
+    return [name for name in _BUILTIN[stage] if (stage, name) not in _EXTRAS]
+
+
+def has(stage: str, name: str) -> bool:
+    """Return True if a stage has an adapter of that name; it is not loaded."""
+    return name in _BUILTIN[stage] or bool(metadata.entry_points(group=f"mdvec.{stage}", name=name))
 
 
 def load(stage: str, name: str) -> Any:
     """Import the factory of an adapter.
 
     Args:
-        stage: ``sources``, ``chunking``, ``embedding``, ``stores`` or ``doors``.
+        stage: See :func:`names`.
         name: As written in the configuration.
 
     Returns:
@@ -65,8 +88,7 @@ def load(stage: str, name: str) -> Any:
     """
     target = _BUILTIN[stage].get(name)
     if target is not None:
-        module, _, attribute = target.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return _load_builtin(stage, name, target)
     for point in metadata.entry_points(group=f"mdvec.{stage}", name=name):
         try:
             return point.load()
@@ -74,4 +96,50 @@ def load(stage: str, name: str) -> Any:
             msg = f"the {stage} adapter {name!r} cannot be loaded: {error}"
             raise ConfigError(msg, hint=f"It comes from {point.value!r}; install it again.") from error
     msg = f"there is no {stage} adapter named {name!r}"
-    raise ConfigError(msg, hint=f"Known: {', '.join(names(stage))}.")
+    raise ConfigError(msg, hint=f"Known: {', '.join(names(stage)) or 'none'}.")
+
+
+def named_source(location: str) -> tuple[str, str]:
+    """Return the name of the source that a location is for, and what that source has to parse.
+
+    ``NAME:PLACE`` and ``NAME+ADDRESS`` are for the source ``NAME``, if there is one; all else is a folder.
+    """
+    found = _NAMED.match(location)
+    if found and has("sources", found[1]):
+        return found[1], found[2]
+    return DEFAULT_SOURCE, location
+
+
+def named_store(location: str) -> str:
+    """Return the name of the store for a location: a path, or an address whose scheme is the store's name.
+
+    Raises:
+        ConfigError: If it is an address that no store is for. The message holds no password.
+    """
+    scheme = scheme_of(location)
+    if not scheme:
+        return "sqlite"
+    name = _STORES_BY_SCHEME.get(scheme, scheme)
+    if name == "sqlite" or not has("stores", name):
+        msg = f"there is no store for {without_password(location)}"
+        known = ", ".join(f"{each}://" for each in names("stores") if each != "sqlite")
+        raise ConfigError(msg, hint=f"Write the path of a file, or an address: {known}.")
+    return name
+
+
+def named_vector_index(location: str) -> tuple[str, str]:
+    """Return the name of a vector index, and its place: of ``NAME[:PLACE]``, empty without one."""
+    name, _, place = location.partition(":")
+    return name, place
+
+
+def _load_builtin(stage: str, name: str, target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        extra = _EXTRAS.get((stage, name))
+        if extra is None:
+            raise
+        msg = f"the {stage} adapter {name!r} is not installed"
+        raise ConfigError(msg, hint=f"Install it: pip install 'mdvec[{extra}]'") from error

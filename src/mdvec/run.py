@@ -83,7 +83,7 @@ class Run:
 
     @property
     def cancelled(self) -> bool:
-        """Whether :meth:`cancel` was called."""
+        """True once :meth:`cancel` was called."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:

@@ -12,8 +12,8 @@ from tests.conformance.wrapping import add_fixtures
 from mdvec.config import Config, load_config
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.mcp import http
-from mdvec.interfaces.mcp.changes import AnnouncingServer
 from mdvec.interfaces.mcp.application import build_server
+from mdvec.interfaces.mcp.changes import AnnouncingServer
 from mdvec.workspace import Workspace, open_workspace
 
 

@@ -6,16 +6,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.waiting import HANG_S, wait_until
+
 MDVEC = (sys.executable, "-m", "mdvec")
-# On two busy cores a server says that it is ready within 5 s.
-_START_TIMEOUT_S = 30
-_STOP_TIMEOUT_S = 10
-_POLL_S = 0.02
 
 
 class ServerFailedError(Exception):
@@ -91,7 +88,7 @@ def serving(command: Sequence[str], environment: Mapping[str, str], log: Path) -
         finally:
             process.terminate()
             try:
-                code = process.wait(_STOP_TIMEOUT_S)
+                code = process.wait(HANG_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 code = process.wait()
@@ -101,11 +98,13 @@ def serving(command: Sequence[str], environment: Mapping[str, str], log: Path) -
 
 
 def _url(process: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if found := re.search(r"http://[^\s/]+/mcp", log.read_text(encoding="utf-8", errors="replace")):
-            return found.group()
-        time.sleep(_POLL_S)
-    told = log.read_text(encoding="utf-8", errors="replace")
-    msg = f"the server does not say where it listens:\n{told}"
-    raise ServerFailedError(msg)
+    def url() -> str:
+        found = re.search(r"http://[^\s/]+/mcp", log.read_text(encoding="utf-8", errors="replace"))
+        return found.group() if found else ""
+
+    wait_until(lambda: url() or process.poll() is not None)
+    if not url():
+        said = log.read_text(encoding="utf-8", errors="replace")
+        msg = f"the server does not say where it listens:\n{said}"
+        raise ServerFailedError(msg)
+    return url()

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from mdvec.stores.lexical import LexicalFields, LexicalIndex
+from mdvec.stores.names import embedded_names
 from numpy.typing import NDArray
 
+from mdvec.stores.interface import Store, VectorIndex
+from mdvec.testing.indexes import ChunkFacts, MemoryLexicalIndex, MemoryVectorIndex
+from mdvec.text.hashing import content_hash, text_hash
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import ChunkingSpec, SourceSpec
@@ -16,11 +21,6 @@ from mdvec.types.document import Document, TitleSource
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Filters, Scope
 from mdvec.types.space import EmbeddingSpace
-from mdvec.stores.interface import Store, VectorIndex
-from mdvec.stores.lexical import LexicalFields, LexicalIndex
-from mdvec.stores.names import embedded_names
-from mdvec.testing.indexes import ChunkFacts, MemoryLexicalIndex, MemoryVectorIndex
-from mdvec.text.hashing import content_hash, text_hash
 
 DIMENSION = 48
 SPACE = EmbeddingSpace("fake", "fake", "1", DIMENSION)

@@ -14,8 +14,8 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.chunking.vault import VaultChunker
 from mdvec.chunking.windows import LEAST_MAX_TOKENS, WindowChunker
 from mdvec.documents.parse import parse_document
-from mdvec.types.document import Document
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.document import Document
 
 # Room for what chunkers say above a text: metadata, sentences, headings.
 _MAX_CONTEXT_CHARS = 800

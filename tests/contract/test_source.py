@@ -13,12 +13,12 @@ from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import REPOSITORY, GithubServer
 
 from mdvec.errors import SourceMissingError, UnreadableFileError
-from mdvec.types.change import SourceEntry
 from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.source import GitSource
 from mdvec.sources.github.source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.text.hashing import content_hash
+from mdvec.types.change import SourceEntry
 
 _FILES = {
     "b.md": b"# b\n",

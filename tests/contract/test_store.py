@@ -8,9 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
 from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, put, unit_vectors
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError
+from mdvec.stores.interface import Store
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.text.folding import fold_name
+from mdvec.text.hashing import content_hash, text_hash
+from mdvec.text.paths import file_key
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
@@ -18,12 +24,6 @@ from mdvec.types.ids import ChunkId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, Scope
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
-from mdvec.stores.interface import Store
-from mdvec.stores.names import MAX_NAME_CHARS, MAX_NAMES
-from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.text.folding import fold_name
-from mdvec.text.hashing import content_hash, text_hash
-from mdvec.text.paths import file_key
 
 
 @pytest.fixture(params=["sqlite"])

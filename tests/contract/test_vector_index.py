@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
 
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.text.hashing import text_hash
 from mdvec.types.ids import ChunkId, SpaceId
 from mdvec.types.query import Filters, Scope
 from mdvec.types.space import Unrelated, UnrelatedTexts
-from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.text.hashing import text_hash
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-import pytest
 from benchmarks.quality import markdown_table
+from benchmarks.summary import summary_table
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    ("page", "with_groups"),
-    [("README.md", False), ("README.ja.md", False), ("docs/explanation/quality.md", True)],
-)
-def test_the_table_of_retrieval_is_the_recorded_one(page: str, *, with_groups: bool) -> None:
-    """``python -m benchmarks.quality --markdown`` (``--groups``) prints it."""
-    recorded = json.loads((ROOT / "benchmarks/results/quality.json").read_text(encoding="utf-8"))
-    table = markdown_table(recorded["result"]["sets"], with_groups=with_groups)
-    assert table in (ROOT / page).read_text(encoding="utf-8")
+def recorded_sets() -> dict[str, Any]:
+    record = json.loads((ROOT / "benchmarks/results/quality.json").read_text(encoding="utf-8"))
+    sets: dict[str, Any] = record["result"]["sets"]
+    return sets
+
+
+def test_the_full_table_is_the_recorded_one() -> None:
+    """``python -m benchmarks.quality --markdown --groups`` prints it."""
+    page = (ROOT / "docs/explanation/quality.md").read_text(encoding="utf-8")
+    assert markdown_table(recorded_sets(), with_groups=True) in page
+
+
+def test_the_summary_is_made_of_the_recorded_figures() -> None:
+    """``python -m benchmarks.summary`` prints the README's table."""
+    assert summary_table(recorded_sets()) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_japanese_summary_has_the_same_figures() -> None:
+    """Row by row; only the words are translated."""
+    rows = summary_table(recorded_sets()).splitlines()[2:]
+    page = (ROOT / "README.ja.md").read_text(encoding="utf-8")
+    for row in rows:
+        assert row.split("|", 2)[2] in page

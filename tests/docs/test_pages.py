@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def test_links_between_pages_resolve(page: Path) -> None:
 
 
 def test_both_readmes_give_the_same_two_commands_of_one_line() -> None:
-    """A newcomer pastes a line; `.ci/run` runs the very same ones."""
+    """A newcomer pastes a line, whichever page he reads."""
     english, japanese = (
         dict(COMMAND.findall((ROOT / name).read_text(encoding="utf-8")))
         for name in ("README.md", "README.ja.md")
@@ -31,7 +32,17 @@ def test_both_readmes_give_the_same_two_commands_of_one_line() -> None:
     assert list(english) == ["main-job", "tests"]
     assert all("\n" not in command for command in english.values())
     assert ".mdvec" not in english["main-job"]
-    assert "command: $command" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_every_command_of_the_pages_is_run() -> None:
+    """`.ci/run` runs each command that is marked on a page, and no other."""
+    marked = [
+        (page.name, name)
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+        for name, _ in COMMAND.findall(page.read_text(encoding="utf-8"))
+    ]
+    runs = re.findall(r"^run (\S+) (\S+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    assert runs == marked
 
 
 def test_every_decision_says_context_choice_and_cost() -> None:
@@ -43,3 +54,16 @@ def test_every_decision_says_context_choice_and_cost() -> None:
         assert all(
             re.search(rf"^(\*\*|## ){word}", text, re.MULTILINE) for word in ("Context", "Choice", "Cost")
         ), page.name
+
+
+def test_every_test_that_the_default_leaves_out_is_run() -> None:
+    """Each marker that a test has is a step of `scripts/check.py --heavy`."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"][
+        "addopts"
+    ]
+    left_out = re.findall(r"not (\w+)", options[-1])
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    steps = (ROOT / "scripts" / "check.py").read_text(encoding="utf-8")
+    assert left_out == ["torch", "node", "browser"]
+    for marker in left_out:
+        assert (f"pytest.mark.{marker}" in tests) == (f'"-m", "{marker}"' in steps), marker

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, MODEL, RESULT, FakeWorkspace
 
+from mdvec.config import Config, LoadedConfig
+from mdvec.config.load import every_setting
 from mdvec.config.paths import CONFIG_NAMES
-from mdvec.config.schema import Config, Section
 from mdvec.interfaces import wire
 from mdvec.interfaces.cli.main import cli
 from mdvec.interfaces.cli.session import CommonOption
@@ -94,24 +95,14 @@ def test_no_command_is_invented(heading: str) -> None:
     assert heading in COMMANDS
 
 
-def settings_of(table: Section, above: str = "") -> Iterator[tuple[str, dict[str, object]]]:
-    """Walk the sections below a table: the dotted name of each, its keys and their defaults."""
-    for name, attribute in zip(table.__struct_encode_fields__, table.__struct_fields__, strict=True):
-        inner = getattr(table, attribute)
-        if isinstance(inner, Section):
-            values = {key: getattr(inner, key) for key in inner.__struct_fields__}
-            yield (
-                f"{above}{name}",
-                {key: value for key, value in values.items() if not isinstance(value, Section)},
-            )
-            yield from settings_of(inner, f"{above}{name}.")
-
-
 def test_every_setting_is_documented() -> None:
     """The table of each section has its keys in order, with their defaults; there are no other sections."""
     text = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
-    sections = dict(settings_of(Config()))
-    assert re.findall(r"^##+ \[([\w.-]+)\]$", text, re.MULTILINE) == list(sections)
+    sections: dict[str, dict[str, object]] = {}
+    for dotted, value, _ in every_setting(LoadedConfig(Config())):
+        name, _, key = dotted.rpartition(".")
+        sections.setdefault(name, {})[key] = value
+    assert sorted(re.findall(r"^##+ \[([\w.-]+)\]$", text, re.MULTILINE)) == sorted(sections)
     for name, settings in sections.items():
         rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section("configuration.md", f"[{name}]"), re.MULTILINE)
         assert [key for key, _ in rows] == list(settings)

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 from mcp.client.session import IncomingMessage
 from tests.conformance.servers import MDVEC, serving
+from tests.waiting import HANG_S
 
 _Result = TypeVar("_Result")
 
@@ -25,7 +26,6 @@ Target = StdioServerParameters | str
 ERAS = ("auto", "legacy")
 """The protocol of 2026-07-28, as a client finds out, and the one that begins with a handshake."""
 
-_ANSWER_TIMEOUT_S = 60.0
 _POLL_S = 0.05
 
 
@@ -117,11 +117,11 @@ class Agent:
         with self.portal.wrap_async_context_manager(subscription):
             yield self.heard
 
-    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    def wait_until(self, condition: Callable[[], object]) -> None:
         """Let the client listen until something holds."""
 
         async def wait() -> None:
-            with anyio.fail_after(timeout_s):
+            with anyio.fail_after(HANG_S):
                 while not condition():
                     await anyio.sleep(_POLL_S)
 
@@ -149,7 +149,7 @@ def connected(target: Target, era: str) -> Iterator[Agent]:
         heard.append(type(message).__name__)
 
     with start_blocking_portal() as portal:
-        client = Client(target, mode=era, message_handler=hear, read_timeout_seconds=_ANSWER_TIMEOUT_S)
+        client = Client(target, mode=era, message_handler=hear, read_timeout_seconds=HANG_S)
         with portal.wrap_async_context_manager(client):
             yield Agent(client, portal, era, heard)
 

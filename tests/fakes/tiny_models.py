@@ -8,8 +8,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-
 # Code of models is copied below it to be run; read by these libraries when they are first imported.
 os.environ["HF_HOME"] = str(Path(tempfile.gettempdir()) / "mdvec-tests-huggingface")
 
@@ -146,6 +144,7 @@ def change_json(path: Path, **changes: Any) -> None:
 
 
 def _tokenizer() -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.Unigram())

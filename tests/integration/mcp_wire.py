@@ -15,11 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.waiting import HANG_S
+
 PROTOCOL = "2025-11-25"
-_ANSWER_TIMEOUT_S = 30.0
 _PLUGIN = '''
 import os
 import time
+from pathlib import Path
 
 from mdvec.embedding.interface import Role
 from mdvec.testing.embedder import HashingEmbedder
@@ -41,6 +43,15 @@ class Slow(Hashing):
         yield from super().embed(texts, role, titles)
 
 
+class Gated(Hashing):
+    """Embeds passages only once there is a file ``gate`` in the home: never, unless a test makes it."""
+
+    def embed_passages(self, texts, titles=()):
+        while not Path(os.environ["HOME"], "gate").exists():
+            time.sleep(0.02)
+        return super().embed_passages(texts, titles)
+
+
 class Printing(Hashing):
     """Writes to standard output in every way a library can, with and without a line's end."""
 
@@ -54,7 +65,7 @@ class Printing(Hashing):
 
 def make(**settings):
     """A collection keeps its model: which kind of it a process has is no matter of names."""
-    kinds = {"hashing": Hashing, "slow": Slow, "printing": Printing}
+    kinds = {"hashing": Hashing, "slow": Slow, "gated": Gated, "printing": Printing}
     return kinds[os.environ["TEST_EMBEDDER"]](**settings)
 '''
 
@@ -95,7 +106,7 @@ def environment_of(home: Path, embedder: str = "hashing") -> dict[str, str]:
 
     Args:
         home: The home.
-        embedder: ``hashing``, ``slow`` or ``printing``.
+        embedder: ``hashing``, ``slow``, ``gated`` or ``printing``.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
     path = os.pathsep.join(filter(None, [str(home / "plugin"), os.environ.get("PYTHONPATH", "")]))
@@ -182,7 +193,7 @@ class Wire:
         self.send(method, params, id=number)
         return number
 
-    def receive(self, timeout_s: float = _ANSWER_TIMEOUT_S) -> dict[str, Any]:
+    def receive(self, timeout_s: float = HANG_S) -> dict[str, Any]:
         """Return the next message.
 
         Raises:

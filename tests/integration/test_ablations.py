@@ -107,7 +107,7 @@ def test_what_is_shipped_scores_as_in_an_evaluation(sets: list[JudgedSet], tmp_p
     embedder = HashingEmbedder()
     mine = measure(sets, [], embedder=embedder, cache=None)
 
-    def opener(config: Config | None = None, *, database: Path | None = None) -> Any:
+    def opener(config: Config | None = None, *, database: Path | str | None = None) -> Any:
         return open_workspace(config, database=database, embedder=embedder)
 
     tasks = [judged_task(each, Indexing(opener, Config(), tmp_path)) for each in sets]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.waiting import HANG_S
 
 from mdvec.embedding.builtin import build
 from mdvec.embedding.builtin.cache import ready_directory
@@ -126,7 +127,7 @@ def test_processes_that_build_at_once(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", _PROGRAM, str(target), str(tmp_path / f"building-{number}")])
         for number in range(4)
     ]
-    assert [process.wait(timeout=60) for process in started] == [0, 0, 0, 0]
+    assert [process.wait(timeout=HANG_S) for process in started] == [0, 0, 0, 0]
     ready_directory(target, _must_not_run)
     assert [path.name for path in target.parent.iterdir()] == ["folder"]
 

@@ -49,7 +49,7 @@ class Shell:
         self,
         config: Config | None = None,
         *,
-        database: Path | None = None,
+        database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
     ) -> Workspace:

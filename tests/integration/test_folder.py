@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
-from mdvec.types.change import Listing
 from mdvec.sources.folder import FolderSource
+from mdvec.sources.selection import ScanSettings
 from mdvec.text.hashing import content_hash
+from mdvec.types.change import Listing
 
 _NOBODY = 65_534
 
@@ -43,9 +44,8 @@ class _Tree:
         self, *, include: Sequence[str] = (), exclude: Sequence[str] = (), max_file_bytes: int = 1_000
     ) -> FolderSource:
         """A source with small limits."""
-        return FolderSource(
-            location=str(self.root), include=include, exclude=exclude, max_file_bytes=max_file_bytes
-        )
+        scan = ScanSettings(max_file_bytes=max_file_bytes)
+        return FolderSource(location=str(self.root), include=include, exclude=exclude, scan=scan)
 
     def list(self, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Listing:
         """List it."""

@@ -30,8 +30,9 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.sources.github.source import GithubSource
+from mdvec.sources.selection import ScanSettings
+from mdvec.types.change import Exclusion, Listing, SourceEntry
 
 _FILES: Files = {
     "README.md": b"# Notes\n",
@@ -68,15 +69,14 @@ class _Make:
         self.server = server
         self.cache_dir = cache_dir
         self.time = time
-        self.fetches: list[tuple[int, int]] = []
+        self.fetches = time.fetches
 
     def __call__(self, location: str = REPOSITORY, *, exclude_dirs: tuple[str, ...] = ()) -> GithubSource:
         return GithubSource(
             location=location,
             cache_dir=self.cache_dir,
             base_url=self.server.base_url,
-            exclude_dirs=exclude_dirs,
-            on_fetch=lambda done, total: self.fetches.append((done, total)),
+            scan=ScanSettings(exclude_dirs=exclude_dirs),
             clock=self.time.clock,
         )
 
@@ -401,6 +401,25 @@ def test_an_answer_of_something_else_is_said_to_be_one(
         make().list()
     server.failures += [Answer(200, server.branches["main"].encode()), *[answer] * 6]
     with pytest.raises(SourceUnavailableError, match="GitHub answers with"):
+        make().list()
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"path": "a.md", "mode": "100644", "sha": "00" * 20, "size": "x"},
+        {"path": "a.md", "mode": "100644", "sha": "00" * 20, "size": -1},
+        {"path": 5, "mode": "100644", "sha": "00" * 20},
+        {"path": "a.md", "mode": "100644", "sha": "zz"},
+        "a.md",
+        None,
+    ],
+)
+def test_a_tree_of_something_else_is_said_to_be_one(make: _Make, server: GithubServer, item: object) -> None:
+    """Sizes are numbers, ids are in hex; nothing is a traceback."""
+    answer = Answer(200, {"tree": [item], "truncated": False})
+    server.failures += [Answer(200, server.branches["main"].encode()), answer]
+    with pytest.raises(SourceUnavailableError, match="something that is no tree"):
         make().list()
 
 

@@ -103,6 +103,7 @@ def test_a_slow_answer_is_not_waited_for(server: HttpServer, time: FakeTime) -> 
     )
     server.failures.append(Answer(200, {}, delay_s=0.4))
     assert client.request("GET", "x").status == 200
+    client = HttpClient(server.url, service="Test", timeout_s=0.1, attempts=2, clock=time.clock)
     server.failures.extend([Answer(200, {}, delay_s=0.4)] * 2)
     with pytest.raises(ServiceUnavailableError, match="no complete response in time"):
         client.request("GET", "x")

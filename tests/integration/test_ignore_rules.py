@@ -28,7 +28,36 @@ _FILES = (
     "sub/b/deep/keep/b.md",
 )
 _NAMES = st.sampled_from(
-    ["a.md", "b.md", "b", "keep", "sub", "deep", "*", "*.md", "?.md", "**", "[ab].md", "k*p"]
+    [
+        *(
+            "a.md",
+            "b.md",
+            "b",
+            "keep",
+            "sub",
+            "deep",
+            "*",
+            "*.md",
+            "?.md",
+            "**",
+            "[ab].md",
+            "k*p",
+            "k**p",
+            "**p",
+        ),
+        *(
+            "[!a].md",
+            "[^a]*",
+            "[[:alpha:]].md",
+            "[[:nope:]].md",
+            "[]a].md",
+            "[a",
+            r"\[a].md",
+            r"[\]a].md",
+            "[a-]*",
+        ),
+        *("*a*", "*e*p", "?*", "*?.md", r"a\.md", "[b-a].md", "[a-b]*.m?", "a[/]a.md"),
+    ]
 )
 _LINES = st.builds(
     "".join,
@@ -71,7 +100,13 @@ def _listed_by_git(root: Path) -> set[str]:
 @example(["*.md"], ["!a.md", "!keep/b.md"])
 @example(["sub"], ["!a.md"])
 @example(["**/"], ["!*"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(["/**", "!keep/"], [])
+@example(["/**", "!*/"], ["**/keep/**", "!**/b.md"])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_the_same_files_are_ignored_as_by_git(repository: Path, top: list[str], nested: list[str]) -> None:
     """Whatever two ignore files say, exactly the files that git would add are listed."""
     (repository / ".gitignore").write_text("\n".join(top), newline="")

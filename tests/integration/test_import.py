@@ -18,9 +18,9 @@ from mdvec.errors import (
     SourceMissingError,
     UsageError,
 )
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
 from mdvec.types.report import ImportMode, ImportReport, ImportStage
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace.wiring import make_store
 
 NAME = "notes"

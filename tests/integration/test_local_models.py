@@ -21,7 +21,6 @@ import pytest
 from numpy.typing import NDArray
 from tests.fakes import tiny_models
 
-from mdvec.run import Run, Stage, bound
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Runtime, embed_all
 from mdvec.embedding.local import embedder as local_embedder
@@ -29,9 +28,12 @@ from mdvec.embedding.local.embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
+from mdvec.run import Run, Stage, bound
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
+
+pytestmark = pytest.mark.torch
 
 TEXTS = ["りんごは赤い果物です。", "A ship", "東京"]
 

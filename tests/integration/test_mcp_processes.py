@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,11 @@ from tests.integration.mcp_wire import (
     run_mdvec,
     write_notes,
 )
+from tests.waiting import HANG_S, wait_until
 
 SERVERS = 6
 DOCUMENTS = 30
-# A server is gone within two seconds of its client; the rest is for a test machine that is busy.
-EXIT_S = 2.0 + 1.0
+ANSWERS = 6  # of each server, at least
 MB = 1_000_000
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither of these signals")
@@ -54,12 +53,6 @@ def serve(home: Path) -> Iterator[Callable[..., Wire]]:
     yield start
     for wire in wires:
         wire.__exit__(None, None, None)
-
-
-def seconds_to_exit(wire: Wire) -> float:
-    started = time.monotonic()
-    wire.process.wait(timeout=30)
-    return time.monotonic() - started
 
 
 def assert_free(home: Path) -> None:
@@ -90,7 +83,7 @@ def test_many_servers_on_one_database(home: Path, serve: Callable[..., Wire]) ->
 
     def search(wire: Wire, found: list[dict[str, Any]]) -> None:
         try:
-            while importer.is_alive() or not found:
+            while importer.is_alive() or len(found) < ANSWERS:
                 found.append(wire.search("common 共通", limit=100))
         except BaseException as error:
             problems.append(error)
@@ -109,7 +102,7 @@ def test_many_servers_on_one_database(home: Path, serve: Callable[..., Wire]) ->
 
     assert problems == []
     for found in answers:
-        assert len(found) > 5
+        assert len(found) >= ANSWERS
         for answer in found:
             places = [(hit["collection"], hit["path"], hit["start_line"]) for hit in answer["hits"]]
             assert len(set(places)) == len(places)
@@ -125,12 +118,13 @@ def test_many_servers_on_one_database(home: Path, serve: Callable[..., Wire]) ->
 
 def test_a_search_does_not_wait_for_a_reindex(home: Path, serve: Callable[..., Wire]) -> None:
     """One server answers searches while it reindexes."""
-    wire = ready(serve(embedder="slow"))
+    wire = ready(serve(embedder="gated"))
     write_notes(home / "notes", 2 * DOCUMENTS)
     reindex = wire.start_asking("tools/call", {"name": "reindex", "arguments": {}})
     for _ in range(5):
         assert wire.search("common", limit=3)["hits"]
     assert all(each.get("id") != reindex for each in wire.notices())  # it is still at it
+    (home / "gate").touch()
     result = wire.answer_to(reindex)["result"]["structuredContent"]
     assert result["added"] == DOCUMENTS
 
@@ -143,19 +137,19 @@ def idle(home: Path, serve: Callable[..., Wire]) -> Wire:
 
 
 def reindexing(home: Path, serve: Callable[..., Wire]) -> Wire:
-    """A server in the middle of a reindex that takes many seconds."""
-    wire = ready(serve(embedder="slow"))
+    """A server in the middle of a reindex that would never end."""
+    wire = ready(serve(embedder="gated"))
     write_notes(home / "notes", 10 * DOCUMENTS)
     wire.start_asking("tools/call", {"name": "reindex", "arguments": {}})
-    wait_for(lambda: status(wire)["pending_chunks"] > 0)
+    wait_until(lambda: status(wire)["pending_chunks"] > 0)
     return wire
 
 
 def embedding_in_background(home: Path, serve: Callable[..., Wire]) -> Wire:
-    """A server of a new folder: words can be searched, vectors are being made."""
+    """A server of a new folder: words can be searched, vectors are being made and would never be ready."""
     write_notes(home / "folder", 10 * DOCUMENTS)
-    wire = ready(serve("--docs-dir", str(home / "folder"), embedder="slow"))
-    wait_for(lambda: wire.search("common")["pending_chunks"] > 0)
+    wire = ready(serve("--docs-dir", str(home / "folder"), embedder="gated"))
+    wait_until(lambda: wire.search("common")["pending_chunks"] > 0)
     return wire
 
 
@@ -164,21 +158,14 @@ def status(wire: Wire) -> dict[str, Any]:
     return dict(collection)
 
 
-def wait_for(condition: Callable[[], object], timeout_s: float = 20) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("state", [idle, reindexing, embedding_in_background])
 def test_it_leaves_with_its_client(
     home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
 ) -> None:
-    """When the client closes stdin the server ends within two seconds, whatever it is doing."""
+    """When the client closes stdin the server ends, even from work that would go on for ever."""
     wire = state(home, serve)
     wire.close_stdin()
-    assert seconds_to_exit(wire) < EXIT_S
+    wire.process.wait(HANG_S)
     assert wire.process.returncode == 0
     assert "Traceback" not in wire.errors()
     assert_free(home)
@@ -189,10 +176,10 @@ def test_it_leaves_with_its_client(
 def test_sigterm_is_clean(
     home: Path, serve: Callable[..., Wire], state: Callable[[Path, Callable[..., Wire]], Wire]
 ) -> None:
-    """SIGTERM ends it within two seconds, without a traceback; nothing needs a repair."""
+    """SIGTERM ends it, even from work that would go on for ever, without a traceback; nothing is broken."""
     wire = state(home, serve)
     wire.process.send_signal(signal.SIGTERM)
-    assert seconds_to_exit(wire) < EXIT_S
+    wire.process.wait(HANG_S)
     assert wire.process.returncode in {0, 128 + signal.SIGTERM, -signal.SIGTERM}
     assert "Traceback" not in wire.errors()
     assert_free(home)
@@ -227,7 +214,7 @@ def test_it_does_not_outlive_its_parent(home: Path) -> None:
             assert b'"id":1' in parent.stderr.readline().replace(b" ", b"")
             parent.kill()
             parent.wait()
-            wait_for(lambda: has_ended(server), timeout_s=EXIT_S + 1.0)
+            wait_until(lambda: has_ended(server))
     finally:
         os.close(reader)
         os.close(writer)
@@ -244,16 +231,13 @@ def has_ended(process: psutil.Process) -> bool:
 # --- costs -----------------------------------------------------------------------------------------
 
 
-def test_it_starts_fast(home: Path, serve: Callable[..., Wire]) -> None:
-    """From start to the tools' list it takes a second of processor time, and loads no model."""
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not list what is mapped")
+def test_it_starts_without_a_model(home: Path, serve: Callable[..., Wire]) -> None:
+    """From start to the tools' list it loads neither the model nor numpy."""
     wire = ready(serve(**unmeasured()))
-    process = psutil.Process(wire.process.pid)
-    spent = process.cpu_times()
-    assert spent.user + spent.system < 1.5
-    if sys.platform == "linux":
-        mapped = " ".join(each.path for each in process.memory_maps())
-        assert "onnxruntime" not in mapped
-        assert "numpy" not in mapped
+    mapped = " ".join(each.path for each in psutil.Process(wire.process.pid).memory_maps())
+    assert "onnxruntime" not in mapped
+    assert "numpy" not in mapped
 
 
 def test_memory_stays_flat(home: Path, serve: Callable[..., Wire]) -> None:
@@ -288,7 +272,7 @@ def test_stray_prints_stay_off_the_wire(home: Path, serve: Callable[..., Wire]) 
     for number in range(3):
         assert wire.search(f"number{number}")["hits"]
     wire.close_stdin()
-    assert seconds_to_exit(wire) < EXIT_S
+    wire.process.wait(HANG_S)
     with pytest.raises(WireError, match="no message"):
         wire.receive(timeout_s=0.5)  # nothing is flushed at the very end either
     for words in (

@@ -17,13 +17,13 @@ from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.openai import make_openai
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbedderBusyError
+from mdvec.stores.sqlite.database import Database
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode
 from mdvec.types.space import Unrelated, UnrelatedTexts
-from mdvec.stores.sqlite.database import Database
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace.wiring import make_store
 
 if TYPE_CHECKING:

@@ -14,6 +14,8 @@ import pytest
 from tests.fakes.hub import COMMIT, FakeHub, fake_hub
 from tests.fakes.tiny_models import make_ruri
 
+pytestmark = pytest.mark.torch
+
 HUB_ID = "cl-nagoya/ruri-v3-30m"
 
 # The library reads its environment when it is imported, so every step is a process.

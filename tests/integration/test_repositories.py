@@ -15,7 +15,7 @@ from tests.fakes.github_server import REPOSITORY, RESET, TOKEN, Files, GithubSer
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.config import Config
-from mdvec.config.schema import EmbeddingSettings, GithubSettings
+from mdvec.config.schema import EmbeddingSettings
 from mdvec.errors import (
     CollectionNotEmptyError,
     SourceEmptyError,
@@ -23,9 +23,10 @@ from mdvec.errors import (
     SourceUnavailableError,
     UsageError,
 )
+from mdvec.sources.github.source import GithubSettings
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.document import DocumentState
 from mdvec.types.report import ImportMode, ImportReport, ImportStage, Severity
-from mdvec.testing.embedder import HashingEmbedder
 
 NAME = "notes"
 _FILES: Files = {
@@ -59,7 +60,8 @@ class _Place:
 
 def _config(tmp_path: Path, github: GithubSettings | None = None) -> Config:
     return Config(
-        embedding=EmbeddingSettings(cache_dir=tmp_path / "cache"), github=github or GithubSettings()
+        embedding=EmbeddingSettings(cache_dir=tmp_path / "cache"),
+        extension_sections={"github": github or GithubSettings()},
     )
 
 

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.fakes.embedding_services import OpenAiServer, openai_error
 from tests.fakes.http_server import Answer, Asked
+from tests.waiting import HANG_S
 
-from mdvec.embedding.interface import Role
-from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec import SearchQuery, Workspace, open_workspace
-from mdvec.config.schema import Config, EmbeddingSettings, OpenAiSettings
+from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.embedding.interface import Role
+from mdvec.embedding.openai import OpenAiSettings
+from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
 from mdvec.errors import EmbedderBusyError, EmbeddingError
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportStage
-from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -32,7 +34,6 @@ OF_THE_NOTES = re.compile(r"Note \d|\d{3}$")
 BATCH = 8
 AT_ONCE = 4
 NAMES_EACH = 2  # the title and the file's name
-WAIT_S = 5.0
 
 
 class WatchedServer(OpenAiServer):
@@ -90,16 +91,15 @@ def notes_at(
         requests_at_once=at_once,
         attempts=attempts,
     )
-    embedding = EmbeddingSettings(
-        provider="openai", model="text-embedding-3-small", dimension=64, openai=settings
-    )
+    embedding = EmbeddingSettings(provider="openai", model="text-embedding-3-small", dimension=64)
+    config = Config(embedding=embedding, extension_sections={"embedding.openai": settings})
     docs = root / "docs"
     if not docs.exists():
         docs.mkdir()
         for number in range(documents):
             text = f"# Note {number}\n\nThe harbour of city{number:03} is old.\n"
             (docs / f"{number:03}.md").write_text(text, encoding="utf-8")
-    with open_workspace(Config(embedding=embedding), database=root / "i.sqlite") as workspace:
+    with open_workspace(config, database=root / "i.sqlite") as workspace:
         if not workspace.collections():
             workspace.add_collection(NAME, "Notes", str(docs))
         yield workspace
@@ -119,7 +119,7 @@ def test_as_many_requests_are_under_way_as_may_be(tmp_path: Path) -> None:
 
     def meet(texts: list[str]) -> None:
         sizes.append(len(texts))
-        together.wait(WAIT_S)
+        together.wait(HANG_S)
 
     documents = 5 * AT_ONCE * BATCH
     with WatchedServer(meet) as server, notes_at(server, tmp_path, documents) as workspace:
@@ -156,7 +156,7 @@ def test_a_failure_loses_one_request(tmp_path: Path) -> None:
     together = threading.Barrier(AT_ONCE)
 
     def refuse_one(texts: list[str]) -> Answer | None:
-        together.wait(WAIT_S)
+        together.wait(HANG_S)
         if any("city020" in text for text in texts):
             return openai_error(400, "I do not like this.", None)
         return None
@@ -207,7 +207,7 @@ def test_stopping_waits_for_no_answer(tmp_path: Path) -> None:
 
     def hold(_texts: list[str]) -> None:
         if not first.acquire(blocking=False):
-            assert released.wait(WAIT_S)
+            assert released.wait(HANG_S)
 
     def stop(stage: ImportStage, done: int, _total: int) -> None:
         if stage is ImportStage.EMBED and done:

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from mdvec.stores.sqlite.catalog import SqliteCatalog
 from tests.contract.store_world import FOLDER, make_document, make_entry
 
 from mdvec.errors import DatabaseFullError
-from mdvec.types.collection import ChunkingSpec
-from mdvec.stores.sqlite.catalog import SqliteCatalog
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.types.collection import ChunkingSpec
 
 
 def test_the_file_cannot_grow(tmp_path: Path) -> None:

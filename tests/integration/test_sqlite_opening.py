@@ -14,11 +14,11 @@ import pytest
 from tests.contract.store_world import FOLDER, make_document, put
 
 from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
-from mdvec.types.collection import ChunkingSpec
-from mdvec.types.query import Scope
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.query import Scope
 
 NOBODY = 65534
 

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, unit_vectors
-
-from mdvec.types.collection import ChunkingSpec
-from mdvec.types.ids import DocumentId, SpaceId
-from mdvec.types.query import Filters, Scope, TagMatch
 from mdvec.stores.lexical import LexicalFields
 from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
 from mdvec.stores.sqlite.scope import SMALL_SCOPE
 from mdvec.stores.sqlite.space import _PLACES_OF_OLD
+from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, unit_vectors
+
+from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.vectors import SqliteVectorIndex
 from mdvec.text.hashing import text_hash
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.ids import DocumentId, SpaceId
+from mdvec.types.query import Filters, Scope, TagMatch
 
 DOCUMENTS = 2000
 CHUNKS = 10 * DOCUMENTS

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.contract.store_world import FOLDER, SPACE, make_document, put, unit_vectors
 
-from mdvec.types.collection import ChunkingSpec
-from mdvec.types.query import Scope
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.query import Scope
 
 WRITER = """
 import sys

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mdvec.stores.sqlite.catalog import SqliteCatalog
+from mdvec.stores.sqlite.space import LoadedSpace
 from tests.contract.store_world import FOLDER, SPACE, make_document, make_entry, unit_vectors
 
+from mdvec.stores.sqlite import space
+from mdvec.stores.sqlite.connection import Access, Connection, connect
+from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.vectors import SqliteVectorIndex
+from mdvec.text.hashing import text_hash
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Scope
-from mdvec.stores.sqlite import space
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.stores.sqlite.connection import Access, Connection, connect
-from mdvec.stores.sqlite.database import Database
-from mdvec.stores.sqlite.space import LoadedSpace
-from mdvec.stores.sqlite.vectors import SqliteVectorIndex
-from mdvec.text.hashing import text_hash
 
 QUERY = unit_vectors(1, seed=4)[0]
 

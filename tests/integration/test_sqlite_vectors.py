@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mdvec.stores.sqlite.matrix import VectorMatrix, encode, products_by_numkong, products_by_numpy
 from numpy.typing import NDArray
 from tests.contract.store_world import FOLDER, make_document, put, unit_vectors
 
+from mdvec.stores.sqlite import matrix
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.text.hashing import text_hash
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import Scope
 from mdvec.types.space import EmbeddingSpace
-from mdvec.stores.sqlite import matrix
-from mdvec.stores.sqlite.matrix import VectorMatrix, encode, products_by_numkong, products_by_numpy
-from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.text.hashing import text_hash
 
 MODEL = EmbeddingSpace("fake", "e5-like", "1", 384)
 CHUNKS = 3000

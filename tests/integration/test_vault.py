@@ -11,10 +11,10 @@ import pytest
 
 from mdvec import SearchQuery, Workspace, open_workspace
 from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.links import LinkState
 from mdvec.types.query import Expansion, Filters, SearchMode, TagMatch
 from mdvec.types.report import ImportMode, Severity
-from mdvec.testing.embedder import HashingEmbedder
 
 NOTES = {
     "京都.md": """---

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from mdvec.stores.sqlite.catalog import SqliteCatalog
 
-from mdvec import run
-from mdvec import SearchQuery, Workspace, open_workspace, registry
+from mdvec import SearchQuery, Workspace, open_workspace, registry, run
 from mdvec.config import Config
 from mdvec.config.schema import ChunkingSettings, EmbeddingSettings
 from mdvec.errors import (
@@ -24,13 +24,12 @@ from mdvec.errors import (
     InvalidNameError,
     SourceMissingError,
 )
+from mdvec.stores.interface import StoredChunk
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, Filters, SearchMode
 from mdvec.types.report import ImportMode, ImportStage
-from mdvec.stores.interface import StoredChunk
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.testing.embedder import HashingEmbedder
 from mdvec.workspace.wiring import make_store
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.chunking.vault import VaultChunker
 from mdvec.chunking.windows import LEAST_MAX_TOKENS, WindowChunker, windows
 from mdvec.documents.parse import parse_document
+from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import BlockKind
-from mdvec.text.tokens import estimate_token_ends
 
 
 def _every_character(text: str) -> list[int]:

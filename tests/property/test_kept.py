@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mdvec.stores.sqlite.labels import storable
 from tests.property.markdown import markdown_texts
 
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import PARSER_VERSION, parse_document
 from mdvec.indexing.prepare import Prepared, Recipe, prepare, prepare_text
+from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.document import with_comments
-from mdvec.stores.sqlite.labels import storable
-from mdvec.text.tokens import estimate_token_ends
 
 _RECIPE = Recipe(
     parse_document,

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mdvec.stores.sqlite.labels import fold, prefix_end
 from tests.contract.store_world import SPACE, MemoryWorld, StoreWorld, World, unit_vectors
 
-from mdvec.types.ids import ChunkId, DocumentId, TextHash
-from mdvec.types.query import Filters, Scope, TagMatch
 from mdvec.stores.interface import DenseMatches
-from mdvec.stores.sqlite.labels import fold, prefix_end
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.indexes import inside
+from mdvec.types.ids import ChunkId, DocumentId, TextHash
+from mdvec.types.query import Filters, Scope, TagMatch
 
 TAGS = ["a", "A/b", "a/b/c", "a-b", "ab", "日本", "日本/東京", "é"]
 PATHS = ["x.md", "notes/x.md", "notes/y.md", "notes/deep/z.txt", "notes-2/x.md", "メモ/猫.md"]

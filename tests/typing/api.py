@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mdvec.stores.lexical import LexicalIndex
+from mdvec.stores.sqlite.catalog import SqliteCatalog
+from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
+
 from mdvec import MdvecError, SearchHit, SearchQuery, SearchResult, Workspace, open_workspace
 from mdvec.chunking.headings import HeadingChunker
 from mdvec.chunking.interface import Chunker
@@ -24,9 +28,6 @@ from mdvec.sources.git.source import GitSource
 from mdvec.sources.github.source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Catalog, Store, VectorIndex
-from mdvec.stores.lexical import LexicalIndex
-from mdvec.stores.sqlite.catalog import SqliteCatalog
-from mdvec.stores.sqlite.lexical import SqliteLexicalIndex
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.sqlite.vectors import SqliteVectorIndex
 from mdvec.testing.embedder import HashingEmbedder

@@ -24,7 +24,7 @@ ENGINE = [
     "lancedb",
     "apsw",
 ]
-TEXT_AND_SCREEN = ["markdown_it", "rich", "msgspec", "yaml", "pathspec", "platformdirs"]
+TEXT_AND_SCREEN = ["markdown_it", "rich", "msgspec", "yaml", "platformdirs"]
 
 
 def loaded(statement: str) -> set[str]:

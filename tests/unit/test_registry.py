@@ -8,6 +8,8 @@ import pytest
 
 from mdvec import registry
 from mdvec.errors import ConfigError
+from mdvec.text.addresses import without_password
+from mdvec.types.collection import SourceSpec
 
 
 def test_an_unknown_name_is_told_with_those_there_are() -> None:
@@ -33,3 +35,59 @@ def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytes
             registry.load("sources", name)
     assert registry.names("sources") == ["folder", "github", "git", "bare", "gone"]
     assert registry.load("sources", "folder").__name__ == "FolderSource"
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "spelled"),
+    [
+        ("folder", "/notes", "/notes"),
+        ("folder", "/a:b/c+d", "/a:b/c+d"),
+        ("github", "acme/notes@main:docs", "github:acme/notes@main:docs"),
+        ("git", "https://h.example/x.git@main:docs", "git+https://h.example/x.git@main:docs"),
+        ("git", "git@h.example:team/x.git", "git+git@h.example:team/x.git"),
+        ("git", "file:///srv/x.git", "git+file:///srv/x.git"),
+    ],
+)
+def test_what_is_shown_of_a_source_can_be_written(kind: str, place: str, spelled: str) -> None:
+    """Databases hold kind and place; both follow from the spelling, whichever of ':' and '+' it has."""
+    assert str(SourceSpec(kind, place)) == spelled
+    assert registry.named_source(spelled) == (kind, place)
+    if kind != "folder":
+        assert registry.named_source(f"{kind}:{place}") == registry.named_source(f"{kind}+{place}")
+
+
+@pytest.mark.parametrize("location", ["./github:acme", "C:\\notes", "notes", "gitlab:acme/x", "~/a", "Git+x"])
+def test_anything_else_is_a_folder(location: str) -> None:
+    """A name that no source has is no prefix."""
+    assert registry.named_source(location) == ("folder", location)
+
+
+@pytest.mark.parametrize(
+    ("location", "name"),
+    [
+        ("/x/index.sqlite", "sqlite"),
+        ("C:\\x.sqlite", "sqlite"),
+        ("postgresql:/u@h", "sqlite"),
+        ("postgresql://u@h/db", "postgres"),
+        ("POSTGRES://h/db", "postgres"),
+    ],
+)
+def test_a_location_names_its_store(location: str, name: str) -> None:
+    """An address by its scheme; all else is the path of a file."""
+    assert registry.named_store(location) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://me:p@ss/w@h/db", "postgresql://***@h/db"),
+        (
+            "postgresql://h/db?user=me&password=x&sslmode=on",
+            "postgresql://h/db?user=me&password=***&sslmode=on",
+        ),
+        ("/a/b@c", "/a/b@c"),
+    ],
+)
+def test_passwords_are_hidden(text: str, shown: str) -> None:
+    """Wherever in an address they stand."""
+    assert without_password(text) == shown

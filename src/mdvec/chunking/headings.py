@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mdvec import settings
 from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
 from mdvec.chunking.grouping import text_units
@@ -23,6 +24,14 @@ DEFAULT_LEVELS: Final = (1, 2, 3)
 _VERSION = 1
 
 
+class HeadingSettings(settings.Section, frozen=True, kw_only=True):
+    """The sizes it knows; see :class:`HeadingChunker`."""
+
+    max_chars: settings.Count | None = None
+    min_chars: settings.Overlap | None = None
+    levels: settings.Levels | None = None
+
+
 class HeadingChunker:
     """Cuts documents at headings, and where a text under a heading is too long, at ends of sentences.
 
@@ -36,10 +45,13 @@ class HeadingChunker:
         min_chars: Texts that are shorter join a neighbour; 0 joins none.
         levels: Headings of these levels are cut at; others are text of the section above.
         tokenizer_name: Part of the fingerprint, because another tokenizer counts otherwise.
+        token_limit: Not used: chunks are limited by ``max_chars``.
 
     Raises:
         ConfigError: If a number of characters is out of range, or a level.
     """
+
+    Settings = HeadingSettings
 
     def __init__(
         self,
@@ -49,6 +61,7 @@ class HeadingChunker:
         min_chars: int = DEFAULT_MIN_CHARS,
         levels: Sequence[int] = DEFAULT_LEVELS,
         tokenizer_name: str = "",
+        token_limit: int | None = None,  # noqa: ARG002 - every chunker receives it
     ) -> None:
         if max_chars < 1:
             msg = f"max_chars is {max_chars}, but a chunk holds at least one character"

@@ -15,12 +15,31 @@ The number of tokens in ``text[a:b]`` is the number of ends ``e`` with ``a < e <
 """
 
 
+class ChunkerFactory(Protocol):
+    """What the registry holds for a chunker."""
+
+    def __call__(
+        self, *, token_ends: TokenEnds, tokenizer_name: str, token_limit: int | None, **settings: object
+    ) -> Chunker:
+        """Make a chunker.
+
+        Args:
+            token_ends: Tokenises a text.
+            tokenizer_name: Of that tokenizer, for the fingerprint.
+            token_limit: Most tokens that the embedder reads at once, of text and context; None without one.
+            settings: Those it declares (see :mod:`mdvec.settings`) and that are set, by the collection, in
+                ``[chunking.NAME]``, or in ``[chunking]``.
+
+        Raises:
+            ConfigError: If a setting cannot be used.
+        """
+        ...
+
+
 class Chunker(Protocol):
     """Cuts documents. The same document gives the same chunks, always.
 
-    A chunker is made with ``token_ends`` and ``tokenizer_name``, and with those settings of
-    :class:`~mdvec.types.collection.ChunkingSpec` that it names in its signature; one that must know how much
-    the embedder reads at once also names ``token_limit``.
+    See :class:`ChunkerFactory` for how it is made.
     """
 
     @property

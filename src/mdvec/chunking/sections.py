@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from mdvec import settings
 from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
 from mdvec.chunking.grouping import Group, group_sections
@@ -23,6 +24,15 @@ DEFAULT_MIN_TOKENS: Final = 60
 _VERSION = 1
 
 
+class SectionSettings(settings.Section, frozen=True, kw_only=True):
+    """The sizes it knows; see :class:`SectionChunker`."""
+
+    max_tokens: settings.ChunkTokens | None = None
+    min_tokens: settings.Overlap | None = None
+    overlap_tokens: settings.Overlap | None = None
+    levels: settings.Levels | None = None
+
+
 class SectionChunker:
     """Cuts documents along their section tree.
 
@@ -39,10 +49,13 @@ class SectionChunker:
             of ``max_tokens`` is.
         levels: Headings of these levels start a section; others are text of the section above.
         tokenizer_name: Part of the fingerprint, because another tokenizer cuts elsewhere.
+        token_limit: Not used: chunks are limited by ``max_tokens``.
 
     Raises:
         ConfigError: If a number of tokens is out of range, or a level.
     """
+
+    Settings = SectionSettings
 
     def __init__(
         self,
@@ -53,6 +66,7 @@ class SectionChunker:
         overlap_tokens: int = 0,
         levels: Sequence[int] = ALL_LEVELS,
         tokenizer_name: str = "",
+        token_limit: int | None = None,  # noqa: ARG002 - every chunker receives it
     ) -> None:
         if max_tokens < 1:
             msg = f"max_tokens is {max_tokens}, but a chunk holds at least one token"

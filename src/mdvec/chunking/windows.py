@@ -6,6 +6,7 @@ import bisect
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from mdvec import settings
 from mdvec.chunking.context import context_line
 from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
 from mdvec.chunking.interface import TokenEnds
@@ -22,6 +23,13 @@ GREATEST_MAX_TOKENS: Final = 4096
 _VERSION = 1
 
 
+class WindowSettings(settings.Section, frozen=True, kw_only=True):
+    """The sizes it knows; see :class:`WindowChunker`."""
+
+    max_tokens: settings.ChunkTokens | None = None
+    overlap_tokens: settings.Overlap | None = None
+
+
 class WindowChunker:
     """Cuts documents into windows of tokens that overlap.
 
@@ -34,10 +42,13 @@ class WindowChunker:
         overlap_tokens: Tokens at its start that a chunk shares with the one before; less than half of
             ``max_tokens``.
         tokenizer_name: Part of the fingerprint, because another tokenizer cuts elsewhere.
+        token_limit: Not used: chunks are limited by ``max_tokens``.
 
     Raises:
         ConfigError: If a number of tokens is out of range.
     """
+
+    Settings = WindowSettings
 
     def __init__(
         self,
@@ -46,6 +57,7 @@ class WindowChunker:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         overlap_tokens: int = DEFAULT_OVERLAP_TOKENS,
         tokenizer_name: str = "",
+        token_limit: int | None = None,  # noqa: ARG002 - every chunker receives it
     ) -> None:
         if not LEAST_MAX_TOKENS <= max_tokens <= GREATEST_MAX_TOKENS:
             sizes = f"{LEAST_MAX_TOKENS} to {GREATEST_MAX_TOKENS}"

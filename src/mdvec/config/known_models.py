@@ -1,4 +1,4 @@
-"""The models that are listed, and what services ask for them."""
+"""The models that are listed, and their prices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class KnownModel:
 
     @property
     def spec(self) -> EmbeddingSpec:
-        """What to name to choose it; the builtin provider has one model."""
+        """The specification that chooses it; the builtin provider has one model."""
         return EmbeddingSpec(self.provider, "" if self.provider == "builtin" else self.model)
 
 

@@ -6,33 +6,36 @@ import re
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mdvec.config.paths import expanded, find_config, own_config
-from mdvec.config.schema import TRUSTING, Config
-from mdvec.config.settings import (
+import msgspec
+
+from mdvec import registry
+from mdvec.config.paths import default_cache_dir, expanded, find_config, own_config
+from mdvec.config.schema import Config
+from mdvec.config.syntax import ConfigFile, read_config
+from mdvec.config.validation import (
     Place,
-    Sections,
+    Schema,
     Setting,
     dotted,
-    key_called,
-    key_hint,
-    made,
+    extra_of,
+    make,
+    make_section,
     members,
     nearest,
-    sections_of,
     settings_in,
     suggestion,
     usable,
 )
-from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.errors import ConfigError
+from mdvec.settings import PLACE, TRUSTING
+from mdvec.text.addresses import scheme_of
 
 DEFAULT_ORIGIN = "default"
-"""Origin of a value that nobody set."""
+"""Origin of a value that is not set."""
 
 _ENV_PREFIX = "MDVEC_"
 _ENV_CONFIG = "MDVEC_CONFIG"
@@ -47,7 +50,7 @@ class LoadedConfig:
     Attributes:
         config: The settings.
         path: The file that was read; None when there is none.
-        origins: For each dotted key, ``default``, ``path:line`` or the name of a variable.
+        origins: ``path:line`` or the name of a variable, by dotted key, of all that is set.
     """
 
     config: Config
@@ -68,25 +71,47 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
         ConfigError: If anything in it cannot be used, or would give a key away or run code without the user
             having named the file; the message has one line for each problem.
     """
-    sections = sections_of(Config)
+    schema = Schema(Config, has_extensions=True)
     problems: list[str] = []
-    given: dict[Place, Setting] = {}
+    found: dict[Place, Setting] = {}
     file = _read_file(path, cwd, env)
     if file is not None:
         is_own = path is not None or bool(env.get(_ENV_CONFIG)) or file.path.parent == own_config().parent
-        in_file = settings_in(file, sections, problems)
-        given.update({place: replace(setting, is_own=is_own) for place, setting in in_file.items()})
-    given.update(_from_env(env, cwd, sections, problems))
-    values = usable(given, sections, problems)
-    problems.extend(_untrusted(given, values, sections))
+        in_file = settings_in(file, schema, problems)
+        found.update({place: replace(setting, is_own=is_own) for place, setting in in_file.items()})
+    found.update(_from_env(env, cwd, schema, problems))
+    values = usable(found, schema, problems)
+    problems.extend(_untrusted(found, values, schema))
     if problems:
         raise ConfigError("\n".join(problems))
-    origins = {
-        dotted(section, key): given[section, key].origin if (section, key) in given else DEFAULT_ORIGIN
-        for section, keys in sections.items()
-        for key in keys
+    core = Schema(Config).sections
+    extensions = {
+        name: make_section(kind, values[name])
+        for name, kind in schema.sections.items()
+        if name not in core and schema.keys(name)
     }
-    return LoadedConfig(made(Config, values), file.path if file else None, origins)
+    origins = {dotted(*place): setting.origin for place, setting in found.items()}
+    return LoadedConfig(
+        make(Config, values, extension_sections=extensions), file.path if file else None, origins
+    )
+
+
+def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
+    """Yield the dotted name of every setting, its value, and its origin.
+
+    Those of the extensions that come with mdvec are among them, and those of other extensions that are set.
+    """
+    schema = Schema(Config, has_extensions=True).with_builtins()
+    for name in loaded.config.extension_sections:
+        schema.find(name)
+    for section, kind in schema.sections.items():
+        made = (
+            getattr(loaded.config, section, None) or loaded.config.extension_sections.get(section) or kind()
+        )
+        for item in msgspec.structs.fields(kind):
+            if item.encode_name in schema.keys(section):
+                key = dotted(section, item.encode_name)
+                yield key, getattr(made, item.name), loaded.origins.get(key, DEFAULT_ORIGIN)
 
 
 def _read_file(path: Path | None, cwd: Path, env: Mapping[str, str]) -> ConfigFile | None:
@@ -103,36 +128,55 @@ def _read_file(path: Path | None, cwd: Path, env: Mapping[str, str]) -> ConfigFi
 
 
 def _from_env(
-    env: Mapping[str, str], cwd: Path, sections: Sections, problems: list[str]
+    env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[str]
 ) -> Iterator[tuple[Place, Setting]]:
     variable_of: dict[Place, str] = {}
     for variable, value in sorted(env.items()):
-        section, key = _home(variable, sections)
-        if not (section and key and value):
+        if not value or variable == _ENV_CONFIG or not variable.upper().startswith(_ENV_PREFIX):
             continue
-        key = key_called(key, section, sections)
-        if first := variable_of.get((section, key)):
+        try:
+            place = _place_of(variable.upper(), schema)
+        except ConfigError as error:
+            problems.append(f"{variable}: {error}. {error.hint}")
+            continue
+        if place is None:
+            continue
+        section, key = place
+        if first := variable_of.get(place):
             problems.append(f"{variable} sets the same as {first}; give one of them")
-        elif key in sections[section]:
-            variable_of[section, key] = variable
-            is_list = _is_list(sections[section][key])
+        elif key in schema.keys(section):
+            variable_of[place] = variable
+            is_list = _is_list(schema.keys(section)[key])
             parts = [part.strip() for part in value.split(",") if part.strip()]
-            yield (section, key), Setting(parts if is_list else value, variable, cwd, is_text=True)
-        elif hint := key_hint(key, section, sections):
-            problems.append(f"unknown variable {variable}; {hint}")
+            yield place, Setting(parts if is_list else value, variable, cwd, is_text=True)
         else:
-            near = nearest(key, sections[section])
-            names = [_variable(section, name) for name in near or sections[section]]
-            problems.append(f"unknown variable {variable}; {suggestion(names, close=bool(near))}")
+            problems.append(f"unknown variable {variable}; {_variable_hint(section, key, schema)}")
 
 
-def _home(variable: str, sections: Sections) -> tuple[str, str]:
-    """Split the name of a variable into section and key; the longest section that fits is meant."""
-    for section in sorted(sections, key=len, reverse=True):
-        start = _variable(section, "")
-        if variable.upper().startswith(start):
-            return section, variable[len(start) :].lower()
-    return "", ""
+def _place_of(variable: str, schema: Schema) -> Place | None:
+    """Return the section and the key that a variable is for; the longest section that fits is meant.
+
+    Names of other packages' extensions are only looked up where ours do not fit.
+    """
+    place = None
+    for names_of in (registry.builtin_names, registry.names):
+        for name in sorted(schema.names(names_of), key=len, reverse=True):
+            start = _variable(name, "")
+            if name and variable.startswith(start) and schema.keys(section := schema.find(name) or ""):
+                key = variable.removeprefix(start).lower()
+                place = (section, schema.key_called(key, section)) if key else None
+                break
+        if place is not None and place[1] in schema.keys(place[0]):
+            break
+    return place
+
+
+def _variable_hint(section: str, key: str, schema: Schema) -> str:
+    if hint := schema.key_hint(key, section):
+        return hint
+    keys = schema.keys(section)
+    near = nearest(key, keys)
+    return suggestion([_variable(section, name) for name in near or keys], close=bool(near))
 
 
 def _variable(section: str, key: str) -> str:
@@ -144,23 +188,30 @@ def _is_list(kind: Any) -> bool:
 
 
 def _untrusted(
-    given: Mapping[Place, Setting], values: Mapping[str, Mapping[str, object]], sections: Sections
+    found: Mapping[Place, Setting], values: Mapping[str, Mapping[str, object]], schema: Schema
 ) -> Iterator[str]:
-    """Say what is set in a file of others that only the user may set."""
-    for (section, key), setting in given.items():
+    """Yield what is set in a file of others that only the user may set."""
+    for (section, key), setting in found.items():
         if setting.is_own or key not in values[section]:
             continue
-        if danger := _danger(section, key, values[section][key], sections[section][key]):
+        value = values[section][key]
+        kind = schema.keys(section)[key]
+        danger = extra_of(kind, TRUSTING)
+        if danger and value != schema.default(section, key) and not _is_harmless(value, kind):
             yield (
-                f"{setting.origin}: {section}.{key} is not taken from a file that was found on the way: "
-                f"{danger}; set it in {own_config()}, or name the file with --config or {_ENV_CONFIG}"
+                f"{setting.origin}: {dotted(section, key)} is not taken from a file that was found on the "
+                f"way: {danger}; set it in {own_config()}, or name the file with --config or {_ENV_CONFIG}"
             )
 
 
-def _danger(section: str, key: str, value: object, kind: Any) -> str:
-    """Say what a value would let the one who set it do; empty when that is nothing."""
-    default = getattr(reduce(getattr, section.replace("-", "_").split("."), Config()), key)
-    if value == default or (isinstance(value, str) and urlsplit(value).hostname in _LOOPBACK):
-        return ""
-    metas = [meta for member in members(kind) for meta in getattr(member, "__metadata__", ())]
-    return next((meta.extra[TRUSTING] for meta in metas if TRUSTING in (meta.extra or {})), "")
+def _is_harmless(value: object, kind: Any) -> bool:
+    """Return True for a file as a store, a service on this machine, and the usual cache folder."""
+    if not isinstance(value, str):
+        return value == default_cache_dir()
+    match extra_of(kind, PLACE):
+        case "store":
+            return not scheme_of(value)
+        case "vectors":
+            return not scheme_of(value.partition(":")[2])
+        case _:
+            return urlsplit(value).hostname in _LOOPBACK

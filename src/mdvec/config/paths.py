@@ -6,6 +6,8 @@ from pathlib import Path
 
 import platformdirs
 
+from mdvec.text.addresses import scheme_of
+
 _APP = "mdvec"
 
 CONFIG_NAMES = ("mdvec.toml", "mdvec.yaml", "mdvec.yml", "mdvec.json")
@@ -18,6 +20,11 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         return Path(path)
+
+
+def absolute_location(location: str, directory: Path) -> str:
+    """Return a store's location as it is meant from everywhere: an address as it is, a path absolute."""
+    return location if scheme_of(location) else str(directory / expanded(location))
 
 
 def find_config(cwd: Path) -> Path | None:

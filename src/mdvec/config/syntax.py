@@ -17,6 +17,11 @@ KeyPath = tuple[str, ...]
 
 # Sections, tables in them, and settings: all the levels that a configuration has.
 _LEVELS = 3
+_MAX_BYTES = 250_000
+# n aliases expand to at most about e^(n/e) values.
+_MAX_ALIASES = 20
+# The time to read YAML grows with the square of its depth.
+_MAX_DEPTH = 50
 _TOML_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 _TOML_TABLE = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
 _TOML_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -52,23 +57,26 @@ def read_config(path: Path) -> ConfigFile:
         ConfigError: If it cannot be read, or is not well-formed; the message names path and line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            raw = file.read(_MAX_BYTES + 1)
+        text = raw.decode("utf-8-sig")
     except OSError as error:
         msg = f"{path}: {error.strerror}"
         raise ConfigError(msg) from error
     except UnicodeDecodeError as error:
         msg = f"{path}: not UTF-8 (byte {error.start})"
         raise ConfigError(msg) from error
-    match path.suffix.lower():
-        case ".toml":
-            values, lines = _parse_toml(path, text)
-        case ".yaml" | ".yml":
-            values, lines = _parse_yaml(path, text)
-        case ".json":
-            values, lines = _parse_json(path, text)
-        case _:
-            msg = f"{path}: a configuration file ends in .toml, .yaml, .yml or .json"
-            raise ConfigError(msg)
+    if len(raw) > _MAX_BYTES:
+        msg = f"{path}: a configuration file has at most {_MAX_BYTES:,} bytes"
+        raise ConfigError(msg)
+    parse = _PARSERS.get(path.suffix.lower())
+    if parse is None:
+        msg = f"{path}: a configuration file ends in .toml, .yaml, .yml or .json"
+        raise ConfigError(msg)
+    try:
+        values, lines = parse(path, text.replace("\r\n", "\n"))
+    except RecursionError as error:
+        raise _broken(path, 1, "tables or lists are nested too deeply") from error
     if values is None:  # an empty YAML file
         values = {}
     if not isinstance(values, dict):
@@ -85,10 +93,13 @@ def _parse_toml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
         found = re.search(r"line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         raise _broken(path, line, str(error).partition(" (at ")[0]) from error
+    except ValueError as error:  # a whole number of more digits than Python reads
+        raise _broken(path, 1, str(error)) from error
 
 
 def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
     try:
+        _check_yaml(path, text)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         return yaml.safe_load(text), _once(path, _yaml_lines(node))
     except yaml.MarkedYAMLError as error:
@@ -98,11 +109,29 @@ def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
         raise _broken(path, 1, str(error).splitlines()[0]) from error
 
 
+def _check_yaml(path: Path, text: str) -> None:
+    """Refuse what would take long, or all of the memory, before it is read."""
+    depth = aliases = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        aliases += isinstance(event, yaml.AliasEvent)
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if aliases > _MAX_ALIASES:
+            raise _broken(path, line, f"more than {_MAX_ALIASES} aliases")
+        if depth > _MAX_DEPTH:
+            raise _broken(path, line, "tables or lists are nested too deeply")
+
+
 def _parse_json(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
     try:
         return json.loads(text), _once(path, _json_lines(text))
     except json.JSONDecodeError as error:
         raise _broken(path, error.lineno, error.msg) from error
+    except ValueError as error:  # a whole number of more digits than Python reads
+        raise _broken(path, 1, str(error)) from error
+
+
+_PARSERS = {".toml": _parse_toml, ".yaml": _parse_yaml, ".yml": _parse_yaml, ".json": _parse_json}
 
 
 def _broken(path: Path, line: int, problem: str) -> ConfigError:
@@ -111,7 +140,7 @@ def _broken(path: Path, line: int, problem: str) -> ConfigError:
 
 
 def _once(path: Path, lines: Iterator[tuple[KeyPath, int]]) -> dict[KeyPath, int]:
-    """Refuse a section or setting that is given twice, as TOML does: one of them would be ignored."""
+    """Refuse a section or setting that is set twice, as TOML does: one of them would be ignored."""
     known: dict[KeyPath, int] = {}
     for key, line in lines:
         if key in known and len(key) <= _LEVELS:
@@ -149,11 +178,15 @@ def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
     path: list[str] = []
     previous: re.Match[str] | None = None
     key = ""
+    line, counted = 1, 0
     for token in _JSON_TOKEN.finditer(text):
         match token[0]:
             case ":" if previous is not None:
                 key = str(json.loads(previous[0]))
-                yield (*path[1:], key), text.count("\n", 0, previous.start()) + 1
+                line += text.count("\n", counted, previous.start())
+                counted = previous.start()
+                if len(path) <= _LEVELS:
+                    yield (*path[1:], key), line
             case "{" | "[":
                 path.append(key)
             case "}" | "]":

@@ -11,10 +11,12 @@ import msgspec
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.provider import ApiKey, Limits, Request, Service, usable
+from mdvec.embedding.remote.settings import ServiceSettings
 from mdvec.embedding.remote.vectors import RawVector, parse_as
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
 from mdvec.net.response import Response
+from mdvec.settings import declares
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
 _VERSION = "v1beta"
@@ -111,6 +113,7 @@ class GeminiProvider:
         return {"model": f"models/{self.service.model}", "content": {"parts": [{"text": text}]}, **options}
 
 
+@declares(ServiceSettings)
 def make_gemini(
     *,
     model: str = "",

@@ -18,10 +18,12 @@ from mdvec.embedding.remote.provider import (
     Service,
     usable,
 )
+from mdvec.embedding.remote.settings import ServiceSettings
 from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
 from mdvec.net.response import Response
+from mdvec.settings import Count, Seconds, Text, declares
 from mdvec.text.tokens import estimate_token_count
 
 OPENAI_ADDRESS = "https://api.openai.com/v1"
@@ -133,6 +135,33 @@ class OpenAiProvider:
         return float("inf") if no_credit else None
 
 
+class OpenAiSettings(ServiceSettings, frozen=True, kw_only=True):
+    """``[embedding.openai]``: OpenAI and servers that speak its protocol.
+
+    Attributes:
+        timeout_s: As for other services, but a model may have to be loaded first.
+        query_prefix: Put before queries.
+        document_prefix: Put before passages.
+        query_input_type: Sent as ``input_type`` with queries.
+        document_input_type: Sent as ``input_type`` with passages.
+        max_tokens: Most tokens of a text that the model reads; None for what is known of it.
+        batch_size: Most texts of a request.
+        batch_tokens: Most tokens of a request.
+        send_dimensions: Whether the dimension is sent; None for only if it has to be.
+    """
+
+    timeout_s: Seconds = 120.0
+    query_prefix: Text = ""
+    document_prefix: Text = ""
+    query_input_type: Text = ""
+    document_input_type: Text = ""
+    max_tokens: Count | None = None
+    batch_size: Count = _BATCH_TEXTS
+    batch_tokens: Count = _BATCH_TOKENS
+    send_dimensions: bool | None = None
+
+
+@declares(OpenAiSettings)
 def make_openai(
     *,
     model: str = "",

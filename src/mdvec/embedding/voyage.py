@@ -15,10 +15,12 @@ from mdvec.embedding.remote.provider import (
     Service,
     usable,
 )
+from mdvec.embedding.remote.settings import ServiceSettings
 from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
 from mdvec.net.response import Response
+from mdvec.settings import Name, declares
 
 _ADDRESS = "https://api.voyageai.com/v1"
 _ATLAS_ADDRESS = "https://ai.mongodb.com/v1"
@@ -111,6 +113,17 @@ class VoyageProvider:
         return None
 
 
+class VoyageSettings(ServiceSettings, frozen=True, kw_only=True):
+    """``[embedding.voyage]``.
+
+    Attributes:
+        query_model: The model of queries, when it is another one than that of documents.
+    """
+
+    query_model: Name | None = None
+
+
+@declares(VoyageSettings)
 def make_voyage(
     *,
     model: str = "",

@@ -58,7 +58,7 @@ class Options:
 
     @property
     def needs_vectors(self) -> bool:
-        """Whether one of the systems compares vectors."""
+        """True if one of the systems compares vectors."""
         return self.baselines is not None or any(mode is not SearchMode.LEXICAL for mode in self.modes)
 
 

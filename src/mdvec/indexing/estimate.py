@@ -26,7 +26,7 @@ _EVERYTHING = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What would go through the model.
+    """The texts that would go through the model.
 
     Attributes:
         documents: Documents that would be read.

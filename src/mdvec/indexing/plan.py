@@ -16,7 +16,7 @@ from mdvec.types.change import KnownDocument, Listing, Move, Plan, SourceEntry
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What names, times and sizes tell.
+    """The differences that names, times and sizes show.
 
     Attributes:
         to_hash: Entries that are new, have changed or may have, sorted by path.

@@ -29,7 +29,7 @@ _DOCUMENTS_PER_TRANSACTION = 100
 
 @dataclass(slots=True)
 class TextOutcome:
-    """What was done to the documents; see :class:`mdvec.types.report.ImportReport`.
+    """The outcome for the documents; see :class:`mdvec.types.report.ImportReport`.
 
     ``revision`` is that of the source.
     """
@@ -48,7 +48,7 @@ class TextOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What an import has to do, and how it gets at the texts.
+    """The changes that an import has to make, and where it reads the texts.
 
     Attributes:
         collection_id: The collection.

@@ -25,7 +25,7 @@ _NAMES_FOR_A_TEXT = 10
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What went through the model.
+    """The texts that went through the model.
 
     Attributes:
         names: Names of documents.

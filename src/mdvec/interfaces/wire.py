@@ -267,6 +267,7 @@ class CollectionStatus(Collection, frozen=True):
     files: Annotated[tuple[FileStatus, ...], doc("empty unless requested", "cli")]
     model: Annotated[str, doc(door="cli")]
     change: Annotated[ChangeProgress | None, doc("change to another model", "cli")]
+    activity: Annotated[str | None, doc("what a process does to it now", "cli")]
     warnings: Annotated[tuple[str, ...], doc(door="cli")]
 
 
@@ -299,6 +300,7 @@ def _collection_status(value: reports.CollectionStatus) -> CollectionStatus:
         files=value.files,
         model=value.model,
         change=value.change,
+        activity=None if value.activity is None else str(value.activity),
         warnings=value.warnings,
     )
 

@@ -51,7 +51,7 @@ class QueryTerm:
 
     @property
     def weight(self) -> float:
-        """What its idf is worth in the score of a chunk that holds all terms."""
+        """The factor of its idf in the score of a chunk that holds all terms."""
         return self.times * self.reach
 
 

@@ -68,7 +68,7 @@ class QuerySpace:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """What a store finds near a query by plain similarity.
+    """The chunks and names that a store finds near a query, by plain similarity.
 
     Attributes:
         candidates: Chunks that may be among the nearest.
@@ -115,11 +115,9 @@ def evidence_in(
         depth: How many chunks to rank.
         alone: Whether this is the only space; else its figures have to be comparable with another's.
     """
-    own = {key: place for key, place in places.items() if place.collection_id in space.collections}
+    own = [place for place in places.values() if place.collection_id in space.collections]
     with run.current().step("rescore", chunks=len(own)):
-        lifted = _lifted(space, found, own, view)
-        wanted = dict.fromkeys([*found.candidates, *others])
-        near = {key: _smoothed(own[key], lifted) for key in wanted if key in own and _at(own[key]) in lifted}
+        near = _nearness(space, found, own, view)
         ranked = sorted((key for key in found.candidates if key in near), key=lambda key: (-near[key], key))
         ranked = ranked[:depth]
         similarities = {key: near[key] for key in (*ranked, *others) if key in near}
@@ -131,41 +129,38 @@ def evidence_in(
     return DenseEvidence(ranked, similarities, mean, spread)
 
 
-_Place = tuple[DocumentId, int]
+def _nearness(
+    space: QuerySpace, found: Nearest, places: Sequence[ChunkPlace], view: View
+) -> dict[ChunkId, float]:
+    """Return how near chunks are, for those that have a vector.
 
+    Args:
+        space: The space.
+        found: Similarities that are known already.
+        places: Chunks and their neighbours, in order of document and ordinal.
+        view: The snapshot.
+    """
+    import numpy as np
 
-def _at(place: ChunkPlace) -> _Place:
-    return place.document_id, place.ordinal
-
-
-def _lifted(
-    space: QuerySpace, found: Nearest, places: Mapping[ChunkId, ChunkPlace], view: View
-) -> dict[_Place, float]:
-    """Return how near each chunk with a vector is, by its text and its document's names."""
-    documents = {place.document_id for place in places.values()}
-    new_texts = [key for key in places if key not in found.texts]
-    new_names = [each for each in documents if each not in found.names]
-    texts = {**found.texts, **view.chunk_similarities(space.id, space.vector, new_texts)}
-    names = {**found.names, **view.name_similarities(space.id, space.vector, new_names)}
-    lifted: dict[_Place, float] = {}
-    for key, place in places.items():
-        similarity = texts.get(key)
-        if similarity is not None:
-            by_name = (1 - NAME_SHARE) * similarity + NAME_SHARE * names.get(place.document_id, -1.0)
-            lifted[_at(place)] = max(similarity, by_name)
-    return lifted
-
-
-def _smoothed(place: ChunkPlace, lifted: Mapping[_Place, float]) -> float:
-    own = lifted[_at(place)]
-    beside = [
-        lifted[place.document_id, ordinal]
-        for ordinal in (place.ordinal - 1, place.ordinal + 1)
-        if (place.document_id, ordinal) in lifted
-    ]
-    if not beside:
-        return own
-    return (own + NEIGHBOUR_SHARE * sum(beside) / len(beside)) / (1 + NEIGHBOUR_SHARE)
+    if not places:
+        return {}
+    ids, documents, _, ordinals, _ = zip(*places, strict=True)
+    unknown = [key for key in ids if key not in found.texts]
+    unnamed = [each for each in dict.fromkeys(documents) if each not in found.names]
+    texts = {**found.texts, **view.chunk_similarities(space.id, space.vector, unknown)}
+    names = {**found.names, **view.name_similarities(space.id, space.vector, unnamed)}
+    of_texts = np.array([texts.get(key, np.nan) for key in ids])
+    of_names = np.array([names.get(each, -1.0) for each in documents])
+    lifted = np.maximum(of_texts, (1 - NAME_SHARE) * of_texts + NAME_SHARE * of_names)
+    known = ~np.isnan(lifted)
+    follows = np.zeros(len(places) + 1, np.bool_)  # whether each is the next chunk of the one before it
+    follows[1:-1] = (np.diff(documents) == 0) & (np.diff(ordinals) == 1) & known[1:] & known[:-1]
+    before, after = follows[:-1], follows[1:]
+    beside = np.where(before, np.roll(lifted, 1), 0.0) + np.where(after, np.roll(lifted, -1), 0.0)
+    count = before.astype(np.intp) + after
+    mean = np.divide(beside, count, out=lifted.copy(), where=count > 0)  # without neighbours, its own
+    near = (lifted + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
+    return {key: value for key, value, is_known in zip(ids, near.tolist(), known, strict=True) if is_known}
 
 
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import tarfile
 import tempfile
 import weakref
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
+from typing import BinaryIO, cast
 
 from mdvec.errors import UnreadableFileError
 
-OnFetch = Callable[[int, int], None]
-"""Told how many files are fetched, and of how many."""
-
 _SHA256_BYTES = 32
-
-
-def tell_nobody(_done: int, _total: int) -> None:
-    """Take note of nothing; an :data:`OnFetch`."""
+# Of an archive's headers; they hold names and times.
+_MAX_HEADER_BYTES = 1_000_000
 
 
 def blob_id(raw: bytes, like: bytes) -> bytes:
@@ -36,7 +35,7 @@ def blob_id(raw: bytes, like: bytes) -> bytes:
 
 
 def verified(raw: bytes, wanted: bytes) -> bytes:
-    """Return a content that is what was asked for.
+    """Return a content that is the requested one.
 
     Raises:
         UnreadableFileError: If it is another one.
@@ -59,7 +58,7 @@ class FetchedBlobs:
         return wanted in self._places
 
     def put(self, wanted: bytes, raw: bytes) -> None:
-        """Keep a content under its id."""
+        """Store a content under its id."""
         start = self._file.seek(0, 2)
         self._file.write(raw)
         self._places[wanted] = (start, len(raw))
@@ -71,3 +70,59 @@ class FetchedBlobs:
         start, size = self._places[wanted]
         self._file.seek(start)
         return self._file.read(size)
+
+
+class _LimitedReads:
+    """A file of which nothing large is read at once: tarfile would take any header into memory."""
+
+    def __init__(self, file: gzip.GzipFile, max_bytes: int) -> None:
+        self._file = file
+        self._max_bytes = max_bytes
+        self.seek = file.seek
+        self.tell = file.tell
+
+    def read(self, size: int) -> bytes:
+        """Read, as any file does.
+
+        Raises:
+            tarfile.ReadError: If that is too much.
+        """
+        if size > self._max_bytes + tarfile.BLOCKSIZE:
+            msg = "a header is too large"
+            raise tarfile.ReadError(msg)
+        return self._file.read(size)
+
+
+def take_wanted(
+    archive: BinaryIO, wanted: Mapping[bytes, int], blobs: FetchedBlobs, on_found: Callable[[], None]
+) -> None:
+    """Store the contents of an archive that are wanted.
+
+    They are found by their hash, whatever they are called in the archive. Some may be missing: attributes
+    of the repository leave files out of its archives or change them, and an archive may be cut off.
+
+    Args:
+        archive: A compressed tar archive, from its beginning.
+        wanted: Size of each content, by id.
+        blobs: Where they are kept.
+        on_found: Called for each.
+    """
+    left = {wanted_id for wanted_id in wanted if wanted_id not in blobs}
+    sizes = {wanted[wanted_id] for wanted_id in left} | {0}
+    like = next(iter(wanted), b"")
+    try:
+        unpacked = _LimitedReads(gzip.GzipFile(fileobj=archive), max(_MAX_HEADER_BYTES, *sizes))
+        with tarfile.open(fileobj=cast("BinaryIO", unpacked), mode="r:") as members:
+            while left and (member := members.next()) is not None:
+                members.members.clear()  # type: ignore[attr-defined]  # it would remember all it has seen
+                if not member.isreg() or member.size not in sizes:
+                    continue
+                file = members.extractfile(member)
+                raw = b"" if file is None else file.read()
+                found = blob_id(raw, like)
+                if found in left:
+                    left.remove(found)
+                    blobs.put(found, raw)
+                    on_found()
+    except (tarfile.TarError, EOFError, OSError, zlib.error, OverflowError, ValueError):
+        return  # what is missing is fetched one by one

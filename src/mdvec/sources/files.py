@@ -1,11 +1,14 @@
-"""Reading a file of the user's folder without surprises: regular files alone, and never too much."""
+"""Files of a folder: their names as they become paths, and reading regular ones without surprises."""
 
 from __future__ import annotations
 
 import os
 import stat
+import unicodedata
+from collections.abc import Iterator, Sequence
 
 from mdvec.errors import UnreadableFileError
+from mdvec.text.undecodable import spelled
 
 # A name that became a link since it was looked at is not followed, and a pipe does not block. Windows
 # has neither, nor these flags; its files open as text without O_BINARY.
@@ -28,6 +31,35 @@ _KINDS = {
 }
 _MB = 1_000_000
 _KB = 1_000
+
+
+def path_names(names: Sequence[str]) -> dict[str, str]:
+    r"""Choose the name in the path for each name of one folder.
+
+    A path is valid UTF-8 in NFC. A byte that is not UTF-8 is written ``\xNN``. Where that gives two
+    files one name, the file that really has the name keeps it; the others keep their own spelling, or
+    when that is impossible or taken, get a number.
+
+    Args:
+        names: All names of the folder, as :func:`os.fsdecode` gives them.
+
+    Returns:
+        The chosen name by real name, of those that are not ASCII (ASCII names are always kept). All
+        names of the folder are different; their order does not matter.
+    """
+    wanted = {name: spelled(unicodedata.normalize("NFC", name)) for name in names if not name.isascii()}
+    if not wanted:
+        return {}
+    taken = {name for name in names if wanted.get(name, name) == name}
+    chosen: dict[str, str] = {}
+    for name in sorted(wanted):
+        if wanted[name] == name:
+            chosen[name] = name
+            continue
+        choice = next(candidate for candidate in _candidates(name, wanted[name]) if candidate not in taken)
+        taken.add(choice)
+        chosen[name] = choice
+    return chosen
 
 
 def read_regular(path: str, max_bytes: int) -> bytes:
@@ -66,17 +98,17 @@ def _refuse_irregular(mode: int) -> None:
 
 
 def irregular(mode: int) -> str:
-    """Say what something is that is no regular file, such as ``not a regular file (FIFO)``."""
+    """Return what something is that is no regular file, such as ``not a regular file (FIFO)``."""
     return f"not a regular file ({_KINDS.get(stat.S_IFMT(mode), 'unknown')})"
 
 
 def too_large(size: int, max_bytes: int) -> str:
-    """Say that a file is too large, such as ``larger than 10 MB (12.3 MB)``."""
+    """Return that a file is too large, such as ``larger than 10 MB (12.3 MB)``."""
     return f"larger than {_size(max_bytes)} ({_size(size)})"
 
 
 def reason(error: OSError | UnreadableFileError) -> str:
-    """Say why the system refused, without the path, such as ``Permission denied``."""
+    """Return why the system refused, without the path, such as ``Permission denied``."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -86,3 +118,14 @@ def _size(number: int) -> str:
     if number >= _KB:
         return f"{number / _KB:.1f}".removesuffix(".0") + " kB"
     return f"{number} bytes"
+
+
+def _candidates(name: str, wanted: str) -> Iterator[str]:
+    yield wanted
+    if spelled(name) == name:
+        yield name
+    stem, dot, extension = wanted.rpartition(".")
+    number = 2
+    while True:
+        yield f"{stem}~{number}{dot}{extension}" if stem else f"{wanted}~{number}"
+        number += 1

@@ -11,16 +11,11 @@ from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.links import follow_links, inside
 from mdvec.sources.scan import Folder, Scan
-from mdvec.sources.selection import (
-    DEFAULT_EXCLUDED_DIRECTORIES,
-    DEFAULT_EXTENSIONS,
-    DEFAULT_MAX_FILE_BYTES,
-    Selection,
-)
+from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.text.hashing import content_hash
 from mdvec.types.change import Listing, SourceEntry
 
-__all__ = ["DEFAULT_EXCLUDED_DIRECTORIES", "DEFAULT_EXTENSIONS", "DEFAULT_MAX_FILE_BYTES", "FolderSource"]
+_DEFAULTS = ScanSettings()
 
 
 class FolderSource:
@@ -36,37 +31,39 @@ class FolderSource:
         location: str,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
-        extensions: Sequence[str] = DEFAULT_EXTENSIONS,
-        exclude_dirs: Sequence[str] = DEFAULT_EXCLUDED_DIRECTORIES,
-        max_file_bytes: int = DEFAULT_MAX_FILE_BYTES,
+        scan: ScanSettings = _DEFAULTS,
+        cache_dir: Path | None = None,  # noqa: ARG002 - every source receives it
     ) -> None:
-        """Take note of what is wanted; the folder is not looked at yet.
+        """Remember what is wanted; the folder is not looked at yet.
 
         Args:
             location: The folder; it may be a link to one.
-            include: Globs (:mod:`mdvec.text.globs`); when given, a file has to match one of them.
-            exclude: Globs; what matches one of them is left out. One without ``/`` also leaves out
-                every folder of that name.
-            extensions: What file names end in; capitals and a missing dot do not matter.
-            exclude_dirs: Names of folders that are not entered, wherever they are.
-            max_file_bytes: The largest file to take.
+            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
+            exclude: A glob without ``/`` also leaves out every folder of that name.
+            scan: Which files are documents.
+            cache_dir: Not used: nothing is fetched.
         """
         self._location = str(Path(location).absolute())
-        self._selection = Selection.parse(
-            extensions=extensions,
-            exclude_dirs=exclude_dirs,
-            include=include,
-            exclude=exclude,
-            max_file_bytes=max_file_bytes,
-        )
+        self._selection = Selection.parse(scan, include=include, exclude=exclude)
+
+    @staticmethod
+    def parse(location: str) -> str:
+        """Return the absolute path of a folder, links followed; ``~`` is the home directory.
+
+        Raises:
+            SourceMissingError: If there is no such folder.
+        """
+        try:
+            path = Path(location).expanduser()
+        except RuntimeError:  # of an unknown user
+            path = Path(location)
+        if not path.is_dir():
+            msg = f"{location} is not a folder"
+            raise SourceMissingError(msg, hint="Give a folder that exists.")
+        return str(path.resolve())
 
     def list(self) -> Listing:
-        """Look at everything once and say what can be indexed, what cannot and why.
-
-        No file is opened but ignore files.
-
-        Returns:
-            See :meth:`mdvec.sources.interface.Source.list`.
+        """List everything once; no file is opened but ignore files.
 
         Raises:
             SourceMissingError: If the folder is not there, or is none.
@@ -108,7 +105,7 @@ class FolderSource:
         """Do nothing: files that lie here are not fetched."""
 
     def differs(self, known: SourceEntry) -> bool:
-        """Tell whether a file is another (or gone) since it was indexed; one that was touched is not."""
+        """Return True if a file has changed or is gone since it was indexed; one that was touched has not."""
         try:
             status = Path(self._location, known.locator).stat()
         except (OSError, ValueError):

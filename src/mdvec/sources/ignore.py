@@ -1,8 +1,8 @@
-"""What ``.gitignore`` and ``.mdvecignore`` say, as git reads them.
+"""The rules of ``.gitignore`` and ``.mdvecignore``, as git reads them (gitignore(5), wildmatch.c).
 
-pathspec translates a line to a regular expression. Which line decides is ours: git tests each folder
-on the way down by itself and never enters an ignored one, so a line has to match an entry itself and not
-a folder above it.
+Matching takes time linear in the path for each star, whatever the line: an ignore file may come with the
+documents of other people. Git tests each folder on the way down by itself and never enters an ignored one,
+so a line has to match an entry itself and not a folder above it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,25 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_DOUBLE_STAR = re.compile(r"\*\*(?:/|$)")
+# No path is longer.
+_MAX_PATTERN_CHARS = 4_096
+# Characters of a set's classes, such as "[[:alpha:]]", as git has them: ASCII alone.
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t-\\r",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +40,15 @@ class IgnoreLine:
 
     Attributes:
         text: As written.
-        expression: Searched in the path of an entry, relative to the file's folder. Its one group takes
-            part when the line matches a folder above the entry.
+        expression: Matches all of the path of an entry, relative to the file's folder, or all of its name.
+        is_bare: It is matched against names: the line has no slash but a last one.
         negated: It brings back what an earlier line leaves out.
         folders_only: It does not match files.
     """
 
     text: str
     expression: re.Pattern[str]
+    is_bare: bool
     negated: bool
     folders_only: bool
 
@@ -52,12 +69,13 @@ class IgnoreFile:
 
     def decide(self, path: str, *, is_folder: bool) -> IgnoreLine | None:
         """Return the line that decides about an entry of the folder or below; None when none does."""
-        inner = path.removeprefix(self.folder)
+        start = len(self.folder) if path.startswith(self.folder) else 0
+        name = path.rfind("/") + 1
         for line in self.lines:
-            if is_folder or not line.folders_only:
-                match = line.expression.search(inner)
-                if match and match.lastindex is None:
-                    return line
+            if (is_folder or not line.folders_only) and line.expression.fullmatch(
+                path, name if line.is_bare else start
+            ):
+                return line
         return None
 
 
@@ -77,7 +95,7 @@ class IgnoreRules:
     git: tuple[IgnoreFile, ...] = ()
 
     def rule(self, path: str, *, is_folder: bool) -> str | None:
-        """Say which line leaves an entry out, such as ``.gitignore: *.tmp``; None when none does.
+        """Return which line leaves an entry out, such as ``.gitignore: *.tmp``; None when none does.
 
         Args:
             path: Relative to the root, as the file system has it. No folder above it is ignored.
@@ -114,11 +132,16 @@ def parse_ignore_file(raw: bytes, *, name: str, folder: str) -> IgnoreFile:
 def _parse_lines(lines: Sequence[str]) -> Iterator[IgnoreLine]:
     for line in lines:
         text = _without_trailing_spaces(line.removesuffix("\r"))
-        # Whether a line is for folders alone is our question; pathspec would have it match what is below.
-        body = text.rstrip("/")
-        expression, excludes = _translate(body)
+        negated = text.startswith("!")
+        body = text.removeprefix("!") if negated else text
+        pattern = body.rstrip("/")
+        if not pattern or text.startswith("#") or len(pattern) > _MAX_PATTERN_CHARS:
+            continue
+        expression = _compiled(pattern)
         if expression is not None:
-            yield IgnoreLine(text, expression, negated=not excludes, folders_only=body != text)
+            yield IgnoreLine(
+                text, expression, is_bare="/" not in pattern, negated=negated, folders_only=pattern != body
+            )
 
 
 def _without_trailing_spaces(line: str) -> str:
@@ -126,14 +149,104 @@ def _without_trailing_spaces(line: str) -> str:
     return f"{stripped} " if stripped.endswith("\\") and stripped != line else stripped
 
 
-def _translate(body: str) -> tuple[re.Pattern[str] | None, bool | None]:
-    """Return the expression and whether it leaves out; no expression for a line without effect."""
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Return the expression of a pattern without a last slash; None when git could not use it."""
     try:
-        expression, excludes = GitIgnoreSpecPattern.pattern_to_regex(body)
-        if expression is None:
-            return None, excludes
+        expression = _translated(pattern.removeprefix("/"), is_bare="/" not in pattern)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # "[[" means nothing special to git
-            return re.compile(expression), excludes
+            return re.compile(expression, re.DOTALL)
     except (ValueError, re.error):
-        return None, None
+        return None
+
+
+def _translated(pattern: str, *, is_bare: bool) -> str:
+    """Translate a pattern.
+
+    The leftmost place is always good enough for what stands between two ``**``, or between two ``*`` of a
+    name: the second can take up what follows. The atomic groups ``(?>…)`` make use of that, which keeps the
+    time linear.
+    """
+    groups: list[list[str]] = [[]]
+    position = 0
+    while position <= len(pattern):
+        if not is_bare and _DOUBLE_STAR.match(pattern, position):
+            groups.append([])
+            position += len("**/")
+        else:
+            name, position = _translated_name(pattern, position)
+            groups[-1].append(name)
+    first, *others = ["/".join(group) for group in groups]
+    if not others:
+        return first
+    *middle, last = others
+    parts = [f"{first}/" if first else ""]
+    parts += [f"(?>(?:[^/]+/)*?{group}/)" for group in middle if group]
+    parts.append(f"(?:[^/]+/)*{last}" if last else ".+")
+    return "".join(parts)
+
+
+def _translated_name(pattern: str, position: int) -> tuple[str, int]:
+    """Translate a pattern from a position to the next slash, and return the position after that."""
+    pieces = [""]
+    while position < len(pattern) and pattern[position] != "/":
+        match pattern[position]:
+            case "*":
+                pieces += [""] if pieces[-1] or len(pieces) == 1 else []
+                position += 1
+            case "?":
+                pieces[-1] += "[^/]"
+                position += 1
+            case "[":
+                piece, position = _translated_set(pattern, position + 1)
+                pieces[-1] += piece
+            case _:
+                character, position = _character(pattern, position)
+                pieces[-1] += re.escape(character)
+    first, *others = pieces
+    if not others:
+        return first, position + 1
+    *middle, last = others
+    return f"{first}{''.join(f'(?>[^/]*?{piece})' for piece in middle)}[^/]*{last}", position + 1
+
+
+def _translated_set(name: str, position: int) -> tuple[str, int]:
+    """Translate the set whose first character is at a position.
+
+    Returns:
+        The expression, and the position after the set.
+
+    Raises:
+        ValueError: If the set has no end, or an unknown class: git matches nothing then.
+    """
+    negated = name[position : position + 1] in {"!", "^"}
+    position += negated
+    members = ""
+    start = position
+    while position == start or name[position : position + 1] != "]":
+        if name.startswith("[:", position) and (end := name.find(":]", position + 2)) >= 0:
+            members += _class(name[position + 2 : end])
+            position = end + 2
+            continue
+        low, position = _character(name, position)
+        high = low
+        if name[position : position + 1] == "-" and name[position + 1 : position + 2] not in {"", "]"}:
+            high, position = _character(name, position + 1)
+        # A range that runs backwards holds its first character.
+        members += f"{re.escape(low)}-{re.escape(max(high, low))}"
+    return f"(?!/)[{'^' if negated else ''}{members}]", position + 1
+
+
+def _class(name: str) -> str:
+    if name not in _CLASSES:
+        raise ValueError
+    return _CLASSES[name]
+
+
+def _character(name: str, position: int) -> tuple[str, int]:
+    """Read a character, which a backslash may precede, and return it with the position after it."""
+    if name[position : position + 1] == "\\":
+        position += 1
+    if position >= len(name):
+        raise ValueError
+    return name[position], position + 1

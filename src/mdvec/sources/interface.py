@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
+from mdvec.sources.selection import ScanSettings
 from mdvec.types.change import Listing, SourceEntry
+
+
+class SourceFactory(Protocol):
+    """A factory of sources, as the registry holds it. It reads and requests nothing."""
+
+    def __call__(
+        self,
+        *,
+        location: str,
+        include: Sequence[str],
+        exclude: Sequence[str],
+        scan: ScanSettings,
+        cache_dir: Path,
+        **settings: object,
+    ) -> Source:
+        """Make a source.
+
+        Args:
+            location: What :meth:`parse` returned.
+            include: Globs (:mod:`mdvec.text.globs`); when there are any, a file has to match one of them.
+            exclude: Globs; what matches one of them is left out.
+            scan: Which files are documents.
+            cache_dir: Where it may keep what it fetched, in the folder ``sources``.
+            settings: Those it declares (see :mod:`mdvec.settings`) and that are set.
+
+        Raises:
+            UsageError: If the location is none.
+        """
+        ...
+
+    def parse(self, location: str) -> str:
+        """Return the one spelling of a place, from what a user writes after ``NAME:`` or ``NAME+``.
+
+        Raises:
+            UsageError: If it is none, or holds a password.
+            SourceMissingError: If it is not there, as far as that costs nothing.
+        """
+        ...
 
 
 class Source(Protocol):
     """A place that holds documents. Reading it never changes it."""
 
     def list(self) -> Listing:
-        """Look at everything once and say what can be indexed, what cannot and why.
+        """List everything once: what can be indexed, what cannot, and why.
 
         Returns:
             Every file below the root is in the listing exactly once: as an entry, or as (or below) an
@@ -34,9 +74,9 @@ class Source(Protocol):
         ...
 
     def expect(self, entries: Sequence[SourceEntry]) -> None:
-        """Be told which files are read next, in any order, so that many can be fetched at once.
+        """Prefetch the files that are read next, in any order.
 
-        Reading others, or not reading these, is allowed.
+        Reading others, or not reading these, is allowed. Progress goes to :func:`mdvec.run.current`.
 
         Raises:
             SourceError: If nothing can be fetched.
@@ -44,13 +84,11 @@ class Source(Protocol):
         ...
 
     def differs(self, known: SourceEntry) -> bool:
-        """Tell whether a file is another (or gone) since it was indexed; one that was touched is not.
+        """Return True if a file has changed or is gone since it was indexed; one that was touched has not.
 
         Args:
             known: The file as it was then, ``content_hash`` included.
 
-        Returns:
-            False where finding out costs more than a look at the file: what is elsewhere is as new as the
-            last import.
+        A source elsewhere returns False without a request: it is as new as the last import.
         """
         ...

@@ -12,7 +12,7 @@ _GITHUB_FORM = "github:OWNER/REPO[@REF][:PATH]"
 _GIT_FORM = "git+URL[@REF][:PATH]"
 
 _OWNER_AND_REPO = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9._-]{1,100})")
-# The transports of git that only ask: "ext::" and its like run a program.
+# The transports of git that only fetch: "ext::" and its like run a program.
 _SCHEMES = ("https", "http", "ssh", "git", "file")
 _ADDRESS = re.compile(r"file:///[A-Za-z]:(?=/)|[a-z+]+://[^/]*")  # with a drive of Windows
 _SSH_ADDRESS = re.compile(
@@ -116,7 +116,7 @@ def _check_url(url: str) -> None:
         msg = f"not an address: {_without_password(url)!r} ({error})"
         raise UsageError(msg, hint=f"Write {_GIT_FORM}.") from error
     if parts.scheme not in _SCHEMES:
-        msg = f"git is not asked to fetch over {parts.scheme!r}"
+        msg = f"mdvec does not let git fetch over {parts.scheme!r}"
         raise UsageError(msg, hint=f"Use {', '.join(_SCHEMES[:-1])} or {_SCHEMES[-1]}.")
     if password is not None or (user is not None and parts.scheme in {"http", "https"}):
         msg = f"the address of a repository must not carry a name or a password: {_without_password(url)}"

@@ -1,4 +1,4 @@
-"""Looks at everything below a folder once, except what links lead to."""
+"""Lists everything below a folder once, except what links lead to."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from mdvec.errors import UnreadableFileError
-from mdvec.sources.files import irregular, read_regular, reason, too_large
-from mdvec.sources.names import path_names
+from mdvec.sources.files import irregular, path_names, read_regular, reason, too_large
+from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
-
-if TYPE_CHECKING:  # pathspec takes longer to import than most folders take to scan
-    from mdvec.sources.ignore import IgnoreFile, IgnoreRules
 
 _OWN_IGNORE = ".mdvecignore"
 _GIT_IGNORE = ".gitignore"
 IGNORE_FILES = (_OWN_IGNORE, _GIT_IGNORE)
 """Names of the files with ignore rules."""
 
-# A larger ignore file is not one that somebody wrote.
+# A larger ignore file was not written by hand.
 _MAX_IGNORE_BYTES = 1_000_000
 
 
@@ -115,7 +111,7 @@ class Scan:
                 self.fail(folder.path, reason(error))
 
     def file_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Say why a file is left out; None when it is not.
+        """Return why a file is left out; None when it is not.
 
         Args:
             name: Its own name in its folder.
@@ -131,7 +127,7 @@ class Scan:
         )
 
     def folder_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Say why a folder is left out; None when it is not.
+        """Return why a folder is left out; None when it is not.
 
         Args:
             name: Its own name.
@@ -170,8 +166,6 @@ class Scan:
         """
         if not any(name in names for name in IGNORE_FILES):
             return folder
-        from mdvec.sources.ignore import IgnoreRules
-
         rules = (folder.rules or IgnoreRules()).within(
             own=self._ignore_file(folder, _OWN_IGNORE) if _OWN_IGNORE in names else None,
             git=self._ignore_file(folder, _GIT_IGNORE) if _GIT_IGNORE in names else None,
@@ -180,8 +174,6 @@ class Scan:
 
     def _ignore_file(self, folder: Folder, name: str) -> IgnoreFile | None:
         """Read an ignore file; one that is no regular file has no rules, as in git."""
-        from mdvec.sources.ignore import parse_ignore_file
-
         path = f"{self.root}/{folder.real}{name}"
         try:
             if not stat.S_ISREG(os.lstat(path).st_mode):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mdvec.text.globs import compile_glob, is_bare, literal_prefix
 
 DEFAULT_EXTENSIONS: tuple[str, ...] = (".md", ".markdown", ".mdx", ".txt")
-"""What is indexed unless told otherwise."""
+"""What is indexed by default."""
 
 # Names that belong to a program and hold nothing its user wrote. Words that people use for their own
 # folders (build, dist, data, env, vendor) are not here: that is what ignore files are for. Other hidden
@@ -24,12 +24,27 @@ DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
     *(".Trash", ".Trashes", ".Spotlight-V100", ".fseventsd", "$RECYCLE.BIN", ".stversions"),
     *(".mdvec", ".rag-index", ".search-docs"),
 )
-"""Folders that are not entered, wherever they are, unless told otherwise."""
+"""Folders that are not entered by default, wherever they are."""
 
 DEFAULT_MAX_FILE_BYTES = 10_000_000
-"""The largest file that is indexed unless told otherwise."""
+"""The largest file that is indexed by default."""
 
 _NOT_INCLUDED = "not matched by --include"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSettings:
+    """Which files of any source are documents, as ``[scanner]`` has it.
+
+    Attributes:
+        extensions: What file names end in; capitals and a missing dot do not matter.
+        exclude_dirs: Names of folders that are not entered, wherever they are.
+        max_file_bytes: The largest file to take.
+    """
+
+    extensions: tuple[str, ...] = DEFAULT_EXTENSIONS
+    exclude_dirs: tuple[str, ...] = DEFAULT_EXCLUDED_DIRECTORIES
+    max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +71,7 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a user wants of a folder.
+    """The files of a folder that a user wants.
 
     Attributes:
         extensions: In lower case, with the dot.
@@ -74,44 +89,36 @@ class Selection:
     max_file_bytes: int
 
     @classmethod
-    def parse(
-        cls,
-        *,
-        extensions: Sequence[str],
-        exclude_dirs: Sequence[str],
-        include: Sequence[str],
-        exclude: Sequence[str],
-        max_file_bytes: int,
-    ) -> Selection:
+    def parse(cls, scan: ScanSettings, *, include: Sequence[str], exclude: Sequence[str]) -> Selection:
         """Make a selection of what the user wrote; a missing dot or capitals in extensions are fine."""
         return cls(
-            extensions=tuple(f".{extension.lower().removeprefix('.')}" for extension in extensions),
-            excluded_dirs=frozenset(name.removesuffix("/") for name in exclude_dirs),
+            extensions=tuple(f".{extension.lower().removeprefix('.')}" for extension in scan.extensions),
+            excluded_dirs=frozenset(name.removesuffix("/") for name in scan.exclude_dirs),
             include=tuple(map(Glob.parse, include)),
             exclude=tuple(map(Glob.parse, exclude)),
-            max_file_bytes=max_file_bytes,
+            max_file_bytes=scan.max_file_bytes,
         )
 
     def name_rule(self, name: str) -> str | None:
-        """Say why a folder of this name is not entered; None when it is."""
+        """Return why a folder of this name is not entered; None when it is."""
         return f"excluded folder name: {name}" if name in self.excluded_dirs else None
 
     def extension_rule(self, name: str) -> str | None:
-        """Say why a file of this name is not indexed; None when it is."""
+        """Return why a file of this name is not indexed; None when it is."""
         if name.lower().endswith(self.extensions):
             return None
         stem, dot, extension = name.rpartition(".")
         return f"extension .{extension} is not indexed" if stem and dot else "no extension"
 
     def exclude_rule(self, path: str) -> str | None:
-        """Say which ``--exclude`` leaves something out; a folder's path ends in ``/``."""
+        """Return which ``--exclude`` leaves something out; a folder's path ends in ``/``."""
         for glob in self.exclude:
             if glob.matches(path) or (glob.is_bare and path.endswith("/") and glob.matches(path[:-1])):
                 return f"--exclude: {glob.pattern}"
         return None
 
     def include_rule(self, path: str) -> str | None:
-        """Say that a file is not included, or that nothing in a folder can be; its path ends in ``/``."""
+        """Return why a file, or all in a folder (its path ends in ``/``), is not included; else None."""
         if not self.include:
             return None
         if path.endswith("/"):

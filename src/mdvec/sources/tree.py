@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from mdvec.errors import SourceMissingError
-from mdvec.sources.files import too_large
-from mdvec.sources.names import path_names
+from mdvec.sources.files import path_names, too_large
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry
 
@@ -91,7 +90,7 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
 
 
 def folder_rule(selection: Selection, name: str, path: str) -> str | None:
-    """Say why a folder is not entered; None when it is.
+    """Return why a folder is not entered; None when it is.
 
     Args:
         selection: What is wanted.

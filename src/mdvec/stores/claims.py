@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from mdvec import run
@@ -27,12 +26,6 @@ SILENCE_S = 60.0
 
 _POLL_S = 0.1
 _SAME_START_S = 2.0  # a process's start is computed from the boot time, which moves with the clock
-
-_UNITS = {
-    run.Stage.FETCH: "documents fetched",
-    run.Stage.TEXT: "documents read",
-    run.Stage.EMBED: "texts embedded",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +89,11 @@ def wait_for_claim(take: Callable[[], Holder | None], *, wait_s: float) -> None:
     deadline = time.monotonic() + wait_s
     while (holder := take()) is not None:
         left_s = deadline - time.monotonic()
-        message = described(holder.activity)
+        message = str(holder.activity)
         if left_s <= 0:
             raise WriterBusyError(message)
         run.current().report(run.Stage.WAIT, 0, 0, message)
         run.current().sleep(min(_POLL_S, left_s))
-
-
-def described(activity: Activity) -> str:
-    """Return who does what since when, and how far it is, in one sentence for people."""
-    since = datetime.fromtimestamp(activity.since_ms / 1000, UTC).astimezone()
-    who = f"process {activity.pid} on {activity.host}"
-    text = f"{who} has been {activity.purpose} since {since:%Y-%m-%d %H:%M:%S}"
-    unit = _UNITS.get(run.Stage(activity.stage)) if activity.stage else None
-    return f"{text}: {activity.done:,} of {activity.total:,} {unit}" if unit and activity.total else text
 
 
 def new_holder(collection: str, purpose: str) -> Holder:

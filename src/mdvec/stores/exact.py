@@ -38,7 +38,7 @@ def encode(vectors: NDArray[np.float32]) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """What the rows of a matrix belong to.
+    """The owners of the rows of a matrix.
 
     Attributes:
         ids: Ids of the owners, ascending, int64, shape (n,); an owner of several rows is repeated.
@@ -76,7 +76,7 @@ NO_OWNERS: Final = Owners(np.empty(0, np.int64), np.empty(0, np.int64))
 class ExactView:
     """The vectors of a space as they were at some moment; later ones do not show in it.
 
-    Owners that were deleted may still be here, so whoever searches names those that exist.
+    Owners that were deleted may still be here, so a search passes those that exist.
 
     Attributes:
         rows: float16, shape (n, dim).

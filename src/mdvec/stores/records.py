@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
@@ -139,9 +140,8 @@ class StoredChunk:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkPlace:
-    """Where a chunk stands, without its text.
+class ChunkPlace(NamedTuple):
+    """Where a chunk stands, without its text; a tuple, since a search makes a thousand of them.
 
     Attributes:
         id: The chunk.

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from mdvec.types.ids import CollectionId
 
+DEFAULT_SOURCE = "folder"
+"""The source of a location that names no other."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
@@ -13,8 +16,8 @@ class SourceSpec:
 
     Attributes:
         kind: Name of the source adapter, such as ``folder``.
-        location: What the adapter opens: an absolute path for ``folder``, ``OWNER/REPO[@REF][:PATH]`` for
-            ``github``, ``URL[@REF][:PATH]`` for ``git``. It never holds a password.
+        location: What the adapter opens, as its ``parse`` returned it; of a folder, the absolute path. It
+            holds no password.
         include: Globs; when given, only files matching one of them are taken.
         exclude: Globs; files matching one of them are left out.
     """
@@ -25,14 +28,14 @@ class SourceSpec:
     exclude: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Write the place as a user gives it to ``mdvec tool add -s``."""
-        match self.kind:
-            case "folder":
-                return self.location
-            case "git":
-                return f"git+{self.location}"
-            case _:
-                return f"{self.kind}:{self.location}"
+        """Write the place as a user gives it to ``mdvec tool add -s``.
+
+        An address, which has a colon before its first slash, is joined to the source's name with ``+``.
+        """
+        if self.kind == DEFAULT_SOURCE:
+            return self.location
+        joint = "+" if ":" in self.location.partition("/")[0] else ":"
+        return f"{self.kind}{joint}{self.location}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class Price:
 
     Attributes:
         usd_per_million_tokens: In US dollars.
-        as_of: The day it was looked up, as ``YYYY-MM-DD``; empty when nobody said.
+        as_of: The day it was looked up, as ``YYYY-MM-DD``; empty when it is not known.
     """
 
     usd_per_million_tokens: float

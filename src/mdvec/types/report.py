@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from mdvec.errors import EmbeddingError
@@ -126,6 +127,9 @@ class TagCount:
     documents: int
 
 
+_UNITS = {"fetch": "documents fetched", "text": "documents read", "embed": "texts embedded"}
+
+
 @dataclass(frozen=True, slots=True)
 class Activity:
     """What a process is doing to a collection.
@@ -149,6 +153,12 @@ class Activity:
     stage: str = ""
     done: int = 0
     total: int = 0
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.since_ms / 1000, UTC).astimezone()
+        text = f"process {self.pid} on {self.host} has been {self.purpose} since {since:%Y-%m-%d %H:%M:%S}"
+        unit = _UNITS.get(self.stage)
+        return f"{text}: {self.done:,} of {self.total:,} {unit}" if unit and self.total else text
 
 
 class ImportMode(StrEnum):

@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdvec.config.paths import expanded
+from mdvec import registry
+from mdvec.config.schema import Config
 from mdvec.errors import CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
+from mdvec.text.addresses import without_password
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.types.names import check_collection_name
@@ -27,8 +29,6 @@ DOCS_COLLECTION = "docs"
 
 _DATA_DIR = ".mdvec"  # never indexed itself
 
-_GITHUB = "github:"
-_GIT = "git+"
 _WEB = ("https://", "http://", "ssh://", "git@")
 
 
@@ -36,31 +36,39 @@ class Collections:
     """The collections of one database. Safe to use from several threads.
 
     Attributes:
-        path: Absolute path of the database.
+        location: Absolute path of the database, or its address.
         docs_dir: The folder whose index it is; None when collections are registered in it.
 
     Args:
-        path: Absolute path of the database; nothing is read or written yet.
+        location: Absolute path of the database, or its address; nothing is read or written yet.
+        config: Has the settings of the store.
         docs_dir: The folder whose index it is.
         parts: Makes sources and models.
     """
 
-    def __init__(self, path: Path, *, docs_dir: Path | None, parts: Parts) -> None:
-        self.path = path
+    def __init__(self, location: Path | str, config: Config, *, docs_dir: Path | None, parts: Parts) -> None:
+        self.location = location
+        self._config = config
         self.docs_dir = docs_dir
         self._parts = parts
         self._store: Store | None = None
         self._opening = threading.Lock()
 
+    @property
+    def shown(self) -> str:
+        """The location for people, without a password."""
+        return without_password(str(self.location))
+
     def store(self) -> Store:
         """Return the store; the first call opens it, and makes it when it is not there."""
         with self._opening:
             if self._store is None:
-                store = open_store(self.path)
+                store = open_store(self.location, self._config)
                 try:
                     if self.docs_dir is not None:
                         _register_folder(self.docs_dir, store, self._parts.configured_chunking)
-                        _hide_from_git(self.path.parent)
+                        if isinstance(self.location, Path):
+                            _hide_from_git(self.location.parent)
                 except BaseException:
                     store.close()
                     raise
@@ -102,7 +110,7 @@ class Collections:
                 if known
                 else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
             )
-            msg = f"there is no collection {missing!r} in {self.path}"
+            msg = f"there is no collection {missing!r} in {self.shown}"
             raise CollectionNotFoundError(msg, hint=hint)
         return [known[name] for name in dict.fromkeys(names)]
 
@@ -202,10 +210,11 @@ def index_of(folder: Path, data_dir: Path | None) -> Path:
 
 
 def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
-    """Parse the location of a source; only a folder of this machine is checked for existence.
+    """Parse a source; nothing but a folder of this machine is looked for.
 
     Args:
-        location: ``github:OWNER/REPO[@REF][:PATH]``, ``git+URL[@REF][:PATH]``, else a folder. A folder whose
+        location: ``NAME:PLACE`` or ``NAME+ADDRESS`` for a source of that name, such as
+            ``github:OWNER/REPO[@REF][:PATH]`` and ``git+URL[@REF][:PATH]``; else a folder. A folder whose
             name starts so is written ``./github:…``.
         include: Globs of files to take; all when empty.
         exclude: Globs of files to leave out.
@@ -214,20 +223,15 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
         What a collection keeps, in one spelling for one place.
 
     Raises:
+        ConfigError: If the extension that it names cannot be loaded.
         UsageError: If it starts like a repository and is none, or carries a password.
         SourceMissingError: If there is no such folder.
     """
-    from mdvec.sources.location import parse_git, parse_github
-
-    if location.startswith(_GITHUB):
-        kind, place = "github", str(parse_github(location.removeprefix(_GITHUB)))
-    elif location.startswith(_GIT):
-        kind, place = "git", str(parse_git(location.removeprefix(_GIT)))
-    elif location.startswith(_WEB):
+    if location.startswith(_WEB):
         msg = f"a repository is named by its kind, not as {location.partition('://')[0]!r} alone"
         raise SourceMissingError(msg, hint="Write github:OWNER/REPO, or git+ in front of the address.")
-    else:
-        kind, place = "folder", _existing_folder(location)
+    kind, place = registry.named_source(location)
+    place = registry.load("sources", kind).parse(place)
     return SourceSpec(kind, place, tuple(include), tuple(exclude))
 
 
@@ -255,14 +259,6 @@ def first_step(collections: Sequence[Collection], *, docs_dir: Path | None = Non
     if not new:
         return ""
     return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."
-
-
-def _existing_folder(location: str) -> str:
-    path = expanded(location)
-    if not path.is_dir():
-        msg = f"{location} is not a folder"
-        raise SourceMissingError(msg, hint="Give a folder that exists.")
-    return str(path.resolve())
 
 
 def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> Collection:

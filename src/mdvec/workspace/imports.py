@@ -192,12 +192,12 @@ class BackgroundImport:
 
     @property
     def tried(self) -> bool:
-        """Whether it was ever started."""
+        """True if it was ever started."""
         return self._thread is not None
 
     @property
     def running(self) -> bool:
-        """Whether it is at work."""
+        """True if it is at work."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> bool:
@@ -291,7 +291,7 @@ class FirstIndex:
 
     @property
     def running(self) -> bool:
-        """Whether a thread is at work on it."""
+        """True if a thread is at work on it."""
         return self._background.running
 
     def close(self, most_s: float) -> None:

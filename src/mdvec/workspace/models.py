@@ -23,7 +23,7 @@ from mdvec.workspace.wiring import Embedders, Parts
 
 
 class Models:
-    """What can be done with models. A part of :class:`mdvec.workspace.Workspace`.
+    """The models of a workspace and what can be done with them. A part of :class:`mdvec.workspace.Workspace`.
 
     Args:
         collections: Whose models they are.

@@ -59,7 +59,7 @@ def describe_all(
         statuses = [_checked(each, store, parts) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
-        database=str(collections.path),
+        database=collections.shown,
         size_bytes=store.size_bytes,
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),
@@ -146,7 +146,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     Returns:
         The findings, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(collections.path)]
+    findings = [_about_machine(), *_about_place(collections.shown)]
     try:
         store = collections.store()
     except MdvecError as error:
@@ -158,7 +158,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     try:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(parts, registered))
-        findings.append(_about_database(collections.path, store))
+        findings.append(_about_database(collections.shown, store))
         with store.read() as view:
             versions = {each.id: read_versions(each.id, view) for each in registered}
         findings.extend(
@@ -179,14 +179,14 @@ def _about_machine() -> Finding:
     return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")
 
 
-def _about_place(database: Path) -> Iterator[Finding]:
-    synced = [part for part in database.parts if part.casefold().startswith(_SYNCED_FOLDERS)]
+def _about_place(database: str) -> Iterator[Finding]:
+    synced = [part for part in Path(database).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
     if synced:
         yield Finding(
             Severity.NOTE,
             "place",
             f"the database lies in {synced[0]}, which may be copied while it is written",
-            "Keep it elsewhere: set [database] path in mdvec.toml.",
+            "Keep it elsewhere: set [store] location in mdvec.toml.",
         )
 
 
@@ -217,7 +217,7 @@ def _about_model(model: Model) -> Finding:
     return Finding(Severity.OK, "model", model.name)
 
 
-def _about_database(database: Path, store: Store) -> Finding:
+def _about_database(database: str, store: Store) -> Finding:
     problems = store.check()
     if problems:
         return Finding(

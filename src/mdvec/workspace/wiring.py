@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from mdvec import registry
-from mdvec.chunking.interface import Chunker, TokenEnds
+from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
 from mdvec.config.paths import default_cache_dir
-from mdvec.config.schema import Config, EmbeddingSettings, Section
-from mdvec.embedding.interface import Embedder, Runtime
+from mdvec.config.schema import Config
+from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
 from mdvec.indexing.prepare import Recipe
-from mdvec.sources.interface import Source
+from mdvec.settings import settings_kind
+from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import Store, View
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
@@ -55,7 +54,7 @@ class Model:
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes its vectors; None when it cannot be used."""
+        """The embedder that makes its vectors; None when it cannot be used."""
         return self.made if self.problem is None else None
 
     @property
@@ -86,12 +85,13 @@ class Embedders:
     """The embedders of a workspace, each made when it is first needed and shared by all collections.
 
     Args:
-        settings: What is used where a collection names nothing, and how.
+        config: What is used where a collection names nothing, and how.
         override: Used instead of whatever is named.
     """
 
-    def __init__(self, settings: EmbeddingSettings, override: Embedder | None) -> None:
-        self._settings = settings
+    def __init__(self, config: Config, override: Embedder | None) -> None:
+        self._config = config
+        self._settings = config.embedding
         self._override = override
         self._guard = threading.Lock()
         self._made: dict[EmbeddingSpec, Embedder] = {}
@@ -104,7 +104,7 @@ class Embedders:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the configuration names anything but the default."""
+        """True if the configuration names anything but the default."""
         return self.configured != EmbeddingSpec()
 
     def make(self, spec: EmbeddingSpec) -> Embedder:
@@ -117,7 +117,8 @@ class Embedders:
             return self._override
         with self._guard:  # one for all, however many threads come first
             if spec not in self._made:
-                self._made[spec] = registry.load("embedding", spec.provider)(
+                factory: EmbedderFactory = registry.load("embedding", spec.provider)
+                self._made[spec] = factory(
                     model=spec.model,
                     dimension=spec.dimension,
                     runtime=Runtime(
@@ -125,7 +126,7 @@ class Embedders:
                         threads=self._settings.threads,
                         batch_tokens=self._settings.batch_tokens,
                     ),
-                    **_settings_of(spec.provider, self._settings),
+                    **self._config.arguments("embedding", spec.provider, factory),
                 )
             return self._made[spec]
 
@@ -213,7 +214,7 @@ class Parts:
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
         self._config = config
-        self.embedders = Embedders(config.embedding, embedder)
+        self.embedders = Embedders(config, embedder)
 
     def model(self, collection: Collection) -> Model:
         """Return the model whose vectors a collection is searched by.
@@ -233,24 +234,26 @@ class Parts:
         return self.model(collection) if following is None or following.embedder is None else following
 
     def source(self, spec: SourceSpec) -> Source:
-        """Open a collection's source; its factory gets those arguments that it names.
+        """Open a collection's source; see :class:`mdvec.sources.interface.SourceFactory`.
 
         Raises:
             ConfigError: If there is no such kind of source.
         """
+        from mdvec.sources.selection import ScanSettings
+
         scanner = self._config.scanner
-        factory = registry.load("sources", spec.kind)
-        offered = {
-            **set_only(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
-            **self._own_settings(spec.kind),
-            "location": spec.location,
-            "include": spec.include,
-            "exclude": spec.exclude,
-            "max_file_bytes": int(scanner.max_file_mb * _BYTES_PER_MB),
-            "cache_dir": self._config.embedding.cache_dir or default_cache_dir(),
-        }
-        made: Source = factory(**_taken(factory, offered))
-        return made
+        factory: SourceFactory = registry.load("sources", spec.kind)
+        return factory(
+            location=spec.location,
+            include=spec.include,
+            exclude=spec.exclude,
+            scan=ScanSettings(
+                **set_only(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
+                max_file_bytes=int(scanner.max_file_mb * _BYTES_PER_MB),
+            ),
+            cache_dir=self._config.embedding.cache_dir or default_cache_dir(),
+            **self._config.arguments("sources", spec.kind, factory),
+        )
 
     def recipe(self, spec: ChunkingSpec, model: Model) -> Recipe:
         """Return how a collection's documents are prepared.
@@ -269,7 +272,7 @@ class Parts:
     def size_warnings(self, spec: ChunkingSpec, model: Model) -> tuple[str, ...]:
         """Return a warning when chunks are larger than what the model reads at once."""
         wanted = spec.max_tokens if spec.max_tokens is not None else self._config.chunking.max_tokens
-        counts_tokens = _taken(registry.load("chunking", spec.strategy), {"max_tokens": wanted})
+        counts_tokens = "max_tokens" in _sizes_of(registry.load("chunking", spec.strategy))
         if model.embedder is None or wanted is None or not counts_tokens:
             return ()
         most = model.embedder.tokens.max_tokens - _CONTEXT_TOKENS
@@ -302,9 +305,10 @@ class Parts:
         return idle_limit_s(settings.auto_unload_minutes, settings.memory_threshold, in_use)
 
     def _chunker(self, spec: ChunkingSpec, model: Model | None) -> Chunker:
-        factory = registry.load("chunking", spec.strategy)
+        factory: ChunkerFactory = registry.load("chunking", spec.strategy)
+        known = _sizes_of(factory)
         own = set_only(**{name: getattr(spec, name) for name in _SIZES})
-        unknown = own.keys() - _taken(factory, own).keys()
+        unknown = own.keys() - known
         if unknown:
             msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
             raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
@@ -315,19 +319,18 @@ class Parts:
             tokens = embedder.tokens
             token_ends, limit = tokens.ends, tokens.max_tokens
             tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
-        configured = set_only(**{name: getattr(self._config.chunking, name) for name in _SIZES})
-        counting = {
-            "token_ends": token_ends,
-            "tokenizer_name": tokenizer,
-            "token_limit": limit,
-        }
-        made: Chunker = factory(**_taken(factory, {**configured, **own, **counting}))
-        return made
+        configured = set_only(**{name: getattr(self._config.chunking, name) for name in known})
+        return factory(
+            token_ends=token_ends,
+            tokenizer_name=tokenizer,
+            token_limit=limit,
+            **{**configured, **self._config.arguments("chunking", spec.strategy, factory), **own},
+        )
 
-    def _own_settings(self, kind: str) -> dict[str, Any]:
-        """Return what is set in a source's own section, if it has one."""
-        section = getattr(self._config, kind, None)
-        return {} if section is None else _values(section)
+
+def _sizes_of(chunker: ChunkerFactory) -> set[str]:
+    """Return the sizes of a collection that a chunker declares to know."""
+    return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
 
 
 def idle_limit_s(auto_unload_minutes: float, memory_threshold: float, in_use: float) -> float | None:
@@ -352,10 +355,36 @@ def set_only(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def open_store(database: Path) -> Store:
-    """Open a database, making it and its folder when they are not there."""
-    made: Store = registry.load("stores", "sqlite")(database)
+def open_store(location: Path | str, config: Config | None = None) -> Store:
+    """Open a store, making a database file and its folder when they are not there.
+
+    Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
+    factory that can search one says so by the attribute ``takes_vector_index``.
+
+    Args:
+        location: A path, or an address.
+        config: Has the settings of the store, and of the vector index beside it.
+
+    Raises:
+        ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
+    """
+    config = config or Config()
+    name = registry.named_store(str(location))
+    factory = registry.load("stores", name)
+    settings = config.arguments("stores", name, factory)
+    if config.store.vectors is not None:
+        if not getattr(factory, "takes_vector_index", False):
+            msg = f"the store {name!r} searches its own vectors, and no index beside it"
+            raise ConfigError(msg, hint="Leave out [store] vectors.")
+        settings["vector_index"] = _vector_index(config.store.vectors, config)
+    made: Store = factory(Path(location) if name == "sqlite" else location, **settings)
     return made
+
+
+def _vector_index(location: str, config: Config) -> Any:
+    name, place = registry.named_vector_index(location)
+    factory = registry.load("vector_indexes", name)
+    return factory(place, **config.arguments("vector_indexes", name, factory))
 
 
 def _suggestion(wanted: EmbeddingSpec) -> str:
@@ -365,21 +394,3 @@ def _suggestion(wanted: EmbeddingSpec) -> str:
     name = wanted.provider
     specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
     return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
-
-
-def _settings_of(provider: str, settings: EmbeddingSettings) -> dict[str, Any]:
-    """Return what is set in the provider's own section, if it has one."""
-    section = getattr(settings, provider.replace("-", "_"), None)
-    return _values(section) if isinstance(section, Section) else {}
-
-
-def _values(section: Any) -> dict[str, Any]:
-    return set_only(**{name: getattr(section, name) for name in section.__struct_fields__})
-
-
-def _taken(factory: Any, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that a factory names, or all of them when it takes any."""
-    parameters = inspect.signature(factory).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
-        return dict(offered)
-    return {name: value for name, value in offered.items() if name in parameters}

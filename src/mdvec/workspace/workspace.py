@@ -19,6 +19,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import ImportStoppedError, SourceMissingError, StoreError
 from mdvec.search.versions import VersionCache
 from mdvec.stores.records import StoredChunk
+from mdvec.text.addresses import scheme_of
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
@@ -50,7 +51,7 @@ _END_WAIT_S = 1.0
 def open_workspace(
     config: Config | None = None,
     *,
-    database: Path | None = None,
+    database: Path | str | None = None,
     docs_dir: Path | None = None,
     data_dir: Path | None = None,
     embedder: Embedder | None = None,
@@ -59,7 +60,7 @@ def open_workspace(
 
     Args:
         config: Settings; the defaults when None.
-        database: The index; else ``[database] path``, else the user's data directory.
+        database: The index: a path or an address; else ``[store] location``, else the user's data directory.
         docs_dir: A folder to use without registering it: its index lies in ``DIR/.mdvec``, and the first
             search makes it.
         data_dir: Where the index of ``docs_dir`` lies instead.
@@ -73,14 +74,13 @@ def open_workspace(
     """
     config = config or Config()
     if docs_dir is None:
-        path = database or config.database.path or default_database()
-        return Workspace(path.absolute(), config, embedder=embedder)
+        location = database or config.store.location or default_database()
+        return Workspace(_place(location), config, embedder=embedder)
     if not docs_dir.is_dir():
         msg = f"{docs_dir} is not a folder"
         raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
     root = docs_dir.resolve()
-    path = database or index_of(root, data_dir)
-    return Workspace(path.absolute(), config, docs_dir=root, embedder=embedder)
+    return Workspace(_place(database or index_of(root, data_dir)), config, docs_dir=root, embedder=embedder)
 
 
 class Workspace:
@@ -90,22 +90,22 @@ class Workspace:
     (:mod:`mdvec.run`).
 
     Attributes:
-        database: Absolute path of the database.
+        database: Absolute path of the database; of a database elsewhere, the path it would have here.
         models: The embedding models of its collections, and how to change them.
     """
 
     def __init__(
         self,
-        database: Path,
+        database: Path | str,
         config: Config,
         *,
         docs_dir: Path | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        self.database = database
+        self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
-        self._collections = Collections(database, docs_dir=docs_dir, parts=self._parts)
+        self._collections = Collections(database, config, docs_dir=docs_dir, parts=self._parts)
         self._versions = VersionCache()
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
@@ -460,3 +460,8 @@ class Workspace:
         finally:
             with self._guard:
                 self._runs.remove(current)
+
+
+def _place(location: Path | str) -> Path | str:
+    """Return an address as it is, and the absolute path of a file."""
+    return location if scheme_of(str(location)) else Path(location).absolute()

@@ -11,14 +11,14 @@ from tests.integration.test_sqlite_opening import can_be_searched, fill
 
 from mdvec import SearchQuery, open_workspace
 from mdvec.errors import ReadOnlyDatabaseError
-from mdvec.types.hit import Confidence
-from mdvec.types.query import SearchMode
-from mdvec.types.report import ImportMode
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.hit import Confidence
+from mdvec.types.query import SearchMode
+from mdvec.types.report import ImportMode
 
 # A next version as it might come, to try the mechanism with.
 NEXT = Schema(

@@ -12,8 +12,8 @@ from mdvec.chunking.outline import ALL_LEVELS
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import parse_document
 from mdvec.errors import ConfigError
-from mdvec.types.chunk import Chunk
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.chunk import Chunk
 
 
 def _words(text: str) -> list[int]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.config import Config, load_config
+from mdvec import registry
+from mdvec.config import Config, LoadedConfig, load_config
 from mdvec.config import paths as config_paths
-from mdvec.config.load import DEFAULT_ORIGIN
+from mdvec.config.load import DEFAULT_ORIGIN, every_setting
 from mdvec.errors import ConfigError
 from mdvec.types.query import SearchMode
 
@@ -26,6 +28,13 @@ def cwd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return deep
 
 
+LOCATION = "a path, or an address such as 'postgresql://HOST/DATABASE'"
+
+
+def set_for(loaded: LoadedConfig, provider: str) -> dict[str, Any]:
+    return loaded.config.arguments("embedding", provider, registry.load("embedding", provider))
+
+
 def problems(cwd: Path, text: str, name: str = "mdvec.toml", **env: str) -> list[str]:
     (cwd / name).write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
@@ -38,7 +47,8 @@ def test_defaults_need_no_file(cwd: Path) -> None:
     loaded = load_config(cwd=cwd, env={})
     assert loaded.config == Config()
     assert loaded.path is None
-    assert set(loaded.origins.values()) == {DEFAULT_ORIGIN}
+    assert loaded.origins == {}
+    assert {origin for _, _, origin in every_setting(loaded)} == {DEFAULT_ORIGIN}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +111,7 @@ def test_variables_beat_the_file(cwd: Path) -> None:
     search = loaded.config.search
     assert (search.k, search.mode, search.threshold) == (10, SearchMode.DENSE, 0.25)
     assert loaded.config.scanner.extensions == (".md", ".org")
-    assert loaded.config.database.path == cwd / "x/y.sqlite"
+    assert loaded.config.store.location == str(cwd / "x/y.sqlite")
     assert loaded.origins["search.k"] == "MDVEC_SEARCH_K"
     assert loaded.origins["search.mode"] == f"{cwd / 'mdvec.toml'}:3"
 
@@ -113,8 +123,8 @@ def test_paths_in_a_file_are_relative_to_it(
     monkeypatch.setenv("HOME", "/home/somebody")
     text = '[database]\npath = "data/i.sqlite"\n[embedding]\ncache_dir = "~/models"\n'
     (tmp_path / "project" / "mdvec.toml").write_text(text)
-    config = load_config(cwd=cwd, env={}).config
-    assert config.database.path == tmp_path / "project" / "data" / "i.sqlite"
+    config = load_config(tmp_path / "project" / "mdvec.toml", cwd=cwd, env={}).config
+    assert config.store.location == str(tmp_path / "project" / "data" / "i.sqlite")
     assert config.embedding.cache_dir == Path("/home/somebody/models")
 
 
@@ -179,7 +189,7 @@ def test_all_unknown_settings_are_told_at_once(cwd: Path) -> None:
         f"{file}:6: unknown setting search.kk; did you mean search.k?",
         f"{file}:7: unknown setting search.xyzzy; known: search.k, search.mode, search.per_document, "
         "search.expand, search.max_tokens, search.threshold",
-        f"{file}:8: unknown setting search.path; it belongs in [database]",
+        f"{file}:8: unknown setting search.path; it belongs in [store]",
         f"{file}:10: unknown setting display.more; known: display.default_format, display.color",
         "unknown variable MDVEC_SEARCH_MOD; did you mean MDVEC_SEARCH_MODE?",
     ]
@@ -215,8 +225,8 @@ def test_the_line_is_found_in_every_syntax(cwd: Path, name: str, text: str, line
         ("search.k = true", "search.k must be a whole number from 1 to 1000, not True"),
         ("search.mode = 'fast'", "search.mode must be one of hybrid, dense, lexical, not 'fast'"),
         ("search.threshold = 2", "search.threshold must be a number from -1 to 1, not 2"),
-        ("database.path = ''", "database.path must be a path, not ''"),
-        ("database.path = 1", "database.path must be a path, not 1"),
+        ("store.location = ''", f"store.location must be {LOCATION}, not ''"),
+        ("database.path = 1", f"store.location must be {LOCATION}, not 1"),
         ("embedding.provider = ''", "embedding.provider must be a name, not ''"),
         ("scanner.max_file_mb = 0", "scanner.max_file_mb must be a number above 0, not 0"),
         (
@@ -250,22 +260,22 @@ def test_tables_in_sections_are_set_from_files_and_variables(cwd: Path) -> None:
     (cwd / "mdvec.yaml").write_text("embedding:\n  openai:\n    query_prefix: 'query: '\n    batch_size: 8\n")
     env = {"MDVEC_EMBEDDING_OPENAI_BATCH_SIZE": "16", "MDVEC_EMBEDDING_BATCH_TOKENS": "99"}
     loaded = load_config(cwd=cwd, env=env)
-    embedding = loaded.config.embedding
-    assert (embedding.openai.query_prefix, embedding.openai.batch_size) == ("query: ", 16)
-    assert (embedding.batch_tokens, embedding.openai.batch_tokens) == (99, 8192)
+    openai = set_for(loaded, "openai")
+    assert (openai["query_prefix"], openai["batch_size"]) == ("query: ", 16)
+    assert (loaded.config.embedding.batch_tokens, openai["batch_tokens"]) == (99, 8192)
     assert loaded.origins["embedding.openai.query_prefix"] == f"{cwd / 'mdvec.yaml'}:3"
     assert loaded.origins["embedding.openai.batch_size"] == "MDVEC_EMBEDDING_OPENAI_BATCH_SIZE"
-    assert loaded.origins["embedding.openai.timeout_s"] == DEFAULT_ORIGIN
+    assert "embedding.openai.timeout_s" not in loaded.origins
 
 
 def test_a_table_with_a_dash_in_its_name(cwd: Path) -> None:
     """``sentence-transformers`` is written as the provider is, and with ``_`` in a variable."""
     (cwd / "mdvec.toml").write_text("[embedding.sentence-transformers]\nhub_dir = 'hub'\nquery_prefix = ''\n")
     variable = "MDVEC_EMBEDDING_SENTENCE_TRANSFORMERS_OFFLINE"
-    loaded = load_config(cwd=cwd, env={variable: "true"})
-    settings = loaded.config.embedding.sentence_transformers
-    assert (settings.hub_dir, settings.query_prefix, settings.offline) == (cwd / "hub", "", True)
-    assert settings.document_prefix is None
+    loaded = load_config(cwd / "mdvec.toml", cwd=cwd, env={variable: "true"})
+    settings = set_for(loaded, "sentence-transformers")
+    assert (settings["hub_dir"], settings["query_prefix"], settings["offline"]) == (cwd / "hub", "", True)
+    assert "document_prefix" not in settings
     assert loaded.origins["embedding.sentence-transformers.offline"] == variable
 
 
@@ -308,10 +318,29 @@ def test_a_file_that_lies_around_gets_no_key_and_runs_no_code(cwd: Path, tmp_pat
     file = cwd / "mdvec.toml"
     assert problems(cwd, TRUSTING) == [
         f"{file}:2: embedding.gemini.base_url is not taken from a file that was found on the way: "
-        f"whoever is there gets your key or token; {own}",
+        f"the server there gets your key or token; {own}",
         f"{file}:4: embedding.plamo.trust_remote_code is not taken from a file that was found on the way: "
         f"it lets code of others run as you; {own}",
     ]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "embedding.cache_dir = 'assets'",
+        "embedding.sentence-transformers.hub_dir = 'assets'",
+        "embedding.openai.api_key_env = 'AWS_SECRET_ACCESS_KEY'",
+        "github.token_env = 'AWS_SECRET_ACCESS_KEY'",
+        "sources.github.base_url = 'https://example.com'",
+        "store.location = 'postgresql://example.com/db'",
+        "store.location = 'postgresql://localhost/db'",
+    ],
+)
+def test_a_file_that_lies_around_chooses_no_folder_key_or_server(cwd: Path, setting: str) -> None:
+    """Folders hold settings of git and graphs that are run; a variable names any secret of the user."""
+    (found,) = problems(cwd, f"{setting}\n")
+    assert "is not taken from a file that was found on the way: " in found
+    load_config(cwd / "mdvec.toml", cwd=cwd, env={})
 
 
 @pytest.mark.parametrize("how", ["option", "variable", "own", "environment"])
@@ -327,8 +356,8 @@ def test_who_names_a_file_trusts_it(cwd: Path, tmp_path: Path, how: str) -> None
     if how == "variable":
         env["MDVEC_CONFIG"] = str(place / "mdvec.toml")
     loaded = load_config(place / "mdvec.toml" if how == "option" else None, cwd=cwd, env=env)
-    assert loaded.config.embedding.gemini.base_url == "https://example.com"
-    assert loaded.config.embedding.plamo.trust_remote_code
+    assert set_for(loaded, "gemini")["base_url"] == "https://example.com"
+    assert set_for(loaded, "plamo")["trust_remote_code"]
 
 
 @pytest.mark.parametrize("address", ["http://localhost:11434/v1", "http://127.0.0.1:1/v1", "http://[::1]:1"])
@@ -338,7 +367,7 @@ def test_a_server_on_this_machine_may_be_named_anywhere(cwd: Path, address: str)
         f"[embedding.openai]\nbase_url = '{address}'\n[embedding.plamo]\ntrust_remote_code = false\n"
     )
     loaded = load_config(cwd=cwd, env={})
-    assert loaded.config.embedding.openai.base_url == address
+    assert set_for(loaded, "openai")["base_url"] == address
 
 
 def test_a_wrong_variable_is_named(cwd: Path) -> None:
@@ -438,3 +467,52 @@ def test_default_places_are_the_platforms(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         assert place.is_absolute()
         assert "mdvec" in place.parts
+
+
+def _bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    return "\n".join([*lines, "search:", "  k: *a11", ""])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("mdvec.yaml", _bomb(), ":4: not YAML: more than 20 aliases"),
+        ("mdvec.json", "[" * 100_000, ":1: not JSON: tables or lists are nested too deeply"),
+        ("mdvec.json", '{"a":' * 40_000, ":1: not JSON: tables or lists are nested too deeply"),
+        ("mdvec.toml", "a = " + "[" * 100_000, ":1: not TOML: tables or lists are nested too deeply"),
+        ("mdvec.yaml", "[" * 100_000, ":1: not YAML: tables or lists are nested too deeply"),
+        ("mdvec.toml", f"search.k = {'9' * 100_000}", ":1: not TOML: Exceeds the limit"),
+        ("mdvec.json", '{"search": {"k": ' + "9" * 100_000 + "}}", ":1: not JSON: Exceeds the limit"),
+        ("mdvec.yaml", f"search: {{k: {'9' * 100_000}}}", ":1: not YAML: Exceeds the limit"),
+        ("mdvec.toml", f"search.k = 0x{'f' * 100_000}", ":1: search.k must be a whole number from 1 to 1000"),
+        ("mdvec.toml", "#" * 250_001, ": a configuration file has at most 250,000 bytes"),
+    ],
+)
+def test_a_hostile_file_is_an_error(cwd: Path, name: str, text: str, said: str) -> None:
+    """It lies in any folder above: it may neither take all of the memory nor end in a traceback."""
+    (found,) = problems(cwd, text, name)
+    assert found.startswith(f"{cwd / name}{said}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" + ",\n".join(f'"k{n}": 1' for n in range(10_000)) + "}",
+        '{"search": {' + ",\n".join(f'"k{n}": 1' for n in range(10_000)) + "}}",
+    ],
+)
+def test_many_mistakes_are_not_all_listed(cwd: Path, text: str) -> None:
+    """Fifty lines are enough, each with its line; the time for a key does not grow with their number."""
+    found = problems(cwd, text, "mdvec.json")
+    assert len(found) == 50
+    assert found[-1].startswith(f"{cwd / 'mdvec.json'}:50: unknown setting")
+
+
+def test_a_few_aliases_are_fine(cwd: Path) -> None:
+    """YAML is YAML."""
+    (cwd / "mdvec.yaml").write_text(
+        "search: &s {k: 7}\ndisplay: {color: never}\nscanner: {<<: {max_file_mb: 2}}\n"
+    )
+    assert load_config(cwd=cwd, env={}).config.search.k == 7

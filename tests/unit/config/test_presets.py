@@ -8,8 +8,8 @@ import pytest
 
 from mdvec.config.presets import DEFAULT_PRESET, load_preset, preset_names
 from mdvec.errors import ConfigError
-from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 from mdvec.registry import names
+from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
 
 def test_the_five_presets_can_be_read_and_name_parts_that_exist() -> None:

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 
 from mdvec.indexing.kept import kept_texts
+
 from mdvec.indexing.plan import Comparison, compare, resolve
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 

@@ -186,7 +186,7 @@ class FakeWorkspace(Workspace):
         self,
         config: Config | None = None,
         *,
-        database: Path | None = None,
+        database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
     ) -> Workspace:

@@ -285,7 +285,7 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert list(collection) == [
         "name", "description", "source", "include", "exclude", "enabled", "last_indexed",
         "revision", "preset", "chunker", "documents", "failed", "excluded", "chunks", "pending_chunks",
-        "check", "check_error", "files", "model", "change", "warnings",
+        "check", "check_error", "files", "model", "change", "activity", "warnings",
     ]  # fmt: skip
     assert collection["check"] == {
         "in_sync": False,
@@ -375,7 +375,7 @@ def test_config_show_tells_values_and_origins(mdvec: Mdvec, workspace: FakeWorks
     assert ("k", "=", "7", "#", f"{tmp_path / 'mdvec.toml'}:2") in lines
     assert ("mode", "=", '"dense"', "#", "MDVEC_SEARCH_MODE") in lines
     assert ("per_document", "=", "1", "#", "default") in lines
-    assert ("path", "=", f'"{tmp_path / "mine.sqlite"}"', "#", "--database") in lines
+    assert ("location", "=", f'"{tmp_path / "mine.sqlite"}"', "#", "--database") in lines
     assert workspace.opened == {}
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdvec.search.confidence import judge
 from mdvec.types.hit import Confidence
 from mdvec.types.space import Unrelated
-from mdvec.search.confidence import judge
 
 UNRELATED = Unrelated(mean=0.786, spread=0.022)  # of the model that the levels were fitted with
 LEVELS = list(reversed(Confidence))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mdvec.errors import InvalidQueryError, UsageError
-from mdvec.types.query import Filters, SearchQuery
 from mdvec.search.filters import MAX_QUERY_CHARS, clean
+from mdvec.types.query import Filters, SearchQuery
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "\x00", "\u3000"])

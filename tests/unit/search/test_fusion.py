@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.types.ids import ChunkId
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence, fuse, rank_by_similarity, rank_by_words
+from mdvec.types.ids import ChunkId
 
 PERFECT = 10.0
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from mdvec.stores.lexical import Holding, LexicalFields
 
-from mdvec.types.ids import ChunkId
-from mdvec.types.query import Scope
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.lexical import find_by_words
-from mdvec.stores.lexical import Holding, LexicalFields
+from mdvec.types.ids import ChunkId
+from mdvec.types.query import Scope
 
 COMMON, RARE = 9_000, 5
 

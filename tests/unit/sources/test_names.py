@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdvec.sources.names import path_names
+from mdvec.sources.files import path_names
 
 _GA = "ガ.md"
 _GA_DECOMPOSED = unicodedata.normalize("NFD", _GA)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mdvec.sources.files import too_large
-from mdvec.sources.selection import DEFAULT_EXCLUDED_DIRECTORIES, Selection
+from mdvec.sources.selection import DEFAULT_EXCLUDED_DIRECTORIES, ScanSettings, Selection
 
 
 def _selection(
@@ -16,11 +16,7 @@ def _selection(
     exclude: tuple[str, ...] = (),
 ) -> Selection:
     return Selection.parse(
-        extensions=extensions,
-        exclude_dirs=exclude_dirs,
-        include=include,
-        exclude=exclude,
-        max_file_bytes=10,
+        ScanSettings(extensions, exclude_dirs, max_file_bytes=10), include=include, exclude=exclude
     )
 
 

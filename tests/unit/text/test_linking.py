@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mdvec.types.document import Link, LinkKind
 from mdvec.text.linking import linked_path, names_other_file, resolve
+from mdvec.types.document import Link, LinkKind
 
 NOTES = ("Note.md", "a/Note.md", "a/b/Note.md", "z/note.txt")
 

@@ -9,19 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from mdvec.config.schema import (
-    ChunkingSettings,
-    Count,
-    Limit,
-    Name,
-    Patterns,
-    Section,
-    Similarity,
-    Text,
-)
-from mdvec.config.settings import read_settings
+from mdvec.config.schema import ChunkingSettings, Limit, Patterns, Similarity
 from mdvec.config.syntax import ConfigFile, read_config
+from mdvec.config.validation import read_settings
 from mdvec.errors import ConfigError
+from mdvec.settings import Count, Name, Section, Text
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
 DEFAULT_PRESET = "folder"
@@ -56,16 +48,16 @@ class _File(Section, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a new collection is made with, where its owner says nothing else.
+    """The settings of a new collection, where its owner gives no others.
 
     Attributes:
-        name: As it is asked for.
+        name: As users write it.
         description: For people.
         chunking: How documents are cut.
         embedding: What makes the vectors; None for the model that is configured.
         include: Globs of files to take; all when empty.
         exclude: Globs of files to leave out.
-        search: What a search of the collection alone does when it is not told.
+        search: Defaults of a search of the collection alone.
         text: The file itself.
     """
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from mdvec.embedding.interface import Runtime
 from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
 from mdvec.embedding.local.files import locate
+from mdvec.embedding.local.settings import LocalModelSettings
 from mdvec.errors import EmbedderUnavailableError
+from mdvec.settings import declares
 
 PROVIDER = "plamo"
 DEFAULT_MODEL = "pfnet/plamo-embedding-1b"
@@ -17,6 +19,7 @@ _DIMENSION = 2048  # of the default model
 _INSTRUCTION_TOKENS = 64
 
 
+@declares(LocalModelSettings)
 def make_plamo(
     *,
     model: str,

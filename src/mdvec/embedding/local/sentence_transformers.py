@@ -10,6 +10,8 @@ from mdvec.embedding.interface import Runtime
 from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
 from mdvec.embedding.local.files import locate
 from mdvec.embedding.local.layout import Layout
+from mdvec.embedding.local.settings import LocalModelSettings
+from mdvec.settings import Text, declares
 
 PROVIDER = "sentence-transformers"
 DEFAULT_MODEL = "ruri-v3-30m"
@@ -38,6 +40,19 @@ _MODELS = (  # from their cards
 )
 
 
+class SentenceTransformersSettings(LocalModelSettings, frozen=True, kw_only=True):
+    """``[embedding.sentence-transformers]``.
+
+    Attributes:
+        query_prefix: Put before queries; None for what the model wants.
+        document_prefix: Put before passages; None for what the model wants.
+    """
+
+    query_prefix: Text | None = None
+    document_prefix: Text | None = None
+
+
+@declares(SentenceTransformersSettings)
 def make_sentence_transformers(
     *,
     model: str,

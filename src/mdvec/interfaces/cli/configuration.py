@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import click
 from mdvec.interfaces.cli.session import Command, Group, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
+from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.config import LoadedConfig
@@ -118,16 +118,18 @@ def show_preset(session: Session, name: str) -> None:
 
 def _effective(loaded: LoadedConfig, session: Session) -> tuple[dict[str, object], dict[str, str]]:
     """Return values and origins by dotted key, with the default places of paths that are not set."""
+    from mdvec.config.load import every_setting
     from mdvec.config.paths import default_cache_dir, default_database
 
     values: dict[str, object] = {}
-    for key in loaded.origins:
-        values[key] = _plain(attrgetter(key.replace("-", "_"))(loaded.config))
-    origins = dict(loaded.origins)
-    values["database.path"] = values["database.path"] or str(default_database())
+    origins: dict[str, str] = {}
+    for key, value, origins[key] in every_setting(loaded):
+        values[key] = without_password(value) if isinstance(value, str) else _plain(value)
+    values["store.location"] = values["store.location"] or str(default_database())
     values["embedding.cache_dir"] = values["embedding.cache_dir"] or str(default_cache_dir())
     if session.database is not None:
-        values["database.path"], origins["database.path"] = str(session.database), "--database"
+        values["store.location"] = without_password(str(session.database))
+        origins["store.location"] = "--database"
     return values, origins
 
 

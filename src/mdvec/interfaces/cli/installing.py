@@ -20,6 +20,7 @@ from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, Usage
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
+from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:
     from mdvec.interfaces.clients.files import ClientFile
@@ -188,7 +189,7 @@ def _note_missing_keys(session: Session, env: Mapping[str, str]) -> None:
             specs = (each.embedding for each in workspace.collections(include_disabled=True))
             providers |= {spec.provider for spec in specs if spec is not None}
     for provider in sorted(providers):
-        settings = getattr(config.embedding, provider, None)
+        settings = config.extension_sections.get(f"embedding.{provider}")
         own = getattr(settings, "api_key_env", None)
         # A server of one's own speaks OpenAI's protocol, and needs no key unless one is configured.
         is_own_server = provider == "openai" and getattr(settings, "base_url", None) is not None
@@ -248,9 +249,11 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     config, database = session.config, session.database
     if config is None and loaded.path is not None and loaded.path.parent != paths.user_config_dir():
         config = loaded.path
-    if database is None and session.docs_dir is None and loaded.origins.get("database.path") in from_env:
-        database = loaded.config.database.path
-        from_env.remove(loaded.origins["database.path"])
+    location = loaded.config.store.location
+    is_set_here = loaded.origins.get("store.location") in from_env
+    if database is None and session.docs_dir is None and location and is_set_here and not scheme_of(location):
+        database = location
+        from_env.remove(loaded.origins["store.location"])
     if from_env:
         names = ", ".join(sorted(from_env))
         warn(f"{names} is set here, but may not be where the client starts: --env writes it into the entry")
@@ -263,9 +266,20 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
         "--database": database,
     }
     for option, path in options.items():
-        if path is not None:
+        if path is not None and scheme_of(str(path)):
+            command += [option, _without_secrets(str(path))]
+        elif path is not None:
             command += [option, os.path.abspath(session.cwd / path)]  # noqa: PTH100 - .. goes, links stay
     return tuple(command)
+
+
+def _without_secrets(address: str) -> str:
+    if without_password(address) != address:
+        msg = "an address with a password would be written into the client's file"
+        raise UsageError(
+            msg, hint="Set MDVEC_STORE_LOCATION where the client starts, or leave out the password."
+        )
+    return address
 
 
 def _change(

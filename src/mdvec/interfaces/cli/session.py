@@ -16,6 +16,7 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.cli.progress import shown_progress
 from mdvec.interfaces.cli.terminal import print_step
 from mdvec.run import Run
+from mdvec.text.addresses import scheme_of
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
@@ -31,7 +32,7 @@ class Opener(Protocol):
         self,
         config: Config | None = None,
         *,
-        database: Path | None = None,
+        database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
     ) -> Workspace:
@@ -50,7 +51,7 @@ class Session:
         docs_dir: Folder to work on without registering it.
         data_dir: Folder of its index.
         config: Configuration file to read instead of looking for one.
-        database: Database to use instead of the configured one.
+        database: Database to use instead of the configured one: an absolute path or an address.
         verbose: Print the duration of each step.
     """
 
@@ -60,7 +61,7 @@ class Session:
     docs_dir: Path | None = None
     data_dir: Path | None = None
     config: Path | None = None
-    database: Path | None = None
+    database: Path | str | None = None
     verbose: bool = False
 
     def load_config(self) -> LoadedConfig:
@@ -105,6 +106,14 @@ class CommonOption(click.Option):
     """An option of every command; help lists these apart."""
 
 
+class _Database(click.Path):
+    """The path of a database, or an address such as ``postgresql://…``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return an address as it is, and anything else as a path."""
+        return value if scheme_of(str(value)) else super().convert(value, param, ctx)
+
+
 class Command(click.Command):
     """A command whose help lists the common options last."""
 
@@ -137,7 +146,12 @@ def common_options(function: _AnyFunction) -> _AnyFunction:
             help="Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
         ),
         _common("--config", type=file, metavar="F", help="Read this configuration file."),
-        _common("--database", type=file, metavar="F", help="Use this database."),
+        _common(
+            "--database",
+            type=_Database(dir_okay=False, path_type=Path),
+            metavar="F",
+            help="Use this database.",
+        ),
         _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
     )
     for decorator in reversed(decorators):

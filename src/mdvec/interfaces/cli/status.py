@@ -99,6 +99,8 @@ def _print_details(status: CollectionStatus) -> None:
         warn(warning)
     if line := present.revision_line(status.collection):
         write(f"\n{visible(f'{name}: {line}')}\n")
+    if status.activity is not None:
+        write(f"\n{visible(f'{name}: {status.activity}')}\n")
     if line := present.change_line(status):
         write(f"\n{name}: {line}\n")
     if status.check_error:

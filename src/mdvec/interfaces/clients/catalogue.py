@@ -23,7 +23,7 @@ _PACKAGED = "Packages/Claude_*/LocalCache/Roaming"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What differs between clients.
+    """The differences between clients.
 
     Attributes:
         title: Its name for people.

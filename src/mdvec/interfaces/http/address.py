@@ -42,12 +42,12 @@ class Authority:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it. ``localhost`` is the only name known to be so."""
+        """True if only this machine can reach it. ``localhost`` is the only name known to be so."""
         return self.host == "localhost" if self.ip is None else self.ip.is_loopback
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether it stands for every address of the machine."""
+        """True if it stands for every address of the machine."""
         return self.ip is not None and self.ip.is_unspecified
 
 

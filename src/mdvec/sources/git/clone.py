@@ -1,18 +1,20 @@
-"""A clone that holds the latest commit's names, and of contents only those that were asked for."""
+"""A clone that holds the latest commit's names, and of contents only those that were requested."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from mdvec import run
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError
 from mdvec.net.response import redacted
-from mdvec.sources.git.locking import locked
 from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.location import GitLocation
 from mdvec.sources.tree import TreeItem
@@ -39,6 +41,28 @@ _NO_CONNECTION = (
 _TOO_SIMPLE = "dumb http transport"
 _OTHER_HASH = "server sha256"
 
+_LOCK_TICK_S = 0.2
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_to_lock(file: BinaryIO) -> bool:
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try_to_lock(file: BinaryIO) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
 
 class _PuzzlingError(SourceError):
     """Git fails, and neither the network, nor the place, nor rights are the reason."""
@@ -47,17 +71,16 @@ class _PuzzlingError(SourceError):
 class Clone:
     """A bare clone of one repository, shared by all who read it on this machine."""
 
-    def __init__(self, directory: Path, location: GitLocation, on_tick: Callable[[], None]) -> None:
-        """Take note; nothing is run.
+    def __init__(self, directory: Path, location: GitLocation) -> None:
+        """Prepare; nothing is run.
 
         Args:
             directory: Where it is, or will be.
             location: What it is a clone of.
-            on_tick: Called now and then while git works; what it raises ends that.
         """
         self._directory = directory
         self._location = location
-        self._git = GitProgram(directory, environment=os.environ, on_tick=on_tick)
+        self._git = GitProgram(directory, environment=os.environ)
 
     def fetch(self) -> str:
         """Bring the names of the ref's latest commit here.
@@ -99,6 +122,9 @@ class Clone:
         Raises:
             SourceError: If they cannot be fetched.
         """
+        wanted = list(wanted)
+        self._git.expected_files = len(wanted)
+        run.current().report(run.Stage.FETCH, 0, len(wanted))
         with self._held(), self._translated():
             listed = self._git.run("rev-list", "--objects", "--no-object-names", "--missing=print", commit)
             missing = {line[1:] for line in listed.decode().split("\n") if line.startswith("?")}
@@ -145,7 +171,7 @@ class Clone:
         with self._translated():
             git.run("init", "--quiet", "--bare", "--template=", *init_options)
             git.run("config", f"remote.{_REMOTE}.url", url)
-            git.ask_nobody_over_ssh()
+            git.disable_ssh_prompts()
             common = ("--quiet", "--no-tags", "--no-write-fetch-head", _REMOTE, refspec)
             try:
                 git.run("fetch", "--depth=1", "--filter=blob:none", *common)
@@ -164,10 +190,10 @@ class Clone:
             return git.run("rev-parse", "--verify", f"{own_ref}^{{commit}}").decode().strip()
 
     def _without_head(self) -> str:
-        """Tell an empty repository from one whose HEAD leads nowhere.
+        """Return an empty commit for an empty repository.
 
         Raises:
-            SourceMissingError: If it holds commits all the same.
+            SourceMissingError: If it holds commits, and its HEAD leads nowhere.
         """
         if not self._git.run("ls-remote", _REMOTE).strip():
             return ""
@@ -181,7 +207,10 @@ class Clone:
         with ExitStack() as stack:
             try:
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
-                stack.enter_context(locked(self._directory.with_suffix(".lock"), self._git.on_tick))
+                if self._directory.is_symlink():
+                    msg = f"{self._directory} is a link, not a clone"
+                    raise SourceError(msg, hint="Remove it: locks below it would be deleted.")
+                stack.enter_context(_locked(self._directory.with_suffix(".lock")))
             except OSError as error:
                 msg = f"the clone of {self._location.url} cannot be kept in {place}: {error.strerror}"
                 raise SourceError(msg, hint="Free some space there, or make the folder writable.") from error
@@ -192,11 +221,29 @@ class Clone:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Say of git's errors what they mean to one who reads documents."""
+        """Raise what the errors of git mean for a source."""
         try:
             yield
         except GitFailedError as error:
             raise _meaning(redacted(error.said, ()), self._location) from None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock; it ends with the process, however that ends.
+
+    Args:
+        path: A file for this purpose alone; it is made and stays.
+
+    Raises:
+        ImportStoppedError: If the run is cancelled while another process holds the lock.
+        OSError: If the file cannot be made.
+    """
+    with path.open("ab") as file:  # closing it gives the lock back
+        while not _try_to_lock(file):
+            run.current().report(run.Stage.FETCH, 0, 0)
+            run.current().sleep(_LOCK_TICK_S)
+        yield
 
 
 def _as_item(line: bytes) -> TreeItem:
@@ -206,13 +253,13 @@ def _as_item(line: bytes) -> TreeItem:
 
 
 def _meaning(said: str, location: GitLocation) -> SourceError:
-    """Find out from git's words what is wrong: it has no numbers for that."""
+    """Return the error that git's words are about: it has no numbers for that."""
     words = said.lower()
     if any(each in words for each in _NO_REF):
         msg = f"{location.url} has no branch, tag or commit {location.ref or 'HEAD'!r} ({said})"
         return SourceMissingError(msg, hint="Name another: 'mdvec tool update -n NAME -s git+URL@REF'.")
     if any(each in words for each in _NO_ACCESS):
-        msg = f"{location.url} lets nobody in without credentials, or not with these ({said})"
+        msg = f"{location.url} cannot be read without credentials, or not with these ({said})"
         return SourceError(msg, hint="Set up a credential helper ('git help credentials'), or use SSH.")
     if any(each in words for each in _NO_REPOSITORY):
         msg = f"there is no repository {location.url}, or it is hidden ({said})"

@@ -1,16 +1,19 @@
-"""Runs git: never asks anybody anything, runs nothing of the repository's, and can be stopped."""
+"""Runs git: without prompts, without running anything of the repository, and not longer than mdvec itself."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from mdvec import run
 from mdvec.errors import SourceError
 
 _PROGRAM = "git"
@@ -26,18 +29,30 @@ _MISLEADING = (
 )
 _SETTINGS = {
     "core.hooksPath": os.devnull,
-    "gc.autoDetach": "false",  # nothing goes on behind our back
+    "gc.autoDetach": "false",  # nothing runs on in the background
     "maintenance.autoDetach": "false",
     "fetch.recurseSubmodules": "false",
     "http.lowSpeedLimit": "1",  # bytes a second; less than that for
-    "http.lowSpeedTime": "60",  # so many seconds is given up
+    "http.lowSpeedTime": "60",  # so many seconds ends the transfer
 }
+_SHELL = "/bin/sh"
+# Runs "$@" and ends with its status. Beside it, a watcher ends the whole group when the pipe is closed.
+# The standard input of what "&" starts is /dev/null, so it is passed as 3.
+_GUARD = """exec 3<&0
+(exec 4<"/dev/fd/$0" || exit; read -r _ <&4; kill -9 0) >/dev/null 2>&1 3<&- &
+watcher=$!
+"$@" <&3 3<&- &
+wait $!
+status=$?
+kill -9 $watcher 2>/dev/null
+exit $status
+"""
 _TRANSPORTS = "https:http:ssh:git:file"
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30"
 
 
 class GitFailedError(Exception):
-    """What git says when it fails; the ones who ran it know what that means.
+    """The message of git when it fails; the caller knows what it means.
 
     Attributes:
         said: Its last words, for people.
@@ -49,20 +64,24 @@ class GitFailedError(Exception):
 
 
 class GitProgram:
-    """The program git with one repository of ours."""
+    """The program git with one repository of ours.
 
-    def __init__(
-        self, directory: Path, *, environment: Mapping[str, str], on_tick: Callable[[], None]
-    ) -> None:
-        """Take note; nothing is run.
+    Twice a second while it runs, progress is reported; it ends when the run is cancelled.
+
+    Attributes:
+        directory: The repository.
+        expected_files: How many files are fetched, for the progress.
+    """
+
+    def __init__(self, directory: Path, *, environment: Mapping[str, str]) -> None:
+        """Prepare; nothing is run.
 
         Args:
             directory: The repository; it may not exist yet.
             environment: What git inherits: the user's proxies, credential helpers and keys.
-            on_tick: Called twice a second while git runs; what it raises ends git.
         """
         self.directory = directory
-        self.on_tick = on_tick
+        self.expected_files = 0
         kept = {name: value for name, value in environment.items() if name not in _MISLEADING}
         self._environment = {
             **kept,
@@ -72,8 +91,8 @@ class GitProgram:
             "GIT_NO_REPLACE_OBJECTS": "1",
         }
 
-    def ask_nobody_over_ssh(self) -> None:
-        """Have ssh fail where it would ask for a password, unless the user chose how ssh is run.
+    def disable_ssh_prompts(self) -> None:
+        """Make ssh fail where it would prompt for a password, unless the user chose how ssh is run.
 
         Raises:
             SourceError: If there is no git.
@@ -105,7 +124,7 @@ class GitProgram:
         """
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         command = [_PROGRAM, f"--git-dir={self.directory}", *settings, *arguments]
-        # Files and no pipes: however much is written, nobody waits for a reader.
+        # Files and no pipes: however much is written, git does not wait for a reader.
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.write(stdin)
             source.seek(0)
@@ -116,32 +135,62 @@ class GitProgram:
         output.seek(0)
 
     def _wait(self, command: Sequence[str], source: BinaryIO, output: BinaryIO, errors: BinaryIO) -> int:
+        with _lifeline(command) as (guarded, descriptors):
+            process = self._start(guarded, descriptors, source, output, errors)
+            try:
+                while True:
+                    try:
+                        return process.wait(_TICK_S)
+                    except subprocess.TimeoutExpired:
+                        run.current().report(run.Stage.FETCH, 0, self.expected_files)
+                        run.current().check()
+            except BaseException:  # Ctrl-C among them
+                _end(process)
+                raise
+
+    def _start(
+        self,
+        command: Sequence[str],
+        descriptors: Sequence[int],
+        source: BinaryIO,
+        output: BinaryIO,
+        errors: BinaryIO,
+    ) -> subprocess.Popen[bytes]:
+        if shutil.which(_PROGRAM, path=self._environment.get("PATH")) is None:
+            msg = "the program git is not installed"
+            raise SourceError(msg, hint="Install git (https://git-scm.com), or read GitHub with github:.")
         try:
-            process = subprocess.Popen(  # noqa: S603 - no shell, and every argument is checked
+            return subprocess.Popen(  # noqa: S603 - every argument is checked, and the shell expands none
                 command,
                 stdin=source,
                 stdout=output,
                 stderr=errors,
                 env=self._environment,
-                start_new_session=True,  # no terminal to ask on, and what git starts ends with it
+                pass_fds=descriptors,
+                start_new_session=True,  # no terminal to prompt on, and what git starts ends with it
             )
-        except FileNotFoundError as error:
-            msg = "the program git is not installed"
-            raise SourceError(
-                msg, hint="Install git (https://git-scm.com), or read GitHub with github:."
-            ) from error
         except OSError as error:
             msg = f"the program git cannot be run: {error.strerror}"
             raise SourceError(msg) from error
-        try:
-            while True:
-                try:
-                    return process.wait(_TICK_S)
-                except subprocess.TimeoutExpired:
-                    self.on_tick()
-        except BaseException:  # Ctrl-C among them: nothing that was started goes on by itself
-            _end(process)
-            raise
+
+
+@contextmanager
+def _lifeline(command: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
+    """Have a command end with this process, however that ends: killed, it could not end anything itself.
+
+    Yields:
+        The command to run instead, and the descriptor it inherits: one end of a pipe, whose other end is
+        closed when this process ends.
+    """
+    if sys.platform == "win32":
+        yield command, ()
+        return
+    reader, writer = os.pipe()
+    try:
+        yield (_SHELL, "-c", _GUARD, str(reader), *command), (reader,)
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -153,7 +202,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_words(errors: bytes) -> str:
-    """Return what git, and the programs it ran, said at the end; without advice that suits no reader."""
+    """Return the last messages of git and the programs it ran, without advice that does not apply here."""
     lines = (line.strip() for line in errors.decode("utf-8", "replace").splitlines())
-    told = [line for line in lines if line and not line.startswith(_ADVICE)]
-    return "; ".join(dict.fromkeys(told[-_MOST_LINES:]))
+    words = [line for line in lines if line and not line.startswith(_ADVICE)]
+    return "; ".join(dict.fromkeys(words[-_MOST_LINES:]))

@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from mdvec import run
 from mdvec.errors import UnreadableFileError
-from mdvec.sources.blobs import FetchedBlobs, OnFetch, tell_nobody, verified
+from mdvec.sources.blobs import FetchedBlobs, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.git.clone import Clone
 from mdvec.sources.location import parse_git
-from mdvec.sources.selection import (
-    DEFAULT_EXCLUDED_DIRECTORIES,
-    DEFAULT_EXTENSIONS,
-    DEFAULT_MAX_FILE_BYTES,
-    Selection,
-)
+from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.sources.tree import listing_of_tree
 from mdvec.types.change import Listing, SourceEntry
+
+_DEFAULTS = ScanSettings()
 
 
 class GitSource:
@@ -36,42 +34,37 @@ class GitSource:
         cache_dir: Path,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
-        extensions: Sequence[str] = DEFAULT_EXTENSIONS,
-        exclude_dirs: Sequence[str] = DEFAULT_EXCLUDED_DIRECTORIES,
-        max_file_bytes: int = DEFAULT_MAX_FILE_BYTES,
-        on_fetch: OnFetch = tell_nobody,
+        scan: ScanSettings = _DEFAULTS,
     ) -> None:
-        """Take note of what is wanted; git is not run yet.
+        """Remember what is wanted; git is not run yet.
 
         Args:
             location: ``URL[@REF][:PATH]``.
             cache_dir: Where the clone is kept.
-            include: Globs, as for a folder.
-            exclude: Globs, as for a folder.
-            extensions: What file names end in.
-            exclude_dirs: Names of folders that are not entered.
-            max_file_bytes: The largest file to take.
-            on_fetch: Told how many files are fetched, and of how many, twice a second while git works.
+            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
+            exclude: Likewise.
+            scan: Likewise.
 
         Raises:
             UsageError: If the location is none.
         """
         self._location = parse_git(location)
-        self._selection = Selection.parse(
-            extensions=extensions,
-            exclude_dirs=exclude_dirs,
-            include=include,
-            exclude=exclude,
-            max_file_bytes=max_file_bytes,
-        )
-        self._on_fetch = on_fetch
-        self._expected = 0
+        self._selection = Selection.parse(scan, include=include, exclude=exclude)
         name = re.sub(r"[^A-Za-z0-9]+", "-", self._location.url.rpartition("/")[2]).strip("-")[:40]
         digest = hashlib.sha256(self._location.url.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         directory = cache_dir.absolute() / "sources" / f"git-{name}-{digest}"
-        self._clone = Clone(directory, self._location, lambda: on_fetch(0, self._expected))
+        self._clone = Clone(directory, self._location)
         self._commit = ""
         self._large: dict[bytes, int] = {}
+
+    @staticmethod
+    def parse(location: str) -> str:
+        """Return the one spelling of ``URL[@REF][:PATH]``.
+
+        Raises:
+            UsageError: If it is something else, or carries a password.
+        """
+        return str(parse_git(location))
 
     def list(self) -> Listing:
         """Fetch the names of the latest commit.
@@ -118,14 +111,12 @@ class GitSource:
         wanted = list(dict.fromkeys(entry.content_hash for entry in entries if entry.content_hash))
         if not wanted or not self._commit:
             return
-        self._expected = len(wanted)
-        self._on_fetch(0, self._expected)
         self._clone.fetch_blobs(self._commit, wanted)
         self._take(wanted)
-        self._on_fetch(self._expected, self._expected)
+        run.current().report(run.Stage.FETCH, len(wanted), len(wanted))
 
     def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
-        """Say no: what is elsewhere is as new as the last import."""
+        """Return False: what is elsewhere is as new as the last import."""
         return False
 
     @cached_property

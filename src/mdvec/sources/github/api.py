@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
@@ -44,7 +44,7 @@ _NO_COMMIT = 422
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What proves who asks.
+    """The credentials of requests.
 
     Attributes:
         variable: Name of the environment variable it comes from; messages name it.
@@ -57,7 +57,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a ref points to now.
+    """The commit that a ref points to now.
 
     Attributes:
         commit: Its id, in hex; empty for a repository without commits.
@@ -203,7 +203,7 @@ class GithubApi:
         """Write all contents of a commit to a file, as a compressed archive.
 
         Returns:
-            Whether it could be had; some networks let nobody through to where archives are.
+            Whether it was fetched; some networks block the host of archives.
 
         Raises:
             SourceError: If GitHub cannot be asked.
@@ -228,16 +228,16 @@ class GithubApi:
         answer = self._http.request_json("GET", f"{self._root}/git/trees/{tree_id}", params=params)
         try:
             items = [
-                TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), each.get("size"))
+                TreeItem(prefix + each["path"], each["mode"], bytes.fromhex(each["sha"]), _size_of(each))
                 for each in answer["tree"]
             ]
             return bool(answer["truncated"]), items
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             msg = "GitHub answers with something that is no tree"
             raise ServiceAnswerError(msg) from error
 
     def _refuse_ref(self) -> NoReturn:
-        """Say what of a place is not there: the repository, or the ref in it."""
+        """Return the error for a place that is not there: the repository, or the ref in it."""
         place = f"{self._location.owner}/{self._location.repo}"
         reply = self._http.request("GET", self._root, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:
@@ -253,7 +253,7 @@ class GithubApi:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Say of the network's errors what they mean to one who reads documents."""
+        """Raise errors of the network as errors of a source."""
         try:
             yield
         except ServiceRefusedError as error:
@@ -274,6 +274,13 @@ class GithubApi:
 
     def _as_git(self) -> str:
         return f"-s git+https://github.com/{self._location}"
+
+
+def _size_of(item: Mapping[str, object]) -> int | None:
+    size = item.get("size")
+    if size is None or (isinstance(size, int) and size >= 0):
+        return size
+    raise ValueError
 
 
 def _token_hint(token: Token) -> str:

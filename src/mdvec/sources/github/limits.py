@@ -1,4 +1,4 @@
-"""How GitHub says that it has been asked too much."""
+"""The rate limits of GitHub, as its responses state them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mdvec.net.response import Response
 
-# What GitHub asks for where it does not say how long; doubled when that was not enough.
+# What GitHub wants where it does not say how long; doubled when that was not enough.
 _LEAST_WAIT_S = 60.0
 _MOST_DOUBLINGS = 6
 

@@ -85,12 +85,12 @@ class Database:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be written."""
+        """True if nothing can be written."""
         return self._access is not Access.WRITE
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """True once :meth:`close` was called."""
         return self._closed
 
     @contextmanager

@@ -51,6 +51,7 @@ _COLUMNS = ", ".join(_COLUMN_OF_FIELD.values())
 _JOINS = """CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
 
+# In the order of a ChunkPlace.
 _PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
 
 
@@ -132,7 +133,7 @@ class DocumentReader(Reader):
             ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
             (json.dumps(list(ids)),),
         )
-        return [_place(row) for row in rows]
+        return list(map(ChunkPlace._make, rows))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
@@ -145,7 +146,7 @@ class DocumentReader(Reader):
             WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
             (json.dumps(list(documents)), *condition.arguments, limit),
         )
-        return [_place(row) for row in rows]
+        return list(map(ChunkPlace._make, rows))
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""
@@ -293,11 +294,6 @@ class DocumentWriter(DocumentReader):
         )
         # A transaction has no other writer, so AUTOINCREMENT has counted up by one for each.
         return ChunkId(self.connection.last_insert_rowid() - len(record.chunks) + 1)
-
-
-def _place(row: Any) -> ChunkPlace:
-    chunk_id, document_id, collection_id, ordinal, unspaced = row
-    return ChunkPlace(chunk_id, document_id, collection_id, ordinal, bool(unspaced))
 
 
 def _locator(stored: bytes) -> str:

@@ -231,7 +231,7 @@ class Schema:
 
     @property
     def version(self) -> int:
-        """What ``PRAGMA user_version`` says of a current database."""
+        """The ``PRAGMA user_version`` of a current database."""
         return 1 + len(self.migrations)
 
 

@@ -67,7 +67,7 @@ class SqliteStore:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be written."""
+        """True if nothing can be written."""
         return self._database.read_only
 
     @contextmanager

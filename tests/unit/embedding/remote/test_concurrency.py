@@ -8,14 +8,13 @@ from contextvars import ContextVar
 from itertools import islice
 
 import pytest
+from tests.waiting import HANG_S
 
 from mdvec import run
 from mdvec.embedding.remote.concurrency import map_concurrently
 from mdvec.errors import ImportStoppedError
 
 listener: ContextVar[str] = ContextVar("listener", default="nobody")
-
-WAIT_S = 10.0
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 20])
@@ -31,7 +30,7 @@ def test_who_is_done_first_comes_first() -> None:
 
     def call(item: int) -> list[int]:
         if item == 0:
-            assert last.wait(WAIT_S)
+            assert last.wait(HANG_S)
         if item == 5:
             last.set()
         return [item]
@@ -49,7 +48,7 @@ def test_as_many_at_once_as_allowed() -> None:
         with guard:
             counts[0] += 1
             counts[1] = max(counts)
-        together.wait(WAIT_S)
+        together.wait(HANG_S)
         with guard:
             counts[0] -= 1
         return [None]
@@ -71,11 +70,11 @@ def test_what_is_done_with_a_result_costs_no_time() -> None:
     def call(item: int) -> list[int]:
         if item == 3:
             fourth.set()
-        return [item] if item in {0, 3} or fourth.wait(WAIT_S) else []
+        return [item] if item in {0, 3} or fourth.wait(HANG_S) else []
 
     results = map_concurrently(call, items(), at_once=3)
     assert next(results) == 0
-    assert fourth.wait(WAIT_S)
+    assert fourth.wait(HANG_S)
     assert taken == [0, 1, 2, 3]
     results.close()
 
@@ -99,7 +98,7 @@ def wait_until_not_needed() -> None:
     Raises:
         ImportStoppedError: When the results of the call are not needed any more.
     """
-    for _ in range(int(WAIT_S * 1000)):
+    for _ in range(int(HANG_S * 1000)):
         run.current().sleep(0.001)
 
 
@@ -132,7 +131,7 @@ def test_a_cancelled_run_ends_all_calls() -> None:
     def call(item: int) -> list[int]:
         if item == 0:
             outer.cancel()
-        assert held.wait(WAIT_S)
+        assert held.wait(HANG_S)
         if run.current().cancelled:
             learnt.set()
         return [item]
@@ -140,7 +139,7 @@ def test_a_cancelled_run_ends_all_calls() -> None:
     with run.bound(outer), pytest.raises(ImportStoppedError):
         list(map_concurrently(call, range(4), at_once=2))
     held.set()
-    assert learnt.wait(WAIT_S)
+    assert learnt.wait(HANG_S)
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -176,7 +175,7 @@ def test_what_is_under_way_outlives_a_failure(failing: int) -> None:
 
     def call(item: int) -> Iterator[int]:
         yield item
-        together.wait(WAIT_S)
+        together.wait(HANG_S)
         if item == failing:
             raise InterruptedError
         yield item + 10
@@ -193,7 +192,7 @@ def test_closing_waits_for_nothing() -> None:
 
     def call(item: int) -> list[int]:
         if item:
-            assert held.wait(WAIT_S)
+            assert held.wait(HANG_S)
             with pytest.raises(ImportStoppedError):
                 wait_until_not_needed()
             learnt.set()
@@ -203,4 +202,4 @@ def test_closing_waits_for_nothing() -> None:
     assert next(results) == 0
     results.close()
     held.set()
-    assert learnt.wait(WAIT_S)
+    assert learnt.wait(HANG_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from dataclasses import replace
 
 import anyio
@@ -10,7 +10,8 @@ import pytest
 from mcp import Client
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
-from tests.unit.interfaces.mcp.agent import talk
+from tests.unit.interfaces.mcp.agent import asked, talk
+from tests.waiting import HANG_S
 
 from mdvec.errors import StoreError
 from mdvec.interfaces.mcp import changes
@@ -28,22 +29,43 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "_LOOK_EVERY_S", 0.01)
 
 
-def events(workspace: FakeWorkspace, change: Callable[[], None]) -> set[object]:
-    """Make a change while a client of 2026-07-28 listens, and return what it heard."""
+async def looked(workspace: FakeWorkspace) -> None:
+    """Wait until the server has looked for changes once more, from beginning to end."""
+    before = len(asked(workspace, "generation"))
+    await until(lambda: len(asked(workspace, "generation")) > before + 1)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the server work until something holds."""
+    with anyio.fail_after(HANG_S):
+        while not condition():
+            await anyio.sleep(0.01)
+
+
+async def collect(subscription: AsyncIterable[object], expected: set[object]) -> set[object]:
+    """Return what a client hears until it has heard what is expected, and right after that."""
+    heard: set[object] = set()
+    for seconds, enough in ((HANG_S, expected), (0.1, None)):
+        with anyio.move_on_after(seconds):
+            async for event in subscription:
+                heard.add(event)
+                if heard == enough:
+                    break
+    return heard
+
+
+def hears(workspace: FakeWorkspace, change: Callable[[], None], *expected: object) -> bool:
+    """Return True if a client of 2026-07-28 that listens during a change hears just what is expected."""
 
     async def say(client: Client) -> set[object]:
-        heard: set[object] = set()
         async with client.listen(
             tools_list_changed=True, resources_list_changed=True, resource_subscriptions=[STATUS]
         ) as subscription:
-            await anyio.sleep(0.1)
+            await looked(workspace)
             change()
-            with anyio.move_on_after(0.5):
-                async for event in subscription:
-                    heard.add(event)
-        return heard
+            return await collect(subscription, set(expected))
 
-    return talk(workspace, say)
+    return talk(workspace, say) == set(expected)
 
 
 def become(workspace: FakeWorkspace, *collections: Collection) -> Callable[[], None]:
@@ -58,31 +80,40 @@ def become(workspace: FakeWorkspace, *collections: Collection) -> Callable[[], N
 
 def test_a_new_collection_changes_both_lists(workspace: FakeWorkspace) -> None:
     """Its tool appears, and its documents may."""
-    heard = events(workspace, become(workspace, COLLECTION, WORK))
-    assert heard == {TOOLS, RESOURCES, ResourceUpdated(STATUS)}
+    assert hears(workspace, become(workspace, COLLECTION, WORK), TOOLS, RESOURCES, ResourceUpdated(STATUS))
 
 
 def test_a_new_description_changes_the_tools(workspace: FakeWorkspace) -> None:
     """The documents are the same."""
-    heard = events(workspace, become(workspace, replace(COLLECTION, description="new")))
-    assert heard == {TOOLS, ResourceUpdated(STATUS)}
+    assert hears(
+        workspace, become(workspace, replace(COLLECTION, description="new")), TOOLS, ResourceUpdated(STATUS)
+    )
 
 
 def test_a_disabled_collection_changes_both_lists(workspace: FakeWorkspace) -> None:
     """It has neither a tool nor listed documents any more."""
-    heard = events(workspace, become(workspace, replace(COLLECTION, enabled=False)))
-    assert heard == {TOOLS, RESOURCES, ResourceUpdated(STATUS)}
+    assert hears(
+        workspace,
+        become(workspace, replace(COLLECTION, enabled=False)),
+        TOOLS,
+        RESOURCES,
+        ResourceUpdated(STATUS),
+    )
 
 
 def test_an_import_changes_the_resources(workspace: FakeWorkspace) -> None:
     """The tools are the same."""
-    heard = events(workspace, become(workspace, replace(COLLECTION, last_indexed_ms=1)))
-    assert heard == {RESOURCES, ResourceUpdated(STATUS)}
+    assert hears(
+        workspace,
+        become(workspace, replace(COLLECTION, last_indexed_ms=1)),
+        RESOURCES,
+        ResourceUpdated(STATUS),
+    )
 
 
 def test_other_writes_change_no_list(workspace: FakeWorkspace) -> None:
     """A batch of vectors makes no client ask for tools again."""
-    assert events(workspace, become(workspace, COLLECTION)) == {ResourceUpdated(STATUS)}
+    assert hears(workspace, become(workspace, COLLECTION), ResourceUpdated(STATUS))
 
 
 def test_clients_that_shook_hands_are_told(workspace: FakeWorkspace) -> None:
@@ -95,9 +126,9 @@ def test_clients_that_shook_hands_are_told(workspace: FakeWorkspace) -> None:
     async def say(client: Client) -> list[str]:
         assert client.server_capabilities.tools is not None
         assert client.server_capabilities.tools.list_changed
-        await anyio.sleep(0.1)
+        await looked(workspace)
         become(workspace, COLLECTION, WORK)()
-        await anyio.sleep(0.3)
+        await until(lambda: len(heard) > 1)
         return [tool.name for tool in (await client.list_tools()).tools]
 
     names = talk(workspace, say, era="legacy", message_handler=listen)
@@ -110,18 +141,14 @@ def test_a_database_that_fails_for_a_while_does_not_end_the_watch(workspace: Fak
     bugs: list[Exception] = []
 
     async def say(client: Client) -> set[object]:
-        heard: set[object] = set()
         async with client.listen(tools_list_changed=True) as subscription:
-            await anyio.sleep(0.1)
+            await looked(workspace)
             for error in (StoreError("the disk is away"), ZeroDivisionError()):
                 workspace.error = error
-                await anyio.sleep(0.1)
+                await looked(workspace)
             workspace.error = None
             become(workspace, COLLECTION, WORK)()
-            with anyio.move_on_after(0.5):
-                async for event in subscription:
-                    heard.add(event)
-        return heard
+            return await collect(subscription, {TOOLS})
 
     assert talk(workspace, say, bugs=bugs) == {TOOLS}
     assert {type(bug) for bug in bugs} == {ZeroDivisionError}
@@ -130,19 +157,18 @@ def test_a_database_that_fails_for_a_while_does_not_end_the_watch(workspace: Fak
 def test_an_idle_model_is_freed(workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workspace is asked now and then; a bug in it does not end the server."""
     monkeypatch.setattr(changes, "_LOOK_FOR_IDLE_MODEL_EVERY_S", 0.01)
-    asked: list[None] = []
+    calls: list[None] = []
     bugs: list[Exception] = []
 
     def free() -> bool:
-        asked.append(None)
+        calls.append(None)
         raise ZeroDivisionError
 
     monkeypatch.setattr(workspace, "free_idle_model", free)
 
     async def say(client: Client) -> int:
-        await anyio.sleep(0.2)
+        await until(lambda: len(calls) > 1)
         return len((await client.list_tools()).tools)
 
     assert talk(workspace, say, bugs=bugs) == 6
-    assert len(asked) > 1
-    assert len(bugs) == len(asked)
+    assert len(bugs) == len(calls)

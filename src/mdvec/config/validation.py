@@ -1,0 +1,384 @@
+"""Reads settings by their schema, and lists what is wrong with each: of the configuration and of presets."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from mdvec import registry
+from mdvec.config.paths import absolute_location, expanded
+from mdvec.config.schema import EXTENDED_SECTIONS, EXTENSIONS, section_of
+from mdvec.config.syntax import ConfigFile, KeyPath
+from mdvec.errors import ConfigError
+from mdvec.settings import PLACE, Section, settings_kind
+from mdvec.text.addresses import without_password
+
+Place = tuple[str, str]
+"""Section and key of a setting; empty above all sections, dotted for a table in one."""
+
+# Other names of sections and settings: those of token windows, of the options of the command line, and those
+# by which the configuration and presets call the same thing. One counts where its setting exists.
+_SECTION_SYNONYMS = {"database": "store"}
+_SYNONYMS = {
+    ("store", "path"): "location",
+    ("chunking", "size"): "max_tokens",
+    ("chunking", "chunk_size"): "max_tokens",
+    ("chunking", "overlap"): "overlap_tokens",
+    ("chunking", "chunk_overlap"): "overlap_tokens",
+    ("chunking", "chunker"): "strategy",
+    ("search", "k"): "limit",
+    ("search", "limit"): "k",
+}
+# What people call the key of a service, and the setting that names the variable which holds it.
+_KEYS = {"api_key", "apikey", "key", "token"}
+_KEY_VARIABLE = "api_key_env"
+_MAX_SHOWN_CHARS = 60
+# More than that are one mistake, such as another kind of file.
+_MAX_PROBLEMS = 50
+
+S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value that was set.
+
+    Attributes:
+        value: As written.
+        origin: Where it was written, for people.
+        directory: What a relative path in it is relative to.
+        is_own: Whether the user wrote it, or named the file; False in a file that was found on the way up
+            from the working directory, which may have come with the notes of other people.
+        is_text: Whether it was written as text whatever it is, as in a variable.
+    """
+
+    value: object
+    origin: str
+    directory: Path
+    is_own: bool = True
+    is_text: bool = False
+
+
+class Schema:
+    """The sections that can be set, with the types of their keys.
+
+    Sections of extensions join when they are named: only then the extension is loaded.
+
+    Attributes:
+        kind: What holds all sections.
+        sections: The type of each section, by its name; empty for the keys above all sections.
+
+    Args:
+        kind: What holds all sections.
+        has_extensions: Whether sections of extensions are allowed.
+    """
+
+    def __init__(self, kind: type[Section], *, has_extensions: bool = False) -> None:
+        self.kind = kind
+        self._has_extensions = has_extensions
+        self.sections: dict[str, type[msgspec.Struct]] = {"": kind} if _own_keys(kind) else {}
+        self.sections |= {item.encode_name: item.type for item in _fields(kind) if _is_section(item.type)}
+        if has_extensions:
+            self.sections.setdefault("sources", Section)
+
+    def find(self, name: str) -> str | None:
+        """Return the listed name of a section; None when there is none.
+
+        Raises:
+            ConfigError: If it is that of an extension which cannot be loaded.
+        """
+        name = _SECTION_SYNONYMS.get(name, name)
+        if name in self.sections:
+            return name
+        above, _, last = name.rpartition(".")
+        if not self._has_extensions or "." in above:
+            return None
+        for stage in EXTENDED_SECTIONS.get(above or "sources", ()):
+            if registry.has(stage, last):
+                listed = section_of(stage, last)
+                if listed not in self.sections:
+                    self.sections[listed] = settings_kind(registry.load(stage, last))
+                return listed
+        return None
+
+    def keys(self, section: str) -> dict[str, Any]:
+        """Return the types of a section's own keys; none for an unknown section."""
+        return _own_keys(self.sections[section]) if section in self.sections else {}
+
+    def default(self, section: str, key: str) -> object:
+        """Return what a setting is when it is not set."""
+        item = next(item for item in _fields(self.sections[section]) if item.encode_name == key)
+        return item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
+
+    def names(self, names_of: Callable[[str], list[str]]) -> list[str]:
+        """Return the names of all sections, other spellings included, without loading an extension.
+
+        Args:
+            names_of: Returns the names of the extensions of a stage.
+        """
+        found = [*self.sections, *_SECTION_SYNONYMS]
+        if self._has_extensions:
+            for section, stages in EXTENDED_SECTIONS.items():
+                names = [name for stage in stages for name in names_of(stage)]
+                found += [f"{section}.{name}" for name in names] + (names if section == "sources" else [])
+        return found
+
+    def with_builtins(self) -> Schema:
+        """Add the sections of all extensions that come with mdvec, each behind the section it extends."""
+        if self._has_extensions:
+            core = {name: kind for name, kind in self.sections.items() if _own_keys(kind)}
+            for name in self.names(registry.builtin_names):
+                self.find(name)
+            found = {name: kind for name, kind in self.sections.items() if _own_keys(kind)}
+            ordered = [each for name in core for each in found if each == name or each.startswith(f"{name}.")]
+            self.sections = {name: found[name] for name in [*ordered, *found]} | self.sections
+        return self
+
+    def key_called(self, key: str, section: str) -> str:
+        """Return the name of a setting of a section, which may be called by another one."""
+        known = self.keys(section)
+        name = _SYNONYMS.get((section, key), key)
+        return name if key not in known and name in known else key
+
+    def key_hint(self, key: str, section: str) -> str:
+        """Return where a service's key goes, for those who write it here; empty for another key."""
+        if key.lower() not in _KEYS or _KEY_VARIABLE not in self.keys(section):
+            return ""
+        return f"keys are not kept in settings; {section}.{_KEY_VARIABLE} names the variable that holds it"
+
+    def unknown(self, name: str, section: str, value: object) -> str:
+        """Return what is wrong with a name that is not known in a section, or above all sections."""
+        if section:
+            return f"unknown setting {section}.{name}; {self._nearest_key(name, section)}"
+        is_table = isinstance(value, dict)
+        unknown = f"unknown section [{name}]" if is_table else f"unknown setting {name}"
+        if home := self._home(name):
+            return f"{unknown}; {f'the setting {name}' if is_table else 'it'} belongs {home}"
+        known = {} if is_table else {key: key for key in self.keys("")}
+        known |= {section: f"[{section}]" for section in self.sections if section and self.keys(section)}
+        near = nearest(name, known)
+        return f"{unknown}; " + suggestion([known[each] for each in near or known], close=bool(near))
+
+    def _nearest_key(self, key: str, section: str) -> str:
+        """Return where an unknown setting of a section belongs, or what it may be called."""
+        if hint := self.key_hint(key, section):
+            return hint
+        if home := self._home(key):
+            return f"it belongs {home}"
+        tables = [name.rpartition(".")[2] for name in self.sections if name.rpartition(".")[0] == section]
+        known = [*self.keys(section), *tables]
+        if self._has_extensions:
+            known += [name for stage in EXTENDED_SECTIONS.get(section, ()) for name in registry.names(stage)]
+        if not known:
+            return f"[{section}] has no settings"
+        near = nearest(key, known)
+        return suggestion([dotted(section, name) for name in near or dict.fromkeys(known)], close=bool(near))
+
+    def _home(self, key: str) -> str:
+        """Return where a setting belongs, under whichever of its names; empty when there is none."""
+        self.with_builtins()
+        homes = [home for home in self.sections if self.key_called(key, home) in self.keys(home)]
+        if not homes:
+            return ""
+        return f"in [{homes[0]}]" if homes[0] else "at the top, before the first [section]"
+
+
+def read_settings(file: ConfigFile, kind: type[S], *, hint: str | None = None) -> S:
+    """Read a file that sets what it holds and nothing else.
+
+    Args:
+        file: The file.
+        kind: What can be set in it.
+        hint: What to do when it cannot be used.
+
+    Raises:
+        ConfigError: If anything in it cannot be used; the message has one line for each problem, with the
+            file, the line, the setting and what is allowed.
+    """
+    schema = Schema(kind)
+    problems: list[str] = []
+    found = settings_in(file, schema, problems)
+    values = usable(found, schema, problems)
+    if problems:
+        raise ConfigError("\n".join(problems), hint=hint)
+    return make(kind, values)
+
+
+def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[Place, Setting]:
+    """Return what a file sets; what is not known is added to the problems."""
+    found: dict[Place, Setting] = {}
+    for place, path, value in _written(file, schema, problems):
+        origin = file.place(*path)
+        if place in found:
+            first = found[place].origin
+            problems.append(
+                f"{origin}: {dotted(place[0], path[-1])} sets the same as {first}; give one of them"
+            )
+        else:
+            found[place] = Setting(value, origin, file.path.parent)
+    return found
+
+
+def usable(
+    found: Mapping[Place, Setting], schema: Schema, problems: list[str]
+) -> dict[str, dict[str, object]]:
+    """Return the values of what is set, as the schema wants them; what cannot be used joins the problems."""
+    values: dict[str, dict[str, object]] = {name: {} for name in schema.sections}
+    for (section, key), setting in found.items():
+        kind = schema.keys(section)[key]
+        try:
+            values[section][key] = _converted(setting, kind)
+        except msgspec.ValidationError:
+            # In place of the variable's name the key itself was written.
+            shown = "" if key == _KEY_VARIABLE else f", not {_shown(setting.value)}"
+            problems.append(f"{setting.origin}: {dotted(section, key)} must be {_allowed(kind)}{shown}")
+    problems.extend(_wrong_sizes(values, found))
+    return values
+
+
+def make(kind: type[S], values: Mapping[str, Mapping[str, object]], **more: object) -> S:
+    """Make what holds all sections from the values of their keys.
+
+    Args:
+        kind: What holds them.
+        values: By section and key; sections of extensions are left out.
+        more: Further fields.
+    """
+    inner = {
+        item.name: make_section(item.type, values[item.encode_name])
+        for item in _fields(kind)
+        if _is_section(item.type)
+    }
+    return kind(**values.get("", {}), **inner, **more)
+
+
+def make_section(kind: type[msgspec.Struct], values: Mapping[str, object]) -> msgspec.Struct:
+    """Make a section from the values of its keys."""
+    attributes = {item.encode_name: item.name for item in _fields(kind)}
+    return kind(**{attributes[key]: value for key, value in values.items()})
+
+
+def dotted(section: str, key: str) -> str:
+    """Return the name of a setting or a table, with the section in which it is."""
+    return f"{section}.{key}" if section else key
+
+
+def nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> list[str]:
+    """Return the one name that may be meant, or none."""
+    return get_close_matches(name.lower(), list(valid), n=1, cutoff=0.5)
+
+
+def suggestion(names: Sequence[str] | Mapping[str, object], *, close: bool) -> str:
+    """Name what was meant, or else all there is."""
+    return f"did you mean {next(iter(names))}?" if close else f"known: {', '.join(names)}"
+
+
+def extra_of(kind: Any, name: str) -> Any:
+    """Return an entry of the ``extra`` of a setting's type; None without one."""
+    metas = (meta for member in members(kind) for meta in getattr(member, "__metadata__", ()))
+    return next((meta.extra[name] for meta in metas if name in (meta.extra or {})), None)
+
+
+def members(kind: Any) -> Iterator[Any]:
+    """Yield the types a setting may have, without None."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        yield from (member for member in typing.get_args(kind) if member is not types.NoneType)
+    else:
+        yield kind
+
+
+def _written(
+    file: ConfigFile, schema: Schema, problems: list[str]
+) -> Iterator[tuple[Place, KeyPath, object]]:
+    """Yield what each known key of a file sets, with its path in the file; the rest joins the problems."""
+    waiting: list[tuple[KeyPath, str, object]] = [((name,), "", value) for name, value in file.values.items()]
+    waiting.reverse()  # the next is the last
+    while waiting and len(problems) < _MAX_PROBLEMS:
+        path, section, value = waiting.pop()
+        key = schema.key_called(path[-1], section)
+        if key in schema.keys(section):
+            yield (section, key), path, value
+            continue
+        try:
+            inner = schema.find(dotted(section, path[-1]))
+        except ConfigError as error:
+            problems.append(f"{file.place(*path)}: [{'.'.join(path)}]: {error}. {error.hint}")
+            continue
+        if inner is None:
+            problems.append(f"{file.place(*path)}: {schema.unknown(path[-1], section, value)}")
+        elif not isinstance(value, dict):
+            problems.append(f"{file.place(*path)}: [{'.'.join(path)}] must be a table of settings")
+        else:
+            waiting += [((*path, str(name)), inner, value[name]) for name in reversed(value)]
+
+
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
+
+
+def _own_keys(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {
+        item.encode_name: item.type
+        for item in _fields(kind)
+        if not _is_section(item.type) and item.encode_name != EXTENSIONS
+    }
+
+
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Section)
+
+
+def _converted(setting: Setting, kind: Any) -> object:
+    def to_path(_: type, written: object) -> Path:
+        if not isinstance(written, str) or not written:
+            raise TypeError
+        return setting.directory / expanded(written)
+
+    value = msgspec.convert(setting.value, kind, strict=not setting.is_text, dec_hook=to_path)
+    match extra_of(kind, PLACE):
+        case "store":
+            return absolute_location(str(value), setting.directory)
+        case "vectors":
+            name, colon, place = str(value).partition(":")
+            return name + colon + (absolute_location(place, setting.directory) if place else "")
+        case _:
+            return value
+
+
+def _wrong_sizes(values: Mapping[str, Mapping[str, object]], found: Mapping[Place, Setting]) -> Iterator[str]:
+    """Yield which sizes leave no room for anything new in a chunk, of all chunkers and of one."""
+    for section, chunking in values.items():
+        largest = chunking.get("max_tokens") if section.partition(".")[0] == "chunking" else None
+        for key in ("overlap_tokens", "min_tokens"):
+            tokens = chunking.get(key)
+            if isinstance(tokens, int) and isinstance(largest, int) and tokens >= largest:
+                origin = found[section, key].origin
+                yield f"{origin}: {section}.{key} must be less than {section}.max_tokens ({largest})"
+
+
+# Of types without a description, as other packages may declare them.
+_PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+
+
+def _allowed(kind: Any) -> str:
+    member = next(members(kind))
+    if isinstance(member, type) and issubclass(member, StrEnum):
+        return "one of " + ", ".join(member)
+    described = (meta.description for meta in getattr(member, "__metadata__", ()) if meta.description)
+    return next(described, None) or _PLAIN.get(member, "of another type")
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = without_password(repr(value))
+    except ValueError:  # a whole number of more digits than Python writes
+        return "a number of thousands of digits"
+    return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[: _MAX_SHOWN_CHARS - 3]}…"

@@ -1,0 +1,105 @@
+"""How an adapter declares the settings of its section in the configuration.
+
+A factory may carry an attribute ``Settings``: a frozen :class:`Section` whose fields are all optional. They
+are the keys of ``[embedding.NAME]``, ``[chunking.NAME]``, ``[NAME]`` (a source) or ``[store.NAME]``. What is
+not None is passed to the factory as keyword arguments of the same names. A class declares ``Settings`` as an
+attribute, a function with :func:`declares`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta, Struct
+
+AnyFactory = TypeVar("AnyFactory", bound=Callable[..., Any])
+
+TRUSTING = "trusting"
+"""In the ``extra`` of a type: why a configuration that was only found on the way may not set it."""
+
+PLACE = "place"
+"""In the ``extra`` of a type: a relative path in the value is relative to its file."""
+
+
+class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the configuration."""
+
+
+# The description is what an error message says is allowed.
+Count = Annotated[int, Meta(ge=1, description="a whole number of at least 1")]
+Overlap = Annotated[int, Meta(ge=0, description="a whole number of at least 0")]
+# Under 8 tokens a chunk is a few characters of Japanese: no unit of meaning.
+ChunkTokens = Annotated[int, Meta(ge=8, description="a whole number of at least 8")]
+Levels = Annotated[
+    tuple[Annotated[int, Meta(ge=1, le=6)], ...],
+    Meta(min_length=1, description="a list of levels of headings, from 1 to 6"),
+]
+Minutes = Annotated[float, Meta(ge=0, description="a number of at least 0")]
+Seconds = Annotated[float, Meta(gt=0, description="a number above 0")]
+Name = Annotated[str, Meta(min_length=1, description="a name")]
+Text = Annotated[str, Meta(description="a text")]
+# Lower case is refused, so that a key written here by mistake is.
+VariableName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Z_][A-Z0-9_]*$",
+        description="the name of an environment variable, in capitals (the key itself is not kept here)",
+        extra={TRUSTING: "it chooses which of your secrets is sent"},
+    ),
+]
+# Credentials do not belong into an address: it is shown.
+Address = Annotated[
+    str,
+    Meta(
+        pattern=r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$",
+        description="an address such as 'http://localhost:11434/v1', without user name, password or query",
+        extra={TRUSTING: "the server there gets your key or token"},
+    ),
+]
+Permission = Annotated[
+    bool, Meta(description="true or false", extra={TRUSTING: "it lets code of others run as you"})
+]
+# Repositories and models are kept there, with settings of git and graphs that are run.
+OwnFolder = Annotated[
+    Path, Meta(description="a path", extra={TRUSTING: "what lies there is run as part of mdvec"})
+]
+StoreLocation = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        description="a path, or an address such as 'postgresql://HOST/DATABASE'",
+        extra={PLACE: "store", TRUSTING: "your documents are sent there"},
+    ),
+]
+VectorIndexLocation = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9_-]*(:.+)?$",
+        description="NAME or NAME:PLACE of a vector index",
+        extra={PLACE: "vectors", TRUSTING: "your documents are sent there"},
+    ),
+]
+
+
+def declares(kind: type[Section]) -> Callable[[AnyFactory], AnyFactory]:
+    """Make a decorator that gives a factory function its ``Settings``."""
+
+    def declare(factory: AnyFactory) -> AnyFactory:
+        factory.__dict__["Settings"] = kind
+        return factory
+
+    return declare
+
+
+def settings_kind(factory: object) -> type[Struct]:
+    """Return what a factory declares; an empty section without a declaration."""
+    kind: type[Struct] = getattr(factory, "Settings", Section)
+    return kind
+
+
+def as_arguments(section: Struct) -> dict[str, Any]:
+    """Return what is set in a section, as keyword arguments; None leaves a setting to the factory."""
+    values = {name: getattr(section, name) for name in section.__struct_fields__}
+    return {name: value for name, value in values.items() if value is not None}
