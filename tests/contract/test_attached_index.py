@@ -164,9 +164,8 @@ def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> Documen
     """Make a document of one chunk for each text."""
     chunks, start = [], 0
     for ordinal, text in enumerate(texts):
-        place = {"start": start, "end": start + len(text), "start_line": 1, "end_line": 1}
-        heading = ("Top", f"Part {ordinal}")
-        chunks.append(Chunk(ordinal, None, ordinal % 3, "", heading, **place, token_count=1, text=text))
+        heading, end = ("Top", f"Part {ordinal}"), start + len(text)
+        chunks.append(Chunk(ordinal, None, ordinal % 3, "", heading, start, end, 1, 1, 1, text))
         start += len(text) + 2
     body = "\n\n".join(texts)
     document = Document(path, path, TitleSource.FILE_NAME, body, 0, {}, tuple(tags), (), (), (), ())
@@ -182,7 +181,7 @@ def vectors_of(hashes: Sequence[TextHash], dimension: int = DIMENSION) -> NDArra
     for row, each in zip(rows, hashes, strict=True):
         rng = np.random.default_rng(int.from_bytes(each[:8]))
         row[:] = centres[rng.integers(20)] + rng.normal(size=dimension)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 def queries(count: int, dimension: int = DIMENSION) -> NDArray[np.float32]:
@@ -379,13 +378,14 @@ def test_sample_follows(world: World) -> None:
     query = queries(1)[0]
     world.put("a.md", [f"text {number}" for number in range(20)])
     world.embed(most=4)
-    for change, expected in (
+    steps: list[tuple[Callable[[], object], int]] = [
         (lambda: None, 4),
         (world.embed, 20),
         (lambda: world.put("b.md", [f"more {number}" for number in range(30)]), 20),
         (world.embed, 50),
         (lambda: world.delete("a.md"), 30),
-    ):
+    ]
+    for change, expected in steps:
         change()
         with world.store.read() as view:
             assert len(view.sampled_similarities(world.space_id(), query, 512)) == expected
@@ -543,7 +543,7 @@ def test_an_index_that_fails_is_replaced_by_the_store(full: World) -> None:
         raise StoreError(msg)
 
     apply = full.index.apply
-    full.index.apply = fail  # type: ignore[method-assign]
+    full.index.apply = fail  # type: ignore[method-assign,assignment]
     assert_same(full, count=2)
     assert held(full) == 0
     full.index.apply = apply  # type: ignore[method-assign]

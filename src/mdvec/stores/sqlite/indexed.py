@@ -31,7 +31,7 @@ from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.stores.sqlite.vectors import LoadedSpaces, VectorReader
 from mdvec.stores.sqlite.where import keep_chunks, keep_documents
 from mdvec.stores.vectors.interface import IndexedSpace, VectorIndex, VectorKind
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Where
 
 _BATCH_ROWS = 4096
@@ -298,7 +298,7 @@ class IndexedVectors(VectorReader):
         space = self.memorized(("indexed space", space_id), lambda: indexed_space(self.connection, space_id))
         if not self.attached.catch_up(self.connection, space_id, space, now, _MOST_PER_SEARCH):
             return None
-        collections = self._collections(where)
+        collections = None if self.covers_everything(where) else where.collections
         size = _FIRST_FACTOR * limit + _SPARE
         while True:
             found = index.nearest(space, query, kind, size, collections)
@@ -313,9 +313,6 @@ class IndexedVectors(VectorReader):
 
     def _state(self) -> Applied:
         return self.memorized("index state", lambda: state(self.connection, self.version))
-
-    def _collections(self, where: Where) -> tuple[CollectionId, ...] | None:
-        return None if self.covers_everything(where) else where.collections
 
     def _scan(
         self,

@@ -152,7 +152,8 @@ class SqliteStore:
 
     def _version(self) -> int:
         with self._database.reading() as connection:
-            return Snapshot(connection, None, None).version
+            version: int = Snapshot(connection, None, None).version
+            return version
 
 
 def _problems(connection: Connection) -> list[str]:

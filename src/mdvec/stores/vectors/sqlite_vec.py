@@ -82,6 +82,11 @@ class SqliteVecIndex:
         """Absolute path of the file."""
         return str(self._path)
 
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed
+
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""
         return self._run(lambda connection: _mark(connection, space), None)
@@ -138,7 +143,7 @@ class SqliteVecIndex:
     @contextmanager
     def _borrowed(self) -> Iterator[apsw.Connection]:
         with self._guard:
-            if self._closed:
+            if self.closed:
                 msg = f"{self._path} has been closed"
                 raise StoreError(msg)
             opened = self._idle.pop() if self._idle else None
@@ -153,7 +158,7 @@ class SqliteVecIndex:
             yield opened.connection
         finally:
             with self._guard:
-                keep = not self._closed and len(self._idle) < _MOST_IDLE_CONNECTIONS
+                keep = not self.closed and len(self._idle) < _MOST_IDLE_CONNECTIONS
                 if keep:
                     self._idle.append(opened)
             if not keep:
@@ -307,14 +312,13 @@ def _nearest(
     if found is None:
         return []
     table, vector = _table(found[0], kind), query.astype("<f4").tobytes()
-    inside = "" if collections is None else "AND collection IN (SELECT value FROM json_each(?))"
-    if limit <= _MOST_NEIGHBOURS:
-        sql = f"SELECT owner, distance FROM {table} WHERE vector MATCH ? AND k = ? {inside}"  # noqa: S608
-        arguments = (vector, limit) if collections is None else (vector, limit, collections)
-        return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
-    sql = f"""SELECT owner, vec_distance_cosine(vector, ?) AS distance FROM {table}
-        WHERE 1 {inside} ORDER BY distance LIMIT ?"""  # noqa: S608
-    arguments = (vector, limit) if collections is None else (vector, collections, limit)
+    inside = "" if collections is None else "AND collection IN (SELECT value FROM json_each(?3))"
+    more = () if collections is None else (collections,)
+    arguments: tuple[bytes | int | str, ...] = (vector, limit, *more)
+    sql = f"SELECT owner, distance FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"  # noqa: S608
+    if limit > _MOST_NEIGHBOURS:
+        sql = f"""SELECT owner, vec_distance_cosine(vector, ?1) AS distance FROM {table}
+            WHERE 1 {inside} ORDER BY distance LIMIT ?2"""  # noqa: S608
     return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
 
 
