@@ -143,7 +143,7 @@ class SqliteVecIndex:
     @contextmanager
     def _borrowed(self) -> Iterator[apsw.Connection]:
         with self._guard:
-            if self.closed:
+            if self._closed:
                 msg = f"{self._path} has been closed"
                 raise StoreError(msg)
             opened = self._idle.pop() if self._idle else None
