@@ -38,14 +38,16 @@ _BATCH_ROWS = 4096
 
 # A search catches up with about so many entries, a second's work. What is left waits for the next one, and
 # the vectors of the store answer.
-_MOST_PER_SEARCH = 20_000
+_MOST_PER_SEARCH = 10_000
 
 # The index ranks by similarities of its own: the last of the nearest may come out just behind.
 _SPARE = 32
 
 # A filter usually lets a good part through; where it does not, more and more are proposed.
 _FIRST_FACTOR = 2
-_NEXT_FACTOR = 8
+_NEXT_FACTOR = 4
+# Of more, looking at all vectors of the store is no slower.
+_MOST_PROPOSED = 4_096
 
 # A sample of a space is taken again when its owners have grown or shrunk by this share.
 _SAMPLE_DRIFT = 0.05
@@ -198,6 +200,7 @@ class IndexedVectors(VectorReader):
     ) -> None:
         super().__init__(connection, memo, spaces)
         self.attached = attached
+        self._caught_up: dict[SpaceId, bool] = {}
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -292,15 +295,22 @@ class IndexedVectors(VectorReader):
         kind: VectorKind,
         inside: Callable[[Sequence[int]], set[int]],
     ) -> list[int] | None:
-        """Return owners from the index; None if it is not at the state of the snapshot, before and after."""
+        """Return owners from the index; None if too many are wanted, or it differs from the snapshot."""
         index = self.attached.index
         now = self._state()
         space = self.memorized(("indexed space", space_id), lambda: indexed_space(self.connection, space_id))
-        if not self.attached.catch_up(self.connection, space_id, space, now, _MOST_PER_SEARCH):
+        if space_id not in self._caught_up:
+            self._caught_up[space_id] = self.attached.catch_up(
+                self.connection, space_id, space, now, _MOST_PER_SEARCH
+            )
+        if not self._caught_up[space_id]:
             return None
-        collections = None if self.covers_everything(where) else where.collections
-        size = _FIRST_FACTOR * limit + _SPARE
+        everything = self.covers_everything(where)
+        collections = None if everything else where.collections
+        size = (1 if everything and kind is VectorKind.TEXT else _FIRST_FACTOR) * limit + _SPARE
         while True:
+            if size > _MOST_PROPOSED:
+                return None
             found = index.nearest(space, query, kind, size, collections)
             owners = list(dict.fromkeys(owner for owner, _ in found))
             allowed = inside(owners)
