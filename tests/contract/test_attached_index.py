@@ -23,6 +23,7 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.interface import (
     IndexedSpace,
     Mark,
+    RebuiltIndex,
     VectorChanges,
     VectorEntry,
     VectorIndex,
@@ -636,11 +637,23 @@ def test_threads(full: World) -> None:
 
 def test_rebuild(full: World) -> None:
     """A rebuild empties the index, fills it, and counts the vectors."""
-    assert full.store.rebuild_vector_index() == 2_250
+    assert full.store.rebuild_vector_index() == RebuiltIndex(full.index.location, 2_250)
     assert held(full) == 2_250
     full.delete("8.md")
-    assert full.store.rebuild_vector_index() == 2_250 - CHUNKS_PER_DOCUMENT - 1
+    rebuilt = full.store.rebuild_vector_index()
+    assert rebuilt is not None
+    assert rebuilt.vectors == held(full) == 2_250 - CHUNKS_PER_DOCUMENT - 1
     assert full.exact.rebuild_vector_index() is None
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_more_than_is_worth_proposing(full: World, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Where an index would have to propose too much, the vectors of the store are searched."""
+    monkeypatch.setattr("mdvec.stores.sqlite.words.FEW", 0)
+    monkeypatch.setattr(indexed, "_MOST_PROPOSED", most)
+    assert_same(full, filters=Filters(tags=("rare",)), count=2)
+    assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
+    assert_same(full, count=2)
 
 
 def test_a_store_without_an_index_writes_no_removals(tmp_path: Path) -> None:
@@ -808,3 +821,54 @@ def test_a_locked_file(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lock.close()
     assert_same(filled, count=2)
     assert held(filled) == 2_250 - CHUNKS_PER_DOCUMENT + 1
+
+
+def test_problems_are_shown(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that cannot be used is a finding of the check of the store."""
+    assert filled.store.check() == []
+    filled.close()
+    monkeypatch.setattr("sqlite_vec.loadable_path", lambda: "/nowhere/vec0")
+    with pytest.raises(StoreError, match="cannot be used"):
+        SqliteVecIndex(filled.index.location)
+    monkeypatch.undo()
+    filled.open()
+    Path(filled.index.location).unlink()
+    Path(filled.index.location).mkdir()
+    assert "cannot be used" in filled.store.check()[0]
+    assert_same(filled, count=2)
+
+
+def test_two_processes(filled: World) -> None:
+    """Two stores that catch up with one file at once leave every entry once."""
+    second = World(
+        filled.path,
+        SqliteVecIndex(filled.index.location),
+        filled.exact,
+        filled.store,
+        filled.collections,
+    )
+    second.store = SqliteStore(filled.path, vector_index=second.index)
+    problems: list[BaseException] = []
+    stop = threading.Event()
+
+    def search(world: World) -> None:
+        try:
+            while not stop.is_set():
+                assert len(nearest(world.store, world, queries(1)[0])) == 10
+        except BaseException as error:  # noqa: BLE001 - shown by the main thread
+            problems.append(error)
+
+    threads = [threading.Thread(target=search, args=(each,)) for each in (filled, second)]
+    for each in threads:
+        each.start()
+    for number in range(0, 40, 2):
+        filled.put(f"{number}.md", [f"new {number}"])
+        filled.embed()
+    stop.set()
+    for each in threads:
+        each.join()
+    assert not problems
+    assert_same(second, count=3)
+    assert_same(filled, count=3)
+    assert held(filled) == 2_250 - 20 * (CHUNKS_PER_DOCUMENT - 1)
+    second.store.close()

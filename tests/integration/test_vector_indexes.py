@@ -60,3 +60,16 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         workspace.collections()
     assert "pip install 'mdvec[sqlite-vec]'" in caught.value.hint
     assert not (tmp_path / "index.sqlite").exists()
+
+
+def test_rebuild(docs: Path, tmp_path: Path) -> None:
+    """What is rebuilt holds every text and name; without an index there is nothing to rebuild."""
+    database = tmp_path / "index.sqlite"
+    with open_with("sqlite-vec", database) as workspace:
+        workspace.add_collection("docs", "Docs", str(docs))
+        chunks = workspace.import_collection("docs").embedded_chunks
+        rebuilt = workspace.rebuild_vector_index()
+    assert rebuilt.location == f"{database}.sqlite-vec"
+    assert rebuilt.vectors > chunks
+    with open_with(None, database) as workspace, pytest.raises(ConfigError, match="no vector index"):
+        workspace.rebuild_vector_index()

@@ -15,7 +15,7 @@ from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, Memo
 from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
 from mdvec.stores.sqlite.vectors import LoadedSpaces
-from mdvec.stores.vectors.interface import VectorIndex
+from mdvec.stores.vectors.interface import IndexedSpace, RebuiltIndex, VectorIndex
 from mdvec.types.collection import Collection
 
 if TYPE_CHECKING:  # loads numpy
@@ -95,16 +95,13 @@ class SqliteStore:
         """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
         return self._claims.hold(collection, purpose, wait_s=wait_s)
 
-    def rebuild_vector_index(self) -> int | None:
-        """Empty the vector index and fill it again.
-
-        Returns:
-            How many vectors it holds; None without an index.
-        """
+    def rebuild_vector_index(self) -> RebuiltIndex | None:
+        """Empty the vector index and fill it from the vectors of the store; None without an index."""
         if self._attached is None:
             return None
         with self._database.reading() as connection:
-            return self._attached.rebuild(connection, Snapshot(connection, None, None).version)
+            vectors = self._attached.rebuild(connection, Snapshot(connection, None, None).version)
+        return RebuiltIndex(self._attached.index.location, vectors)
 
     def check(self) -> list[str]:
         """Examine the whole file for damage; slow.
@@ -125,7 +122,7 @@ class SqliteStore:
             raise
         except StoreError as error:
             return [str(error)]
-        return found
+        return [*found, *self._index_problems()]
 
     def close(self) -> None:
         """Give the claims back and close the file; a second call does nothing."""
@@ -149,6 +146,16 @@ class SqliteStore:
             with self._database.writing() as connection:
                 attach(connection)
         return AttachedIndex(index, self._version)
+
+    def _index_problems(self) -> list[str]:
+        """Return why the vector index cannot be used; searches then look at all vectors, without a word."""
+        if self._attached is None:
+            return []
+        try:
+            self._attached.index.applied(IndexedSpace("", 1))
+        except StoreError as error:
+            return [str(error)]
+        return []
 
     def _version(self) -> int:
         with self._database.reading() as connection:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NewType, Protocol
+from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
 
 from mdvec.types.ids import CollectionId
 
@@ -85,6 +85,32 @@ class VectorChanges:
     until: Mark
     removed: Sequence[tuple[VectorKind, int]]
     added: Sequence[tuple[VectorKind, VectorEntry]]
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltIndex:
+    """A vector index that was emptied and filled.
+
+    Attributes:
+        location: Where it is, for people.
+        vectors: How many it holds.
+    """
+
+    location: str
+    vectors: int
+
+
+@runtime_checkable
+class IndexedStore(Protocol):
+    """A store beside which a vector index may lie."""
+
+    def rebuild_vector_index(self) -> RebuiltIndex | None:
+        """Empty the vector index and fill it from the vectors of the store; None without an index.
+
+        Raises:
+            StoreError: If the index cannot be used.
+        """
+        ...
 
 
 class VectorIndex(Protocol):

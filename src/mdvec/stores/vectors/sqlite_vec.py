@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -67,7 +67,7 @@ class SqliteVecIndex:
         place: The file; made when it is not there, with its folder.
 
     Raises:
-        StoreError: If the file is something else.
+        StoreError: If the file is something else, or the extension cannot be loaded.
     """
 
     def __init__(self, place: str) -> None:
@@ -76,6 +76,8 @@ class SqliteVecIndex:
         self._idle: list[_Opened] = []
         self._closed = False
         _refuse_other_files(self._path)
+        with self._translated(), closing(apsw.Connection(":memory:")) as connection:
+            _load_extension(connection)
 
     @property
     def location(self) -> str:
@@ -188,10 +190,14 @@ def _open(path: Path) -> _Opened:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(int(_BUSY_TIMEOUT_S * 1000))
+    _load_extension(connection)
+    return _Opened(connection, _inode(path))
+
+
+def _load_extension(connection: apsw.Connection) -> None:
     connection.enable_load_extension(True)  # noqa: FBT003 - positional only
     connection.load_extension(sqlite_vec.loadable_path())
     connection.enable_load_extension(False)  # noqa: FBT003 - positional only
-    return _Opened(connection, _inode(path))
 
 
 def _inode(path: Path) -> int:
