@@ -646,6 +646,14 @@ def test_rebuild(full: World) -> None:
     assert full.exact.rebuild_vector_index() is None
 
 
+def test_a_rebuild_that_fails_says_so(full: World) -> None:
+    """An index that takes nothing ends the rebuild."""
+    full.index.apply = lambda *_: False  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="cannot be filled"):
+        full.store.rebuild_vector_index()
+    assert_same(full, count=1)
+
+
 @pytest.mark.parametrize("most", [0, 100])
 def test_more_than_is_worth_proposing(full: World, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Where an index would have to propose too much, the vectors of the store are searched."""

@@ -103,7 +103,14 @@ class AttachedIndex:
         self._catching_up = threading.Lock()
 
     def catch_up(
-        self, connection: Connection, space_id: SpaceId, space: IndexedSpace, now: Applied, most: int | None
+        self,
+        connection: Connection,
+        space_id: SpaceId,
+        space: IndexedSpace,
+        now: Applied,
+        most: int,
+        *,
+        wait: bool = False,
     ) -> bool:
         """Apply what the index has missed.
 
@@ -112,7 +119,8 @@ class AttachedIndex:
             space_id: The space.
             space: The same, as the index knows it.
             now: The state of the snapshot.
-            most: About how many entries to apply; None for all.
+            most: About how many entries to apply.
+            wait: Wait while another thread does the same; else return False then.
 
         Returns:
             True if the index holds all that the snapshot shows.
@@ -120,7 +128,7 @@ class AttachedIndex:
         if self.serves(space, now):
             return True
         # One thread is enough; meanwhile the others use the vectors of the store.
-        if not self._catching_up.acquire(blocking=most is None):
+        if not self._catching_up.acquire(blocking=wait):
             return False
         try:
             return self._catch_up(connection, space_id, space, now, most)
@@ -133,14 +141,21 @@ class AttachedIndex:
         return mark is not None and mark.serves(now) and not self._is_ahead(mark, now)
 
     def rebuild(self, connection: Connection, version: int) -> int:
-        """Empty the index and fill it; return how many vectors it holds."""
+        """Empty the index and fill it; return how many vectors it holds.
+
+        Raises:
+            StoreError: If it does not take them.
+        """
         now, total = state(connection, version), 0
         for (space_id,) in list(connection.execute("SELECT id FROM spaces ORDER BY id")):
             space = indexed_space(connection, space_id)
             self.index.drop(space)
             entries = count_entries(connection, space_id)
-            if entries:
-                self.catch_up(connection, space_id, space, now, None)
+            # More than is needed, so that another process may interfere; but not for ever.
+            most = _MOST_PER_SEARCH + 3 * entries
+            if entries and not self.catch_up(connection, space_id, space, now, most, wait=True):
+                msg = f"the vector index {self.index.location} cannot be filled"
+                raise StoreError(msg, hint="Another process may be rebuilding it; try again.")
             total += entries
         return total
 
@@ -149,10 +164,10 @@ class AttachedIndex:
         return mark.version > now.version and mark.version > self._current_version()
 
     def _catch_up(
-        self, connection: Connection, space_id: SpaceId, space: IndexedSpace, now: Applied, most: int | None
+        self, connection: Connection, space_id: SpaceId, space: IndexedSpace, now: Applied, most: int
     ) -> bool:
         applied = 0
-        while most is None or applied < most:
+        while applied < most:
             run.current().check()
             text = self.index.applied(space)
             mark = decode(text)

@@ -32,7 +32,7 @@ _APPLICATION_ID = 0x6D647678  # mdvx
 _APPLICATION_ID_AT = slice(68, 72)
 _VERSION = 1
 
-_BUSY_TIMEOUT_S = 10.0
+_BUSY_TIMEOUT_S = 2.0  # a transaction takes a fraction of it, and searches can do without the index
 _MOST_IDLE_CONNECTIONS = 8
 _MOST_NEIGHBOURS = 4096  # a query by vec0 returns no more
 
