@@ -321,10 +321,11 @@ def test_recall(full: World) -> None:
 
 
 @pytest.mark.usefixtures("no_scan")
-@pytest.mark.parametrize("few", [5_000, 0])
-def test_filters(full: World, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+@pytest.mark.parametrize("few", [True, False])
+def test_filters(full: World, monkeypatch: pytest.MonkeyPatch, *, few: bool) -> None:
     """min(k, matching) hits come back, whether a filter is answered by listing or by proposing more."""
-    monkeypatch.setattr("mdvec.stores.sqlite.words.FEW", few)
+    if not few:
+        monkeypatch.setattr(indexed.IndexedVectors, "few_inside", lambda *_: None)
     assert_same(full, filters=Filters(tags=("rare",)), count=5)
     assert_same(full, filters=Filters(tags=("often",)), count=5)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
@@ -657,7 +658,7 @@ def test_a_rebuild_that_fails_says_so(full: World) -> None:
 @pytest.mark.parametrize("most", [0, 100])
 def test_more_than_is_worth_proposing(full: World, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Where an index would have to propose too much, the vectors of the store are searched."""
-    monkeypatch.setattr("mdvec.stores.sqlite.words.FEW", 0)
+    monkeypatch.setattr(indexed.IndexedVectors, "few_inside", lambda *_: None)
     monkeypatch.setattr(indexed, "_MOST_PROPOSED", most)
     assert_same(full, filters=Filters(tags=("rare",)), count=2)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)

@@ -106,8 +106,8 @@ class ExactView:
         positions = owners.positions(wanted)
         if not len(positions):
             return {}
-        ids, values = owners.ids[positions], exact_products(self.rows[owners.rows[positions]], query)
-        ids, values = largest_of_each(ids, values)
+        ids, values = owners.ids[positions], _exact(self.rows[owners.rows[positions]], query)
+        ids, values = _largest_of_each(ids, values)
         return dict(zip(ids.tolist(), values.tolist(), strict=True))
 
     def nearest(
@@ -134,10 +134,10 @@ class ExactView:
             return []
         if isinstance(inside, frozenset):
             positions = owners.positions(inside)
-            ids, estimates = largest_of_each(owners.ids[positions], products[owners.rows[positions]])
+            ids, estimates = _largest_of_each(owners.ids[positions], products[owners.rows[positions]])
             best = ids[_top(estimates, limit + _SPARE)].tolist()
         else:
-            ids, estimates = largest_of_each(owners.ids, products[owners.rows])
+            ids, estimates = _largest_of_each(owners.ids, products[owners.rows])
             best = best_inside(ids, estimates, limit, inside)
         exact = self.similarities(owners, best, query)
         return sorted(exact.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
@@ -228,16 +228,16 @@ class ExactMatrix:
         return ExactView(self._rows[: self._count], self.chunks, self.documents)
 
 
-def exact_products(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
+def _exact(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return cosine similarities within -1..1, equal for equal rows."""
     # The last digit of a float32 product depends on where a row stands.
     return np.clip(np.round(products_by_numpy(rows, query), _DIGITS), -1.0, 1.0)
 
 
-def largest_of_each(
+def _largest_of_each(
     ids: NDArray[np.int64], values: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return each id once, with its largest value; ids ascend, before and after."""
+    """Return each id once, with its largest value; ids ascend."""
     if not len(ids):
         return ids, values
     is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
@@ -281,3 +281,21 @@ def best_inside(
             best: list[int] = ids[kept[_top(estimates[kept], limit + _SPARE)]].tolist()
             return best
         size *= _NEXT_FACTOR
+
+
+def largest_similarities(
+    batches: Iterable[tuple[Sequence[int], Sequence[bytes]]], query: NDArray[np.float32]
+) -> dict[int, float]:
+    """Return the exact cosine similarity of owners; of several vectors of one the largest counts.
+
+    Args:
+        batches: Owners and their vectors, as :func:`encode` makes them; one batch is in memory at a time.
+        query: Shape (dim,), unit length.
+    """
+    found: dict[int, float] = {}
+    for owners, vectors in batches:
+        rows = np.frombuffer(b"".join(vectors), STORED).reshape(len(vectors), len(query))
+        for owner, similarity in zip(owners, _exact(rows, query).tolist(), strict=True):
+            if similarity > found.get(owner, -2.0):
+                found[owner] = similarity
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.exact import STORED, best_inside, exact_products, largest_of_each, products_by_numpy
+from mdvec.stores.exact import STORED, best_inside, largest_similarities, products_by_numpy
 from mdvec.stores.sqlite.changes import (
     Applied,
     can_follow,
@@ -53,19 +53,17 @@ _MOST_PROPOSED = 4_096
 _SAMPLE_DRIFT = 0.05
 
 _TEXTS_OF = """SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash ORDER BY c.id"""
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""
 _NAMES_OF = """SELECT n.document_id, v.vector FROM json_each(?) j
     CROSS JOIN names n ON n.document_id = j.value
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash ORDER BY n.document_id"""
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash"""
 _ALL_TEXTS = """SELECT c.id, v.vector FROM chunks c
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash ORDER BY c.id"""
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""
 _ALL_NAMES = """SELECT n.document_id, v.vector FROM names n
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash"""
 # Two indexes that cover it: no vector is read.
 _TEXT_IDS = """SELECT c.id FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
     WHERE v.space_id = ?"""
-
-_Similarities = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,15 +263,15 @@ class IndexedVectors(VectorReader):
         self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> dict[ChunkId, float]:
         """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
-        owners, values = self._similarities(_TEXTS_OF, space_id, query, ids)
-        return {ChunkId(each): value for each, value in zip(owners.tolist(), values.tolist(), strict=True)}
+        found = self._similarities(_TEXTS_OF, space_id, query, ids)
+        return {ChunkId(each): similarity for each, similarity in found.items()}
 
     def name_similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> dict[DocumentId, float]:
         """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
-        owners, values = self._similarities(_NAMES_OF, space_id, query, documents)
-        return {DocumentId(each): value for each, value in zip(owners.tolist(), values.tolist(), strict=True)}
+        found = self._similarities(_NAMES_OF, space_id, query, documents)
+        return {DocumentId(each): similarity for each, similarity in found.items()}
 
     def sampled_similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], count: int
@@ -349,28 +347,20 @@ class IndexedVectors(VectorReader):
     ) -> list[int]:
         """Return owners by looking at every vector of the space, some at a time."""
         sql = _ALL_TEXTS if kind is VectorKind.TEXT else _ALL_NAMES
-        ids, values = self._multiplied(sql, (space_id,), query)
-        return best_inside(ids, values, limit, inside) if len(ids) else []
+        found = largest_similarities(self._batches(sql, (space_id,)), query)
+        ids = np.fromiter(found, np.int64, len(found))
+        values = np.fromiter(found.values(), np.float32, len(found))
+        return best_inside(ids, values, limit, inside) if found else []
 
     def _similarities(
         self, sql: str, space_id: SpaceId, query: NDArray[np.float32], ids: Iterable[int]
-    ) -> _Similarities:
-        wanted = json.dumps(sorted(set(ids)))
-        return self._multiplied(sql, (wanted, space_id), query)
+    ) -> dict[int, float]:
+        return largest_similarities(self._batches(sql, (json.dumps(sorted(set(ids))), space_id)), query)
 
-    def _multiplied(
-        self, sql: str, arguments: tuple[str | int, ...], query: NDArray[np.float32]
-    ) -> _Similarities:
-        """Return owners, ascending and each once, with their exact similarities."""
-        owners: list[int] = []
-        values = [np.empty(0, np.float32)]
+    def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:
         rows: Iterable[Any] = self.connection.execute(sql, arguments)
         while batch := list(itertools.islice(rows, _BATCH_ROWS)):
-            owners += [row[0] for row in batch]
-            values.append(exact_products(_matrix([row[1] for row in batch], len(query)), query))
-        ids, similarities = np.array(owners, np.int64), np.concatenate(values)
-        order = np.argsort(ids, kind="stable")
-        return largest_of_each(ids[order], similarities[order])
+            yield [row[0] for row in batch], [row[1] for row in batch]
 
     def _sampled(self, space_id: SpaceId, count: int) -> NDArray[np.float16]:
         """Return the vectors of the sample, shape (n, dim)."""
