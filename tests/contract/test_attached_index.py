@@ -280,6 +280,17 @@ def test_port_nearest_first(make: MakeIndex, tmp_path: Path) -> None:
     assert index.nearest(INDEXED, vectors[5], VectorKind.NAME, 5, None) == []
 
 
+def test_port_vectors_without_a_direction(make: MakeIndex, tmp_path: Path) -> None:
+    """A vector of zeros is an entry like others, and not near to anything."""
+    index, vectors = make(tmp_path / "index"), queries(3)
+    vectors[1] = 0
+    added = [entry(at + 1, each) for at, each in enumerate(vectors)]
+    assert index.apply(INDEXED, step(None, "1", added))
+    found = index.nearest(INDEXED, vectors[0], VectorKind.TEXT, 3, None)
+    assert {owner for owner, _ in found} == {1, 2, 3}
+    assert found[0][0] == 1
+
+
 def test_port_marks(make: MakeIndex, tmp_path: Path) -> None:
     """Changes are applied once, to the state that they are for; a dropped space starts from nothing."""
     index, vectors = make(tmp_path / "index"), queries(3)

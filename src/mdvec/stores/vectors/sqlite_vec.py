@@ -86,7 +86,7 @@ class SqliteVecIndex:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """True after :meth:`close`."""
         return self._closed
 
     def applied(self, space: IndexedSpace) -> Mark | None:
@@ -319,11 +319,12 @@ def _nearest(
         return []
     table, vector = _table(found[0], kind), query.astype("<f4").tobytes()
     inside = "" if collections is None else "AND collection IN (SELECT value FROM json_each(?3))"
+    # A vector of zeros has no distance to any other.
     more = () if collections is None else (collections,)
     arguments: tuple[bytes | int | str, ...] = (vector, limit, *more)
-    sql = f"SELECT owner, distance FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"  # noqa: S608
+    sql = f"SELECT owner, coalesce(distance, 2) FROM {table} WHERE vector MATCH ?1 AND k = ?2 {inside}"  # noqa: S608
     if limit > _MOST_NEIGHBOURS:
-        sql = f"""SELECT owner, vec_distance_cosine(vector, ?1) AS distance FROM {table}
+        sql = f"""SELECT owner, coalesce(vec_distance_cosine(vector, ?1), 2) AS distance FROM {table}
             WHERE 1 {inside} ORDER BY distance LIMIT ?2"""  # noqa: S608
     return [(owner, 1 - distance) for owner, distance in connection.execute(sql, arguments)]
 
