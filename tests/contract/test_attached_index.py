@@ -806,7 +806,9 @@ def test_other_files_are_not_touched(tmp_path: Path) -> None:
     notes, database = tmp_path / "notes.md", tmp_path / "index.sqlite"
     notes.write_text("# Notes\n")
     SqliteStore(database).close()
-    for path in (notes, database, tmp_path):
+    link = tmp_path / "index.sqlite.sqlite-vec"
+    link.symlink_to(notes)
+    for path in (notes, database, tmp_path, link):
         with pytest.raises(StoreError, match="is not a vector index"):
             SqliteVecIndex(str(path))
     assert notes.read_text() == "# Notes\n"

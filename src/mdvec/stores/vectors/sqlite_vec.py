@@ -174,7 +174,9 @@ def _refuse_other_files(path: Path) -> None:
         msg = f"{path} cannot be read: {error.strerror}"
         raise StoreError(msg) from error
     ours = header.startswith(_MAGIC) and int.from_bytes(header[_APPLICATION_ID_AT], "big") == _APPLICATION_ID
-    if path.is_dir() or (header and not ours and path.suffix != SUFFIX):
+    # A link may have come with a folder, and point at what is dear to its user.
+    replaceable = path.suffix == SUFFIX and not path.is_symlink()
+    if path.is_dir() or (header and not ours and not replaceable):
         msg = f"{path} is not a vector index of mdvec"
         raise StoreError(msg, hint="Name another place in [store] vectors, or move it away.")
 
@@ -190,6 +192,7 @@ def _open(path: Path) -> _Opened:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(int(_BUSY_TIMEOUT_S * 1000))
+    connection.pragma("trusted_schema", value=False)  # the file may have come with a folder
     _load_extension(connection)
     return _Opened(connection, _inode(path))
 
