@@ -39,7 +39,7 @@ _BUILTIN = {
         "sqlite": "mdvec.stores.sqlite.store:SqliteStore",
         "postgres": "mdvec.stores.postgres:PostgresStore",
     },
-    "vector_indexes": {},
+    "vector_indexes": {"sqlite-vec": "mdvec.stores.vectors.sqlite_vec:SqliteVecIndex"},
     # Doors do not know each other; the command line opens the others by name.
     "doors": {
         "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
@@ -47,7 +47,7 @@ _BUILTIN = {
     },
 }
 # Built-in adapters that need more packages, and the extra that installs them.
-_EXTRAS = {("stores", "postgres"): "postgres"}
+_EXTRAS = {("stores", "postgres"): "postgres", ("vector_indexes", "sqlite-vec"): "sqlite-vec"}
 _STORES_BY_SCHEME = {"postgresql": "postgres"}
 
 _NAMED = re.compile(r"([a-z][a-z0-9_-]+)[:+](.*)", re.DOTALL)

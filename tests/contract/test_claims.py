@@ -12,7 +12,7 @@ import pytest
 from tests.contract.store_world import add_collection, make_document, put, read
 
 from mdvec import run
-from mdvec.errors import ImportStoppedError, WriterBusyError
+from mdvec.errors import CollectionNotFoundError, ImportStoppedError, WriterBusyError
 from mdvec.run import Run, Stage
 from mdvec.stores.interface import Claim, Store
 from mdvec.types.collection import Collection
@@ -186,3 +186,11 @@ def test_two_threads_write_two_collections_side_by_side(store: Store, notes: Col
     assert errors == []
     with store.read() as view:
         assert [view.counts(each.id, None).documents for each in both] == [10, 10]
+
+
+def test_a_deleted_collection_cannot_be_claimed(store: Store, notes: Collection) -> None:
+    """Not even by a process that knew it, or waited while it was deleted."""
+    with store.write() as writer:
+        writer.delete_collection(notes.id)
+    with pytest.raises(CollectionNotFoundError, match="notes"), store.claim(notes, "importing", wait_s=0):
+        pass

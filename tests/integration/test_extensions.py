@@ -12,6 +12,7 @@ from mdvec import Workspace, open_workspace, registry
 from mdvec.config import Config, load_config
 from mdvec.config.load import every_setting
 from mdvec.errors import ConfigError, MdvecError, UntrustedConfigError, UsageError
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchQuery
@@ -108,8 +109,11 @@ def test_a_store_and_a_vector_index(configure: Configure, docs: Path, tmp_path: 
     store.close()
 
 
-def test_a_store_that_takes_no_vector_index_says_so(configure: Configure, tmp_path: Path) -> None:
+def test_a_store_that_takes_no_vector_index_says_so(
+    configure: Configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is set is never ignored in silence; nor is an index that there is not."""
+    monkeypatch.setattr(SqliteStore, "takes_vector_index", False)
     with pytest.raises(ConfigError, match="'sqlite' searches its own vectors"):
         open_store(tmp_path / "i.sqlite", configure("[store]\nvectors = 'toy-vectors'\n"))
     with pytest.raises(ConfigError, match="no vector_indexes adapter named 'nope'") as caught:

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from tests.conformance.servers import MDVEC, serving
 from tests.integration.mcp_wire import PROTOCOL, Wire, environment_of, make_home, ready, run_mdvec
-from tests.waiting import HANG_S
+from tests.waiting import HANG_S, cpu_s
 
 SECRET = "nobody may read this"
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, METHOD_NOT_FOUND = -32700, -32600, -32602, -32601
@@ -125,9 +125,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_arguments_that_are_refused(wire: Wire, name: str) -> None:
-    """They are an answer that says what is wrong, in few words and without a traceback."""
+    """They are an answer that says what is wrong, with little work, in few words and without a traceback."""
     tool, arguments, told = REFUSED[name]
+    before_s = cpu_s(wire.process.pid)
     result = wire.call(tool, **arguments)
+    assert cpu_s(wire.process.pid) - before_s < MOST_CPU_S
     assert result["isError"]
     [block] = result["content"]
     assert told in block["text"]
@@ -146,8 +148,10 @@ ANSWERED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_queries_that_are_answered(wire: Wire, name: str) -> None:
-    """Large and odd queries are answered, without a traceback, and so is the query after them."""
+    """Large and odd queries are little work, and an answer says so when not all of it was read."""
+    before_s = cpu_s(wire.process.pid)
     result = wire.call("search", mode="lexical", **ANSWERED[name])
+    assert cpu_s(wire.process.pid) - before_s < MOST_CPU_S
     assert result.get("isError") or result["structuredContent"] is not None
     assert "Traceback" not in json.dumps(result)
     assert wire.search("number1")["hits"]

@@ -42,12 +42,16 @@ def test_it_is_set_aside(mdvec: Mdvec, theirs: Path) -> None:
     """The index is renamed and made anew from the documents, with a message; nothing is lost."""
     index = theirs / ".mdvec" / "index.sqlite"
     before = index.read_bytes()
+    beside = index.with_name("index.sqlite.sqlite-vec")
+    beside.write_bytes(b"theirs")
     shown = search(mdvec, theirs)
     assert "make install" in shown
     assert "curl ev.il" not in shown
     assert "index.sqlite.foreign-1" in shown
     assert f"mdvec trust {theirs}" in shown
     assert index.with_name("index.sqlite.foreign-1").read_bytes() == before
+    assert index.with_name("index.sqlite.foreign-1.sqlite-vec").read_bytes() == b"theirs"
+    assert not beside.exists()
     assert "foreign" not in search(mdvec, theirs)
 
 
@@ -187,7 +191,10 @@ def test_descriptions_are_one_short_line(mdvec: Mdvec, folder: Path, tmp_path: P
     assert description.isprintable()
 
 
-@pytest.mark.parametrize("place", [".mdvec", ".mdvec/index.sqlite"])
+@pytest.mark.parametrize(
+    "place",
+    [".mdvec", ".mdvec/index.sqlite", ".mdvec/index.sqlite-wal", ".mdvec/index.sqlite.sqlite-vec"],
+)
 def test_no_index_is_written_through_a_link(mdvec: Mdvec, folder: Path, tmp_path: Path, place: str) -> None:
     """A link in place of the index or its folder is an error that says how to go on."""
     target = tmp_path / "elsewhere"

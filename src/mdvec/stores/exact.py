@@ -143,7 +143,7 @@ class ExactView:
             best = ids[_top(estimates, limit + _SPARE)].tolist()
         else:
             ids, estimates = _largest_of_each(owners.ids, products[owners.rows])
-            best = _nearest_inside(ids, estimates, limit, inside)
+            best = best_inside(ids, estimates, limit, inside)
         exact = self.similarities(owners, best, query)
         return sorted(exact.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
@@ -270,12 +270,20 @@ def _top(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
     return np.flatnonzero(values >= threshold)
 
 
-def _nearest_inside(
+def best_inside(
     ids: NDArray[np.int64],
     estimates: NDArray[np.float32],
     limit: int,
     inside: Callable[[Sequence[int]], set[int]],
 ) -> list[int]:
+    """Return the owners inside that may be among the nearest ``limit``; some more, in no order.
+
+    Args:
+        ids: Owners, each once.
+        estimates: About how near they are.
+        limit: How many will be returned.
+        inside: Returns those of some owners that may be found.
+    """
     size = _FIRST_FACTOR * limit + _SPARE
     while True:
         top = _top(estimates, size)
@@ -285,3 +293,21 @@ def _nearest_inside(
             best: list[int] = ids[kept[_top(estimates[kept], limit + _SPARE)]].tolist()
             return best
         size *= _NEXT_FACTOR
+
+
+def largest_similarities(
+    batches: Iterable[tuple[Sequence[int], Sequence[bytes]]], query: NDArray[np.float32]
+) -> dict[int, float]:
+    """Return the exact cosine similarity of owners; of several vectors of one the largest counts.
+
+    Args:
+        batches: Owners and their vectors, as :func:`encode` makes them; one batch is in memory at a time.
+        query: Shape (dim,), unit length.
+    """
+    found: dict[int, float] = {}
+    for owners, vectors in batches:
+        rows = np.frombuffer(b"".join(vectors), STORED).reshape(len(vectors), len(query))
+        for owner, similarity in zip(owners, _exact(rows, query).tolist(), strict=True):
+            if similarity > found.get(owner, -2.0):
+                found[owner] = similarity
+    return found

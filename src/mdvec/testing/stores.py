@@ -212,6 +212,9 @@ class MemoryStore:
             current = contents.claims.get(collection_id)
             if current is not None and is_alive(current):
                 return current
+            if collection_id not in contents.collections:
+                msg = f"the collection {mine.activity.collection!r} was deleted"
+                raise CollectionNotFoundError(msg)
             contents.claims[collection_id] = mine
         return None
 

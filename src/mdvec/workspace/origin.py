@@ -8,6 +8,7 @@ that is known here.
 from __future__ import annotations
 
 import contextlib
+import glob
 import itertools
 import os
 import secrets
@@ -28,8 +29,7 @@ DATA_DIR = ".mdvec"
 
 _KNOWN = "known"
 _MARK_BITS = 63  # what SQLite's integers hold without a sign
-COMPANIONS = ("-wal", "-shm", "-journal")
-"""What the names of SQLite's other files of a database end in."""
+_FOREIGN = ".foreign-"
 
 
 def open_database(location: Path | str, config: Config, *, folder: Path | None) -> Store:
@@ -159,13 +159,13 @@ def _set_aside(path: Path, folder: Path) -> None:
     Raises:
         ForeignDatabaseError: If that is not possible.
     """
-    names = (path.with_name(f"{path.name}.foreign-{number}") for number in itertools.count(1))
+    names = (path.with_name(f"{path.name}{_FOREIGN}{number}") for number in itertools.count(1))
     target = next(name for name in names if not os.path.lexists(name))
     trust = f"mdvec trust {shlex.quote(str(folder))}"
     try:
-        for end in (*COMPANIONS, ""):  # the log first: a new database must not find it
+        for each in (*_companions(path), path):  # the log first: a new database must not find it
             with contextlib.suppress(FileNotFoundError):
-                path.with_name(path.name + end).rename(target.with_name(target.name + end))
+                each.rename(each.with_name(target.name + each.name.removeprefix(path.name)))
     except OSError as error:
         msg = f"{path} was not made by mdvec here, and cannot be set aside: {error.strerror}"
         hint = f"Keep the index elsewhere with --data-dir, or run '{trust}' to use this one."
@@ -183,12 +183,18 @@ def _refuse_links(path: Path, folder: Path) -> None:
         ForeignDatabaseError: If something does.
     """
     parts = path.relative_to(folder).parts
-    for count in range(1, len(parts) + 1):
-        place = folder.joinpath(*parts[:count])
+    places = [folder.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
+    for place in (*places, *_companions(path)):
         if place.is_symlink():
             msg = f"{place} is a link, and an index is not written through one"
             hint = "Remove it, or name the place where the index is to be with --data-dir."
             raise ForeignDatabaseError(msg, hint=hint)
+
+
+def _companions(path: Path) -> list[Path]:
+    """Return the files that belong to a database: its log, and a vector index beside it."""
+    found = path.parent.glob(f"{glob.escape(path.name)}[-.]*")
+    return sorted(each for each in found if not each.name.startswith(f"{path.name}{_FOREIGN}"))
 
 
 def _mark_of(path: Path) -> int | None:

@@ -17,6 +17,7 @@ from mdvec.indexing.prepare import Recipe
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import Store, View
+from mdvec.stores.vectors.interface import VectorIndex
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.ids import SpaceId
@@ -371,21 +372,25 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
     """
     config = config or Config()
     name = registry.named_store(str(location))
+    location = Path(location) if name == "sqlite" else location
     factory = registry.load("stores", name)
     settings = config.arguments("stores", name, factory)
     if config.store.vectors is not None:
         if not getattr(factory, "takes_vector_index", False):
             msg = f"the store {name!r} searches its own vectors, and no index beside it"
             raise ConfigError(msg, hint="Leave out [store] vectors.")
-        settings["vector_index"] = _vector_index(config.store.vectors, config)
-    made: Store = factory(Path(location) if name == "sqlite" else location, **settings, **how)
+        settings["vector_index"] = _vector_index(config.store.vectors, location, config)
+    made: Store = factory(location, **settings, **how)
     return made
 
 
-def _vector_index(location: str, config: Config) -> Any:
-    name, place = registry.named_vector_index(location)
+def _vector_index(named: str, store: Path | str, config: Config) -> VectorIndex:
+    """Make a vector index: beside the store's file, unless another place is named."""
+    name, place = registry.named_vector_index(named)
     factory = registry.load("vector_indexes", name)
-    return factory(place, **config.arguments("vector_indexes", name, factory))
+    arguments = config.arguments("vector_indexes", name, factory)
+    made: VectorIndex = factory(place or (f"{store}.{name}" if isinstance(store, Path) else ""), **arguments)
+    return made
 
 
 def _suggestion(wanted: EmbeddingSpec) -> str:

@@ -16,9 +16,10 @@ from mdvec import run
 from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import ImportStoppedError, SourceMissingError, StoreError
+from mdvec.errors import ConfigError, ImportStoppedError, SourceMissingError, StoreError
 from mdvec.search.versions import VersionCache
 from mdvec.stores.records import StoredChunk
+from mdvec.stores.vectors.interface import IndexedStore, RebuiltIndex
 from mdvec.text.addresses import scheme_of
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.types.hit import SearchResult
@@ -433,6 +434,19 @@ class Workspace:
             CollectionNotFoundError: If there is no such collection.
         """
         return describe_all((name,) if name else (), self._collections, self._parts, files=files, check=check)
+
+    def rebuild_vector_index(self) -> RebuiltIndex:
+        """Empty the vector index beside the store and fill it again; nothing is embedded.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+        store = self._collections.store()
+        rebuilt = store.rebuild_vector_index() if isinstance(store, IndexedStore) else None
+        if rebuilt is None:
+            msg = "no vector index is in use"
+            raise ConfigError(msg, hint="Choose one in the configuration: [store] vectors.")
+        return rebuilt
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""

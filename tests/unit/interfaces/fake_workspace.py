@@ -12,6 +12,7 @@ from mdvec.config.presets import Preset
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
 from mdvec.run import Stage
+from mdvec.stores.vectors.interface import RebuiltIndex
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId
@@ -350,6 +351,11 @@ class FakeWorkspace(Workspace):
         """Return the statuses."""
         self._note("status", name=name, files=files, check=check)
         return WorkspaceStatus("/nowhere/index.sqlite", 1_234_567, "builtin:e5@1:384:t1", self.statuses)
+
+    def rebuild_vector_index(self) -> RebuiltIndex:
+        """Return an index."""
+        self._note("rebuild_vector_index")
+        return RebuiltIndex("/nowhere/index.sqlite.sqlite-vec", 12_345)
 
     def doctor(self) -> list[Finding]:
         """Return the findings."""

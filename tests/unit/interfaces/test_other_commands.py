@@ -397,3 +397,12 @@ def test_config_path_prints_the_file(mdvec: Mdvec, tmp_path: Path) -> None:
     (tmp_path / "mdvec.yaml").write_text("")
     outcome = mdvec("config", "path")
     assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.yaml'}\n", "")
+
+
+def test_store_rebuild_names_the_index_and_counts(mdvec: Mdvec) -> None:
+    """``store rebuild`` prints where the vector index is and how many vectors it holds."""
+    assert mdvec("store", "rebuild").out == "/nowhere/index.sqlite.sqlite-vec: 12,345 vectors\n"
+    assert json.loads(mdvec("store", "rebuild", "--format", "json").out) == {
+        "location": "/nowhere/index.sqlite.sqlite-vec",
+        "vectors": 12_345,
+    }

@@ -27,6 +27,7 @@ _COMMANDS = {
     "tool": "mdvec.interfaces.cli.tool:tool",
     "model": "mdvec.interfaces.cli.model:model",
     "status": "mdvec.interfaces.cli.status:status",
+    "store": "mdvec.interfaces.cli.store:store",
     "serve": "mdvec.interfaces.cli.serving:serve",
     "doctor": "mdvec.interfaces.cli.status:doctor",
     "compact": "mdvec.interfaces.cli.upkeep:compact",

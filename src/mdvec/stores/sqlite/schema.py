@@ -86,6 +86,16 @@ CREATE TABLE claims(
 ) STRICT;
 """
 
+_REMOVED_OWNERS = """
+-- Chunks, names and spaces that are gone, so that a vector index beside the store can follow. Triggers write
+-- here, which exist once an index was attached (changes.py); the oldest rows are removed again.
+CREATE TABLE removed_owners(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind TEXT NOT NULL,
+  owner_id INTEGER NOT NULL
+) STRICT;
+"""
+
 _TABLES = f"""
 CREATE TABLE meta(
   key TEXT PRIMARY KEY,
@@ -204,7 +214,7 @@ CREATE TABLE exclusions(
   PRIMARY KEY(collection_id, path)
 ) STRICT, WITHOUT ROWID;
 
-{_CLAIMS}"""  # noqa: S608 - only a constant is put in
+{_CLAIMS}{_REMOVED_OWNERS}"""  # noqa: S608 - only constants are put in
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +267,10 @@ UPDATE collections SET last_indexed_ms = NULL;
 # Models are measured by the next import; nothing is read or embedded again.
 _TO_4 = _UNRELATED
 
-# One lease for all collections became a claim for each.
+# One lease for all collections became a claim for each. Vector indexes beside the store are new.
 _TO_5 = f"""
 DROP TABLE lease;
-{_CLAIMS}
+{_CLAIMS}{_REMOVED_OWNERS}
 """
 
 SCHEMA = Schema(_TABLES, (_TO_2, _TO_3, _TO_4, _TO_5))

@@ -5,31 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from mdvec.errors import DamagedDatabaseError
+from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.claims import HeldClaim
 from mdvec.stores.interface import Claim
-from mdvec.stores.sqlite.claims import ClaimReader, Claims
-from mdvec.stores.sqlite.collections import CollectionReader, CollectionWriter
+from mdvec.stores.sqlite.claims import Claims
 from mdvec.stores.sqlite.connection import Connection, translated
 from mdvec.stores.sqlite.database import Database, Memo
-from mdvec.stores.sqlite.documents import DocumentReader, DocumentWriter
-from mdvec.stores.sqlite.links import LinkReader
 from mdvec.stores.sqlite.opening import Opening, read_mark
-from mdvec.stores.sqlite.vectors import LoadedSpaces, VectorReader, VectorWriter
-from mdvec.stores.sqlite.words import WordReader
+from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
+from mdvec.stores.sqlite.vectors import LoadedSpaces
+from mdvec.stores.vectors.interface import IndexedSpace, RebuiltIndex, VectorIndex
 from mdvec.types.collection import Collection
+
+if TYPE_CHECKING:  # loads numpy
+    from mdvec.stores.sqlite.indexed import AttachedIndex
 
 _MOST_PROBLEMS = 20
 _LENGTH_TOLERANCE = 0.02  # of a squared length; float16 rounds by far less
-
-
-class Snapshot(CollectionReader, DocumentReader, LinkReader, WordReader, VectorReader, ClaimReader):
-    """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
-
-
-class Transaction(Snapshot, CollectionWriter, DocumentWriter, VectorWriter):
-    """One transaction; a :class:`mdvec.stores.interface.Writer`."""
 
 
 class SqliteStore:
@@ -42,6 +36,7 @@ class SqliteStore:
         path: The file; made when it is not there, with its folders.
         read_only: Do not write even where it is possible. A file in a place that cannot be written
             is opened so by itself.
+        vector_index: Searched instead of a matrix in memory; closed with the store.
         follow_links: Whether the path may hold symbolic links.
         mark: What the database gets if it has no mark (see :meth:`mark_of`); None for none.
 
@@ -52,14 +47,23 @@ class SqliteStore:
         StoreError: If it cannot be opened for another reason.
     """
 
+    takes_vector_index: ClassVar[bool] = True
+
     def __init__(
-        self, path: Path, *, read_only: bool = False, follow_links: bool = True, mark: int | None = None
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        follow_links: bool = True,
+        mark: int | None = None,
+        vector_index: VectorIndex | None = None,
     ) -> None:
         self._database = Database(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
         self._claims = Claims(self._database)
         self._memo = Memo()
         self._spaces = LoadedSpaces()
+        self._attached = None if vector_index is None else self._attach(vector_index)
 
     @staticmethod
     def mark_of(path: Path) -> int | None:
@@ -100,7 +104,12 @@ class SqliteStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            yield Snapshot(connection, self._memo, self._spaces)
+            if self._attached is None:
+                yield Snapshot(connection, self._memo, self._spaces)
+                return
+            from mdvec.stores.sqlite.indexed import IndexedSnapshot
+
+            yield IndexedSnapshot(connection, self._memo, self._spaces, self._attached)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
@@ -115,6 +124,14 @@ class SqliteStore:
     ) -> AbstractContextManager[HeldClaim]:
         """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
         return self._claims.hold(collection, purpose, wait_s=wait_s)
+
+    def rebuild_vector_index(self) -> RebuiltIndex | None:
+        """Empty the vector index and fill it from the vectors of the store; None without an index."""
+        if self._attached is None:
+            return None
+        with self._database.reading() as connection:
+            vectors = self._attached.rebuild(connection, Snapshot(connection, None, None).version)
+        return RebuiltIndex(self._attached.index.location, vectors)
 
     def check(self) -> list[str]:
         """Examine the whole file for damage; slow.
@@ -136,7 +153,7 @@ class SqliteStore:
                     )
         except DamagedDatabaseError as error:
             return [str(error)]
-        return found
+        return [*found, *self._index_problems()]
 
     def compact(self) -> None:
         """Rewrite the file without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
@@ -147,6 +164,38 @@ class SqliteStore:
         if not self._database.closed:
             self._claims.release_all()
             self._database.close()
+            if self._attached is not None:
+                self._attached.index.close()
+
+    def _attach(self, index: VectorIndex) -> AttachedIndex | None:
+        """Make the file write down removals; return None where that is needed and not possible."""
+        from mdvec.stores.sqlite.changes import attach, is_attached
+        from mdvec.stores.sqlite.indexed import AttachedIndex
+
+        with self._database.reading() as connection:
+            known = is_attached(connection)
+        if not known and self.read_only:
+            index.close()
+            return None
+        if not known:
+            with self._database.writing() as connection:
+                attach(connection)
+        return AttachedIndex(index, self._version)
+
+    def _index_problems(self) -> list[str]:
+        """Return why the vector index cannot be used; searches then look at all vectors, without a word."""
+        if self._attached is None:
+            return []
+        try:
+            self._attached.index.applied(IndexedSpace("", 1))
+        except StoreError as error:
+            return [str(error)]
+        return []
+
+    def _version(self) -> int:
+        with self._database.reading() as connection:
+            version: int = Snapshot(connection, None, None).version
+            return version
 
 
 def _problems(connection: Connection) -> list[str]:
@@ -173,21 +222,19 @@ def _problems(connection: Connection) -> list[str]:
 
 
 def _damaged_vectors(connection: Connection) -> Iterator[str]:
-    """Yield how many vectors do not have the length of 1 that all are stored with."""
+    """Yield how many vectors do not have the length of 1 that all are stored with, but for those of zeros."""
     import numpy as np
 
     from mdvec.stores.exact import STORED
 
     damaged = 0
-    rows = connection.execute(
-        "SELECT v.vector, s.dimension FROM vectors v JOIN spaces s ON s.id = v.space_id"
-    )
-    for vector, dimension in rows:
-        values = (
-            np.frombuffer(vector, STORED).astype(np.float32) if len(vector) == 2 * dimension else np.zeros(0)
-        )
-        length = float(np.dot(values, values))
-        damaged += not abs(length - 1) <= _LENGTH_TOLERANCE  # also where it is no number
+    rows = "SELECT v.vector, s.dimension FROM vectors v JOIN spaces s ON s.id = v.space_id"
+    for vector, dimension in connection.execute(rows):
+        if len(vector) != STORED.itemsize * dimension:
+            damaged += 1
+        elif any(vector):
+            values = np.frombuffer(vector, STORED).astype(np.float32)
+            damaged += not abs(float(values @ values) - 1) <= _LENGTH_TOLERANCE  # also where it is no number
     if damaged:
         yield f"{damaged} vectors are damaged"
 

@@ -56,6 +56,10 @@ _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.t
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
     ORDER BY c.id"""
 
+# Where a vector index was attached (changes.py).
+_REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space', ?
+    WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
@@ -363,6 +367,7 @@ class VectorWriter(VectorReader):
 
     def drop_space(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space; its row stays, so that its id is not used again."""
+        self.connection.execute(_REMEMBER_DROPPED, (space_id,))
         self.connection.execute("DELETE FROM vectors WHERE space_id = ?", (space_id,))
         return self._removed()
 

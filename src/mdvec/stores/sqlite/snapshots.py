@@ -1,0 +1,18 @@
+"""What is read and written in one transaction, put together from its parts."""
+
+from __future__ import annotations
+
+from mdvec.stores.sqlite.claims import ClaimReader
+from mdvec.stores.sqlite.collections import CollectionReader, CollectionWriter
+from mdvec.stores.sqlite.documents import DocumentReader, DocumentWriter
+from mdvec.stores.sqlite.links import LinkReader
+from mdvec.stores.sqlite.vectors import VectorReader, VectorWriter
+from mdvec.stores.sqlite.words import WordReader
+
+
+class Snapshot(CollectionReader, DocumentReader, LinkReader, WordReader, VectorReader, ClaimReader):
+    """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
+
+
+class Transaction(Snapshot, CollectionWriter, DocumentWriter, VectorWriter):
+    """One transaction; a :class:`mdvec.stores.interface.Writer`."""

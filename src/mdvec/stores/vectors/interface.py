@@ -1,0 +1,176 @@
+"""The port of a vector index beside a store: a copy of its vectors that answers faster or in less memory.
+
+The store keeps every vector. An index can be deleted at any time: before a search uses it, the store compares
+the index's mark with its own state and applies what is missing. The index proposes ids; the store leaves out
+what must not be found and computes the similarities that are returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
+
+from mdvec.types.ids import CollectionId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Mark = NewType("Mark", str)
+"""The state of a store that an index has caught up with; opaque to the index."""
+
+
+class VectorKind(StrEnum):
+    """What a vector was made of."""
+
+    TEXT = "text"
+    """The text of a chunk; its owner is the chunk."""
+    NAME = "name"
+    """A name of a document; its owner is the document, which may have several."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSpace:
+    """An embedding space.
+
+    Attributes:
+        key: Names it (``EmbeddingSpace.key``): any characters, up to some hundred.
+        dimension: Length of a vector.
+    """
+
+    key: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorEntry:
+    """A vector with its owner.
+
+    Attributes:
+        id: Id of the chunk, or of the name. Unique in its space and kind, and never used again.
+        owner: Id of the chunk, or of the document.
+        vector: Shape (dim,), unit length up to the rounding of float16.
+        collection_id: The collection.
+        path: Path of the document.
+        ordinal: Position of the chunk in the document; 0 for a name.
+        depth: Depth of the chunk, 0-3; 0 for a name.
+        heading: The heading path of the chunk, joined by `` > ``; for a name, the name.
+    """
+
+    id: int
+    owner: int
+    vector: NDArray[np.float32]
+    collection_id: CollectionId
+    path: str
+    ordinal: int
+    depth: int
+    heading: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorChanges:
+    """A step from one state of the store to a later one.
+
+    Attributes:
+        since: The mark that the index must have; None for a space that it does not hold.
+        until: Its mark afterwards.
+        removed: Entries to remove, by kind and id; those that are not there are no error.
+        added: Entries to add, by kind. An adapter that cannot apply all or nothing must replace an entry that
+            is there already, and write the mark last.
+    """
+
+    since: Mark | None
+    until: Mark
+    removed: Sequence[tuple[VectorKind, int]]
+    added: Sequence[tuple[VectorKind, VectorEntry]]
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltIndex:
+    """A vector index that was emptied and filled.
+
+    Attributes:
+        location: Where it is, for people.
+        vectors: How many it holds.
+    """
+
+    location: str
+    vectors: int
+
+
+@runtime_checkable
+class IndexedStore(Protocol):
+    """A store beside which a vector index may lie."""
+
+    def rebuild_vector_index(self) -> RebuiltIndex | None:
+        """Empty the vector index and fill it from the vectors of the store; None without an index.
+
+        Raises:
+            StoreError: If the index cannot be used.
+        """
+        ...
+
+
+class VectorIndex(Protocol):
+    """A rebuildable index of vectors. Safe to use from several threads and several processes.
+
+    An index that finds its data damaged deletes them and continues empty. Every method may raise
+    :class:`mdvec.errors.StoreError` when the index cannot be used now; searches then use the store's own
+    vectors.
+
+    A factory receives its place, a path or an address, and its settings as keyword arguments (see
+    :mod:`mdvec.settings`). Where the configuration names no place, it is the store's location, a dot and
+    the name of the index.
+    """
+
+    @property
+    def location(self) -> str:
+        """Where it is, for people; never with a password."""
+        ...
+
+    def applied(self, space: IndexedSpace) -> Mark | None:
+        """Return the mark of the last applied changes; None for a space that it does not hold."""
+        ...
+
+    def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
+        """Apply changes, all or nothing or so that applying them again repairs what a crash left.
+
+        Returns:
+            False, without having changed anything, if :meth:`applied` is not ``changes.since`` any more:
+            another thread or process was faster.
+        """
+        ...
+
+    def nearest(
+        self,
+        space: IndexedSpace,
+        query: NDArray[np.float32],
+        kind: VectorKind,
+        limit: int,
+        collections: Sequence[CollectionId] | None,
+    ) -> list[tuple[int, float]]:
+        """Return the owners of the entries nearest to a query.
+
+        Args:
+            space: The space of the query.
+            query: Shape (dim,), unit length.
+            kind: Which entries to search.
+            limit: Most entries to return; any number.
+            collections: Only entries of these collections; None for all.
+
+        Returns:
+            The owner and the cosine similarity of each entry, best first; approximate results are allowed
+            (recall@10 of at least .98). A document with several names may appear several times. Fewer than
+            ``limit`` entries only if there are no more, or if the index does not hold the space.
+        """
+        ...
+
+    def drop(self, space: IndexedSpace) -> None:
+        """Remove a space and its mark; one that it does not hold is no error."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; a second call does nothing."""
+        ...

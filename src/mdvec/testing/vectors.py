@@ -1,0 +1,103 @@
+"""A vector index in memory: brute force, and what the real ones are compared with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdvec.stores.vectors.interface import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
+from mdvec.types.ids import CollectionId
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass
+class _Space:
+    mark: Mark
+    entries: dict[VectorKind, dict[int, VectorEntry]] = field(
+        default_factory=lambda: {kind: {} for kind in VectorKind}
+    )
+
+
+class MemoryVectorIndex:
+    """Every entry in a dictionary; it ends with the process.
+
+    Attributes:
+        applications: How many times changes were applied.
+
+    Args:
+        place: Shown to people.
+    """
+
+    def __init__(self, place: str = "memory") -> None:
+        self.applications = 0
+        self._place = place
+        self._guard = threading.Lock()
+        self._spaces: dict[IndexedSpace, _Space] = {}
+
+    @property
+    def location(self) -> str:
+        """What it was given."""
+        return self._place
+
+    def applied(self, space: IndexedSpace) -> Mark | None:
+        """Return the mark of the last applied changes."""
+        with self._guard:
+            return self._spaces[space].mark if space in self._spaces else None
+
+    def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
+        """Apply changes, all or nothing."""
+        with self._guard:
+            held = self._spaces.get(space)
+            if (None if held is None else held.mark) != changes.since:
+                return False
+            if held is None:
+                held = self._spaces[space] = _Space(changes.until)
+            for kind, key in changes.removed:
+                held.entries[kind].pop(key, None)
+            for kind, entry in changes.added:
+                held.entries[kind][entry.id] = entry
+            held.mark = changes.until
+            self.applications += 1
+            return True
+
+    def nearest(
+        self,
+        space: IndexedSpace,
+        query: NDArray[np.float32],
+        kind: VectorKind,
+        limit: int,
+        collections: Sequence[CollectionId] | None,
+    ) -> list[tuple[int, float]]:
+        """Return the owners of the nearest entries; exact, ties in order of id."""
+        with self._guard:
+            if space not in self._spaces or limit <= 0:
+                return []
+            entries = [
+                each
+                for each in self._spaces[space].entries[kind].values()
+                if collections is None or each.collection_id in collections
+            ]
+        found = [(each.id, each.owner, float(each.vector @ query)) for each in entries]
+        best = sorted(found, key=lambda row: (-row[2], row[0]))[:limit]
+        return [(owner, similarity) for _, owner, similarity in best]
+
+    def entries(self, space: IndexedSpace, kind: VectorKind) -> list[VectorEntry]:
+        """Return what it holds, by id."""
+        with self._guard:
+            if space not in self._spaces:
+                return []
+            return [entry for _, entry in sorted(self._spaces[space].entries[kind].items())]
+
+    def drop(self, space: IndexedSpace) -> None:
+        """Remove a space."""
+        with self._guard:
+            self._spaces.pop(space, None)
+
+    def close(self) -> None:
+        """Nothing to release."""

@@ -1,0 +1,75 @@
+"""A vector index from the configuration to the hits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mdvec.config.schema import Config, StoreSettings
+from mdvec.errors import ConfigError
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.workspace.workspace import Workspace, open_workspace
+
+QUERY = SearchQuery("old harbour", SearchMode.DENSE)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """Three documents."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("harbour", "mountain", "river"):
+        (folder / f"{name}.md").write_text(f"# {name}\n\nThe old {name} is quiet.\n")
+    return folder
+
+
+def open_with(vectors: str | None, database: Path) -> Workspace:
+    """Open a workspace whose vectors are searched in an index."""
+    config = Config(store=StoreSettings(vectors=vectors))
+    return open_workspace(config, database=database, embedder=HashingEmbedder())
+
+
+@pytest.mark.parametrize("place", ["", "other/vectors.db"])
+def test_sqlite_vec(docs: Path, tmp_path: Path, place: str) -> None:
+    """The index lies beside the database or where it is named, and gives the hits of the matrix."""
+    database = tmp_path / "index.sqlite"
+    path = tmp_path / place if place else tmp_path / "index.sqlite.sqlite-vec"
+    with open_with(f"sqlite-vec:{path}" if place else "sqlite-vec", database) as workspace:
+        workspace.add_collection("docs", "Docs", str(docs))
+        workspace.import_collection("docs")
+        found = workspace.search(QUERY).hits
+    assert path.is_file()
+    with open_with(None, database) as workspace:
+        expected = workspace.search(QUERY).hits
+    assert [each.path for each in found] == [each.path for each in expected]
+    assert found[0].path == "harbour.md"
+    assert found[0].similarity == pytest.approx(expected[0].similarity, abs=1e-5)
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the command that installs it, before anything is searched or written."""
+    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    monkeypatch.delitem(sys.modules, "mdvec.stores.vectors.sqlite_vec", raising=False)
+    with (
+        open_with("sqlite-vec", tmp_path / "index.sqlite") as workspace,
+        pytest.raises(ConfigError, match="'sqlite-vec' is not installed") as caught,
+    ):
+        workspace.collections()
+    assert "pip install 'mdvec[sqlite-vec]'" in caught.value.hint
+    assert not (tmp_path / "index.sqlite").exists()
+
+
+def test_rebuild(docs: Path, tmp_path: Path) -> None:
+    """What is rebuilt holds every text and name; without an index there is nothing to rebuild."""
+    database = tmp_path / "index.sqlite"
+    with open_with("sqlite-vec", database) as workspace:
+        workspace.add_collection("docs", "Docs", str(docs))
+        chunks = workspace.import_collection("docs").embedded_chunks
+        rebuilt = workspace.rebuild_vector_index()
+    assert rebuilt.location == f"{database}.sqlite-vec"
+    assert rebuilt.vectors > chunks
+    with open_with(None, database) as workspace, pytest.raises(ConfigError, match="no vector index"):
+        workspace.rebuild_vector_index()
