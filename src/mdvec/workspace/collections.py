@@ -104,6 +104,15 @@ class Collections:
         if store is not None:
             store.close()
 
+    def compact(self) -> tuple[int, int]:
+        """Rewrite the store without what was deleted, and return its bytes before and after."""
+        store = self.store()
+        before = store.size_bytes
+        with store.write() as writer:
+            writer.drop_unused()
+        store.compact()
+        return before, store.size_bytes
+
     # --- reading -------------------------------------------------------------------------------
 
     def chosen(

@@ -97,14 +97,6 @@ class Workspace:
     Attributes:
         database: Absolute path of the database; of a database elsewhere, the path it would have here.
         models: The embedding models of its collections, and how to change them.
-
-    Args:
-        database: Absolute path of the database, or its address.
-        config: Settings.
-        docs_dir: The folder whose index it is.
-        came_with: The folder that the database lies in and may have come with: it is used only if it was made
-            here.
-        embedder: Used instead of the configured one.
     """
 
     def __init__(
@@ -455,17 +447,8 @@ class Workspace:
         return examine(self._collections, self._parts)
 
     def compact(self) -> tuple[int, int]:
-        """Rewrite the database without anything that was deleted; see :meth:`Store.compact`.
-
-        Returns:
-            Its bytes before and after.
-        """
-        store = self._collections.store()
-        before = store.size_bytes
-        with store.write() as writer:
-            writer.drop_unused()
-        store.compact()
-        return before, store.size_bytes
+        """Rewrite the database without what was deleted, and return its bytes before and after."""
+        return self._collections.compact()
 
     def explained(self, error: Exception) -> Exception:
         """Return the damage of the database if there is any that can explain an error, else the error."""
