@@ -54,6 +54,7 @@ def test_documents_are_found_by_the_meaning_that_a_server_gives_them(shell: Shel
         '[embedding]\nprovider = "openai"\nmodel = "multilingual-e5-small"\n\n[embedding.openai]\n'
         f'base_url = "{address}"\nquery_input_type = "query"\ndocument_input_type = "passage"\n',
     )
+    shell.run("trust", ".")
     shell.run("tool", "add", "-n", "notes", "-d", "Notes", "-s", "notes")
     shell.run("import", "-n", "notes")
     found = shell.json("search", "水道の蛇口から水が漏れている", "--mode", "dense", "-k", "1")
@@ -68,6 +69,7 @@ def test_a_server_that_is_gone_costs_only_the_vectors(shell: Shell, address: str
     running = f'{embedding}[embedding.openai]\nbase_url = "{address}"\n'
     gone = f'{embedding}[embedding.openai]\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1\n'
     shell.write("mdvec.toml", running)
+    shell.run("trust", ".")
     shell.run("tool", "add", "-n", "notes", "-d", "Notes", "-s", "notes")
     shell.write("mdvec.toml", gone)
     failed = shell.run("import", "-n", "notes", code=1)

@@ -112,6 +112,7 @@ def test_the_command_ends_with_what_is_there(
             "[embedding]\nprovider = 'openai'\nmodel = 'text-embedding-3-small'\ndimension = 64\n"
             f"[embedding.openai]\nbase_url = '{server.url}/v1'\nbatch_size = 16\nrequests_at_once = 1\n"
         )
+        assert mdvec("trust", str(tmp_path))[0] == 0
         assert mdvec("tool", "add", "-n", NAME, "-d", "Notes", "-s", str(tmp_path / "docs"))[0] == 0
         code, out, err = mdvec("import", "-n", NAME)
         assert code == 1
