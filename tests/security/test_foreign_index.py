@@ -90,6 +90,27 @@ def test_a_database_that_the_user_names_is_used(mdvec: Mdvec, theirs: Path) -> N
     assert "made elsewhere" not in search(mdvec, theirs, "--database", index)
 
 
+def test_a_log_without_its_index(mdvec: Mdvec, theirs: Path) -> None:
+    """A prepared log beside an empty or missing index is not read into the new one."""
+    index = theirs / ".mdvec" / "index.sqlite"
+    writer = sqlite3.connect(index)
+    writer.execute("PRAGMA journal_mode = wal")
+    writer.execute("UPDATE documents SET title = 'forged'")
+    writer.commit()
+    writer.execute("VACUUM")  # all of its pages are in the log now
+    log = index.with_name("index.sqlite-wal").read_bytes()
+    writer.close()
+    for is_empty in (True, False):
+        shutil.rmtree(index.parent)
+        index.parent.mkdir()
+        if is_empty:
+            index.touch()
+        index.with_name("index.sqlite-wal").write_bytes(log)
+        shown = search(mdvec, theirs)
+        assert "make install" in shown
+        assert "forged" not in shown
+
+
 def test_an_index_without_a_mark(mdvec: Mdvec, folder: Path) -> None:
     """One that an older version made in a folder cannot be told from one of others, and is set aside once."""
     search(mdvec, folder)
