@@ -355,3 +355,19 @@ def test_closing_ends_the_waiting_for_another_process(workspace: Workspace, pool
         workspace.close()
         with pytest.raises(ImportStoppedError):
             started.result()
+
+
+def test_a_search_names_the_process_that_makes_what_is_missing(tmp_path: Path) -> None:
+    """Instead of a command that would only wait for that process."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# Harbour\n\nThe harbour is old.\n", encoding="utf-8")
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("notes", "Notes", str(docs))
+        workspace.import_collection("notes", ImportOptions(embed=False))
+        [idle] = workspace.search(SearchQuery("harbour")).warnings
+        assert "'mdvec import -n notes -m update' makes them" in idle
+        with claimed(workspace, "notes"):
+            [busy] = workspace.search(SearchQuery("harbour")).warnings
+        assert f"process {os.getpid()} on " in busy
+        assert "mdvec import" not in busy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -21,26 +20,17 @@ BEFORE = {
     "claude-code": ("{}", "mcpServers"),
     "claude-desktop": ('{"globalShortcut": "Ctrl+Space", "mcpServers": {}}', "mcpServers"),
     "cursor": ('{\n  "mcpServers": {\n    "other": {"command": "npx"}\n  }\n}\n', "mcpServers"),
-    "vscode": (
-        '{\n\t// my servers\n\t"inputs": [],\n\t"servers": {\n\t\t/* none\n\t\tyet */\n\t},\n}\n',
-        "servers",
-    ),
+    "vscode": ('{\n\t"inputs": [],\n\t"servers": {}\n}\n', "servers"),
     "codex": ('model = "x"\n\n[mcp_servers.other] # theirs\ncommand = "npx"\n', "mcp_servers"),
     "gemini-cli": ('{"ui": {"theme": "Default"}}', "mcpServers"),
 }
-
-
-def json_with_comments(text: str) -> Any:
-    """Read JSON with comments, good for texts without comment signs in strings: a reader that is not ours."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
-    return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
 
 
 READERS: dict[str, Callable[[str], Any]] = {
     "claude-code": json.loads,
     "claude-desktop": json.loads,
     "cursor": json.loads,
-    "vscode": json_with_comments,
+    "vscode": json.loads,
     "codex": tomllib.loads,
     "gemini-cli": json.loads,
 }

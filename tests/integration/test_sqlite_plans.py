@@ -21,7 +21,8 @@ from tests.contract.store_world import (
 from mdvec.stores.interface import View
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.store import SqliteStore, Transaction
+from mdvec.stores.sqlite.snapshots import Transaction
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.sqlite.vectors import _OLD_OWNERS, _OWNERS
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId

@@ -28,7 +28,7 @@ from mdvec.errors import (
 )
 from mdvec.run import Stage
 from mdvec.stores.records import StoredChunk
-from mdvec.stores.sqlite.store import Snapshot
+from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId

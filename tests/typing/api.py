@@ -25,7 +25,8 @@ from mdvec.sources.github.source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.stores.claims import HeldClaim
 from mdvec.stores.interface import Claim, Store, View, Writer
-from mdvec.stores.sqlite.store import Snapshot, SqliteStore, Transaction
+from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore, MemoryWriter
 from mdvec.testing.views import MemoryView

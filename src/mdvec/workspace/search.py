@@ -24,7 +24,7 @@ from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.types.report import CollectionCounts, ImportMode
+from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections, first_step, import_command
 from mdvec.workspace.wiring import Model, Parts
 
@@ -82,6 +82,8 @@ def answer(
             answered = find(replace(cleaned, mode=embedded.mode), where, view, embedded.spaces)
             confidence, found = answered.confidence, answered.hits
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
+        incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
+        activities = view.activities() if incomplete else []
     sources = {each.id: parts.source(each.source) for each in searched}
     hits = tuple(
         _with_versions(
@@ -104,7 +106,7 @@ def answer(
         warnings=(
             *warnings,
             *embedded.warnings,
-            *_unfinished(searched, counts, embedded.mode, collections, importing=importing),
+            *_unfinished(searched, counts, embedded.mode, collections, activities, importing=importing),
         ),
         hint=None if hits else _hint(searched, counts, embedded.mode, collections),
     )
@@ -193,30 +195,43 @@ def _last_indexed_ms(collections: Sequence[Collection]) -> int | None:
     return min(known) if known and len(known) == len(times) else None
 
 
+def _partial(searched: Sequence[Collection]) -> list[str]:
+    """Return the collections whose import was stopped, or that an older mdvec wrote."""
+    return [each.name for each in searched if each.last_indexed_ms is None]
+
+
 def _unfinished(
     searched: Sequence[Collection],
     counts: Sequence[CollectionCounts],
     mode: SearchMode,
     collections: Collections,
+    activities: Sequence[Activity],
     *,
     importing: bool,
 ) -> tuple[str, ...]:
-    """Return warnings about documents and vectors that are missing."""
+    """Return warnings about documents and vectors that are missing, and what completes them."""
     total, pending = sum(each.chunks for each in counts), sum(each.pending_chunks for each in counts)
+    working = {each.collection: str(each) for each in activities}
+
+    def next_step(names: Sequence[str], verb: str) -> str:
+        if importing:
+            return "they are being made"
+        if all(name in working for name in names):
+            return "; ".join(working[name] for name in names)
+        return f"'{import_command(names, ImportMode.UPDATE, docs_dir=collections.docs_dir)}' {verb}"
+
     warnings: list[str] = []
-    partial = [each.name for each in searched if each.last_indexed_ms is None]
+    partial = _partial(searched)
     if partial and total and not importing:
-        # An import was stopped, or an older mdvec wrote them.
-        command = import_command(partial, ImportMode.UPDATE, docs_dir=collections.docs_dir)
         warnings.append(
-            f"not imported to the end, so documents may be missing: {', '.join(partial)}; '{command}' resumes"
+            f"not imported to the end, so documents may be missing: {', '.join(partial)}; "
+            f"{next_step(partial, 'resumes')}"
         )
     if pending and mode is not SearchMode.LEXICAL:
         names = [each.name for each, count in zip(searched, counts, strict=True) if count.pending_chunks]
-        command = import_command(names, ImportMode.UPDATE, docs_dir=collections.docs_dir)
-        next_step = "they are being made" if importing else f"'{command}' makes them"
         warnings.append(
-            f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; {next_step}"
+            f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; "
+            f"{next_step(names, 'makes them')}"
         )
     return tuple(warnings)
 
