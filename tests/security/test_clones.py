@@ -34,29 +34,37 @@ def clone_in(cache: Path) -> Path:
     return clone
 
 
-def test_a_prepared_configuration_runs_nothing(repository: GitRepository, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "prepared",
+    [
+        '[core]\n\tsshCommand = {evil}\n[url "ssh://x@127.0.0.1:1/y"]\n\tinsteadOf = {url}\n',
+        '[core]\n\tgitProxy = {evil}\n[url "git://127.0.0.1:1/y"]\n\tinsteadOf = {url}\n',
+        '[remote "origin"]\n\tuploadpack = {evil}\n',
+        '[remote "origin"]\n\tvcs = ext\n',
+        "[core]\n\tfsmonitor = {evil}\n\talternateRefsCommand = {evil}\n",
+        '[credential]\n\thelper = "!{evil}"\n[url "https://127.0.0.1:1/y"]\n\tinsteadOf = {url}\n',
+        "[include]\n\tpath = {more}\n",
+    ],
+)
+def test_a_prepared_configuration_runs_nothing(
+    repository: GitRepository, tmp_path: Path, prepared: str
+) -> None:
     """Programs that a clone's configuration names do not run, and addresses are not replaced."""
-    cache, proof = tmp_path / "cache", tmp_path / "PWNED"
+    cache, proof, more = tmp_path / "cache", tmp_path / "PWNED", tmp_path / "more"
     read(repository, cache)
     clone = clone_in(cache)
-    url = repository.url
-    script = tmp_path / "evil"
-    script.write_text(f"#!/bin/sh\ntouch {proof}\nexit 1\n")
-    script.chmod(0o755)
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {proof}\nexit 1\n")
+    evil.chmod(0o755)
+    more.write_text(f'[remote "origin"]\n\tuploadpack = {evil}\n')
     with (clone / "config").open("a") as file:
-        file.write(
-            f'[core]\n\tsshCommand = "{script}"\n\tfsmonitor = {script}\n\talternateRefsCommand = {script}\n'
-            f'\tgitProxy = {script}\n[url "ssh://x@127.0.0.1:1/y"]\n\tinsteadOf = {url}\n'
-            f'[remote "origin"]\n\tuploadpack = {script}\n\tvcs = ext\n[credential]\n\thelper = "!{script}"\n'
-            f"[include]\n\tpath = {tmp_path / 'more'}\n"
-        )
-    (tmp_path / "more").write_text(f"[core]\n\tsshCommand = {script}\n")
+        file.write(prepared.format(evil=evil, url=repository.url, more=more))
     (clone / "objects" / "info").mkdir(exist_ok=True)
     (clone / "objects" / "info" / "alternates").write_text(f"{tmp_path / 'elsewhere'}\n")
     repository.commit({"a.md": b"# B\n"})
     assert read(repository, cache) == {"a.md": b"# B\n"}
     assert not proof.exists()
-    assert str(script) not in (clone / "config").read_text()
+    assert str(evil) not in (clone / "config").read_text()
     assert not (clone / "objects" / "info" / "alternates").exists()
 
 
