@@ -112,7 +112,7 @@ def test_a_log_without_its_index(mdvec: Mdvec, theirs: Path) -> None:
 
 
 def test_an_index_without_a_mark(mdvec: Mdvec, folder: Path) -> None:
-    """One that an older version made in a folder cannot be told from one of others, and is set aside once."""
+    """One that an older version made in a folder looks like one from elsewhere, and is set aside once."""
     search(mdvec, folder)
     unmark(folder / ".mdvec" / "index.sqlite")
     assert "index.sqlite.foreign-1" in search(mdvec, folder)

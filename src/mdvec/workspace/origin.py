@@ -1,8 +1,8 @@
 """Recognizes the databases of this account on this machine; one that came with a folder is set aside.
 
 Each database carries a random number, its mark. A file named after the mark, in the user's data directory,
-holds the path of the database. The number cannot be guessed, so a database that somebody else made has none
-that is known here.
+holds the path of the database. The number cannot be guessed, so a database from elsewhere has none that
+is known here.
 """
 
 from __future__ import annotations
