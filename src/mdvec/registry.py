@@ -18,8 +18,8 @@ from mdvec.types.collection import DEFAULT_SOURCE
 _BUILTIN = {
     "sources": {
         "folder": "mdvec.sources.folder:FolderSource",
-        "github": "mdvec.sources.github.source:GithubSource",
-        "git": "mdvec.sources.git.source:GitSource",
+        "github": "mdvec.sources.github.github_source:GithubSource",
+        "git": "mdvec.sources.git.git_source:GitSource",
     },
     "chunking": {
         "sections": "mdvec.chunking.sections:SectionChunker",

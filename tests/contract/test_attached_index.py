@@ -20,7 +20,7 @@ from mdvec.search.proximity import QuerySpace
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.stores.sqlite import indexed
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.vectors.interface import (
+from mdvec.stores.vectors.index import (
     IndexedSpace,
     Mark,
     RebuiltIndex,

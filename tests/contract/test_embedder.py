@@ -18,7 +18,7 @@ from tests.fakes.http_server import HttpServer
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
 from mdvec.embedding.gemini import make_gemini
 from mdvec.embedding.interface import Embedder, Role, Runtime, embed_all
-from mdvec.embedding.local.embedder import LocalEmbedder
+from mdvec.embedding.local.local_embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
 from mdvec.embedding.openai import make_openai

@@ -14,8 +14,8 @@ from tests.fakes.github_server import REPOSITORY, GithubServer
 
 from mdvec.errors import SourceMissingError, UnreadableFileError
 from mdvec.sources.folder import FolderSource
-from mdvec.sources.git.source import GitSource
-from mdvec.sources.github.source import GithubSource
+from mdvec.sources.git.git_source import GitSource
+from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.text.hashing import content_hash
 from mdvec.types.change import SourceEntry

@@ -27,8 +27,8 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
+from mdvec.sources.git.git_source import GitSource
 from mdvec.sources.git.program import GitFailedError, GitProgram
-from mdvec.sources.git.source import GitSource
 from mdvec.sources.selection import ScanSettings
 from mdvec.types.change import Exclusion, Listing
 

@@ -30,7 +30,7 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.sources.github.source import GithubSource
+from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.selection import ScanSettings
 from mdvec.types.change import Exclusion, Listing, SourceEntry
 

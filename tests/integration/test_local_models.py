@@ -23,8 +23,8 @@ from tests.fakes import tiny_models
 
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Runtime, embed_all
-from mdvec.embedding.local import embedder as local_embedder
-from mdvec.embedding.local.embedder import LocalEmbedder
+from mdvec.embedding.local import local_embedder
+from mdvec.embedding.local.local_embedder import LocalEmbedder
 from mdvec.embedding.local.plamo import make_plamo
 from mdvec.embedding.local.sentence_transformers import make_sentence_transformers
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError

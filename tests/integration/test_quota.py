@@ -13,7 +13,7 @@ from tests.fakes.http_server import Answer, Asked
 from mdvec import SearchQuery, open_workspace
 from mdvec.embedding.interface import Runtime
 from mdvec.embedding.openai import make_openai
-from mdvec.embedding.remote.embedder import RemoteEmbedder
+from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
 from mdvec.errors import EmbedderBusyError
 from mdvec.interfaces.cli.main import run
 from mdvec.types.query import SearchMode

@@ -25,7 +25,7 @@ from mdvec.errors import (
     UsageError,
 )
 from mdvec.run import Stage
-from mdvec.sources.github.source import GithubSettings
+from mdvec.sources.github.github_source import GithubSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.document import DocumentState
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Severity

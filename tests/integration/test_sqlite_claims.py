@@ -15,7 +15,7 @@ import pytest
 from tests.contract.store_world import add_collection, read
 
 from mdvec.errors import WriterBusyError
-from mdvec.stores.claims import HEARTBEAT_S, SILENCE_S
+from mdvec.stores.holders import HEARTBEAT_S, SILENCE_S
 from mdvec.stores.sqlite import connection
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.store import SqliteStore

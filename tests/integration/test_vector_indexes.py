@@ -11,7 +11,7 @@ from mdvec.config.schema import Config, StoreSettings
 from mdvec.errors import ConfigError
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
-from mdvec.workspace.workspace import Workspace, open_workspace
+from mdvec.workspace import Workspace, open_workspace
 
 QUERY = SearchQuery("old harbour", SearchMode.DENSE)
 

@@ -9,7 +9,7 @@ from tests.fakes.git_repository import GitRepository
 from tests.security.conftest import Mdvec
 
 from mdvec.errors import SourceError
-from mdvec.sources.git.source import GitSource
+from mdvec.sources.git.git_source import GitSource
 
 
 @pytest.fixture

@@ -13,17 +13,17 @@ from mdvec.chunking.windows import WindowChunker
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.gemini import GeminiProvider
 from mdvec.embedding.interface import Embedder
-from mdvec.embedding.local.embedder import Engine, LocalEmbedder
 from mdvec.embedding.local.engines import PlamoEngine, SentenceTransformersEngine
+from mdvec.embedding.local.local_embedder import Engine, LocalEmbedder
 from mdvec.embedding.openai import OpenAiProvider
-from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.provider import Provider
+from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
 from mdvec.embedding.voyage import VoyageProvider
 from mdvec.sources.folder import FolderSource
-from mdvec.sources.git.source import GitSource
-from mdvec.sources.github.source import GithubSource
+from mdvec.sources.git.git_source import GitSource
+from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
-from mdvec.stores.claims import HeldClaim
+from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim, Store, View, Writer
 from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
 from mdvec.stores.sqlite.store import SqliteStore

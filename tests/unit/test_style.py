@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,3 +29,15 @@ def test_every_test_says_what_it_proves() -> None:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
     ]
     assert silent == []
+
+
+def test_no_name_of_a_module_occurs_twice_in_a_layer() -> None:
+    """A reader who is told a module's name and its layer finds one file."""
+    layers = [path for path in (ROOT / "src" / "mdvec").iterdir() if (path / "__init__.py").exists()]
+    names = Counter(
+        f"{layer.name}/{path.name}"
+        for layer in layers
+        for path in layer.rglob("*.py")
+        if path.stem != "__init__"
+    )
+    assert [name for name, count in names.items() if count > 1] == []

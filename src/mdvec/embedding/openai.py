@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from mdvec.embedding.interface import Role, Runtime
-from mdvec.embedding.remote.embedder import RemoteEmbedder
 from mdvec.embedding.remote.provider import (
     ApiKey,
     DimensionParameter,
@@ -18,7 +17,8 @@ from mdvec.embedding.remote.provider import (
     Service,
     usable,
 )
-from mdvec.embedding.remote.settings import ServiceSettings
+from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
+from mdvec.embedding.remote.service_settings import ServiceSettings
 from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from mdvec.stores.claims import Holder
+from mdvec.stores.holders import Holder
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.globs import compile_glob
 from mdvec.text.hashing import text_hash

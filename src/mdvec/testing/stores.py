@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError, WriterBusyError
-from mdvec.stores.claims import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
+from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
 from mdvec.stores.interface import Claim
 from mdvec.stores.records import DocumentRecord
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.stores.vectors.interface import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:

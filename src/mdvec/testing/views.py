@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.claims import is_alive
+from mdvec.stores.holders import is_alive
 from mdvec.stores.records import (
     BM25_B,
     BM25_K1,

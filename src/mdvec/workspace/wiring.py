@@ -17,7 +17,7 @@ from mdvec.indexing.prepare import Recipe
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import Store, View
-from mdvec.stores.vectors.interface import VectorIndex
+from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.ids import SpaceId

@@ -16,11 +16,10 @@ from mdvec import run
 from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import ConfigError, ImportStoppedError, SourceMissingError, StoreError
+from mdvec.errors import ConfigError, ImportStoppedError, StoreError
 from mdvec.search.versions import VersionCache
 from mdvec.stores.records import StoredChunk
-from mdvec.stores.vectors.interface import IndexedStore, RebuiltIndex
-from mdvec.text.addresses import scheme_of
+from mdvec.stores.vectors.index import IndexedStore, RebuiltIndex
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
@@ -35,7 +34,7 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import reading
-from mdvec.workspace.collections import DOCS_COLLECTION, Collections, index_of
+from mdvec.workspace.collections import DOCS_COLLECTION, Collections
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
 from mdvec.workspace.search import answer, is_stale
@@ -47,45 +46,6 @@ if TYPE_CHECKING:
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
-
-
-def open_workspace(
-    config: Config | None = None,
-    *,
-    database: Path | str | None = None,
-    docs_dir: Path | None = None,
-    data_dir: Path | None = None,
-    embedder: Embedder | None = None,
-) -> Workspace:
-    """Open a workspace; use it as a context manager, or close it.
-
-    Args:
-        config: Settings; the defaults when None.
-        database: The index: a path or an address; else ``[store] location``, else the user's data directory.
-        docs_dir: A folder to use without registering it: its index lies in ``DIR/.mdvec``, and the first
-            search makes it.
-        data_dir: Where the index of ``docs_dir`` lies instead.
-        embedder: Used instead of the configured one.
-
-    Returns:
-        The workspace. Nothing is read or written before its first use.
-
-    Raises:
-        SourceMissingError: If ``docs_dir`` is not a folder.
-    """
-    config = config or Config()
-    if docs_dir is None:
-        location = database or config.store.location or default_database()
-        return Workspace(_place(location), config, embedder=embedder)
-    if not docs_dir.is_dir():
-        msg = f"{docs_dir} is not a folder"
-        raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
-    root = docs_dir.resolve()
-    if database is not None:
-        return Workspace(_place(database), config, docs_dir=root, embedder=embedder)
-    place = index_of(root, data_dir)
-    came_with = root if place.is_relative_to(root) else None
-    return Workspace(place, config, docs_dir=root, came_with=came_with, embedder=embedder)
 
 
 class Workspace:
@@ -490,8 +450,3 @@ class Workspace:
         finally:
             with self._guard:
                 self._runs.remove(current)
-
-
-def _place(location: Path | str) -> Path | str:
-    """Return an address as it is, and the absolute path of a file."""
-    return location if scheme_of(str(location)) else Path(location).absolute()

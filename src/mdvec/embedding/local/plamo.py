@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdvec.embedding.interface import Runtime
-from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
 from mdvec.embedding.local.files import locate
-from mdvec.embedding.local.settings import LocalModelSettings
+from mdvec.embedding.local.local_embedder import Engine, LocalEmbedder, Prompts, check_dimension
+from mdvec.embedding.local.model_settings import LocalModelSettings
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.settings import declares
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mdvec.embedding.interface import Runtime
-from mdvec.embedding.local.embedder import Engine, LocalEmbedder, Prompts, check_dimension
 from mdvec.embedding.local.files import locate
 from mdvec.embedding.local.layout import Layout
-from mdvec.embedding.local.settings import LocalModelSettings
+from mdvec.embedding.local.local_embedder import Engine, LocalEmbedder, Prompts, check_dimension
+from mdvec.embedding.local.model_settings import LocalModelSettings
 from mdvec.settings import Text, declares
 
 PROVIDER = "sentence-transformers"

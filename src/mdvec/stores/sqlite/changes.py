@@ -12,7 +12,7 @@ import numpy as np
 
 from mdvec.stores.exact import STORED
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.vectors.interface import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import CollectionId, SpaceId
 
 BATCH = 4096

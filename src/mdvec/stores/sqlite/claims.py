@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mdvec.errors import CollectionNotFoundError, StoreError, WriterBusyError
-from mdvec.stores.claims import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
+from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, Reader
 from mdvec.types.collection import Collection

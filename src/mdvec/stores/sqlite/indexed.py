@@ -30,7 +30,7 @@ from mdvec.stores.sqlite.database import Memo
 from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.stores.sqlite.vectors import LoadedSpaces, VectorReader
 from mdvec.stores.sqlite.where import keep_chunks, keep_documents
-from mdvec.stores.vectors.interface import IndexedSpace, VectorIndex, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, VectorIndex, VectorKind
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Where
 

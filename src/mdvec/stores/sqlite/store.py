@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
-from mdvec.stores.claims import HeldClaim
+from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.sqlite.claims import Claims
 from mdvec.stores.sqlite.connection import Connection, translated
@@ -16,7 +16,7 @@ from mdvec.stores.sqlite.database import Database, Memo
 from mdvec.stores.sqlite.opening import Opening, read_mark
 from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
 from mdvec.stores.sqlite.vectors import LoadedSpaces
-from mdvec.stores.vectors.interface import IndexedSpace, RebuiltIndex, VectorIndex
+from mdvec.stores.vectors.index import IndexedSpace, RebuiltIndex, VectorIndex
 from mdvec.types.collection import Collection
 
 if TYPE_CHECKING:  # loads numpy

@@ -15,7 +15,7 @@ import apsw
 import sqlite_vec
 
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.interface import IndexedSpace, Mark, VectorChanges, VectorKind
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
