@@ -46,10 +46,10 @@ class Slow(Hashing):
 class Gated(Hashing):
     """Embeds passages only once there is a file ``gate`` in the home: never, unless a test makes it."""
 
-    def embed_passages(self, texts, titles=()):
-        while not Path(os.environ["HOME"], "gate").exists():
+    def embed(self, texts, role=Role.DOCUMENT, titles=()):
+        while role is Role.DOCUMENT and not Path(os.environ["HOME"], "gate").exists():
             time.sleep(0.02)
-        return super().embed_passages(texts, titles)
+        yield from super().embed(texts, role, titles)
 
 
 class Printing(Hashing):

@@ -22,8 +22,8 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement that any connection executes from now on."""
     seen: list[str] = []
 
-    def traced(path: Path, access: Access) -> Connection:
-        connection = connect(path, access)
+    def traced(path: Path, access: Access, *, follow_links: bool = True) -> Connection:
+        connection = connect(path, access, follow_links=follow_links)
 
         def record(_cursor: object, sql: str, _bindings: object) -> bool:
             seen.append(" ".join(sql.split()))
