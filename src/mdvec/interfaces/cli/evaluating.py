@@ -102,7 +102,7 @@ def eval_(
     format_name: str | None,
     output: Path | None,
 ) -> None:
-    """Measure how good the search is, on questions with known answers.
+    """Measure the search on questions with known answers.
 
     A SET is a folder with documents, questions and judgements, or a file with questions of your own. Without
     any, the questions that 'mdvec feedback' wrote are measured.
