@@ -40,7 +40,7 @@ class MemoryView:
     """One consistent snapshot; a :class:`mdvec.stores.interface.View`.
 
     Args:
-        contents: What is shown; nobody changes it while the snapshot is open.
+        contents: The state that is shown; it does not change while the snapshot is open.
     """
 
     def __init__(self, contents: Contents) -> None:
