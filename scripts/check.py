@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs every check of the project, in the order of the quickest answer. Stops at the first that fails.
 
-With ``--heavy`` it runs what the others leave out: the tests that need torch or Node, and all tests under
-coverage. That takes ``pip install -e '.[test-heavy]'``.
+With ``--heavy`` it runs what the others leave out: the tests that need torch or Node, the harnesses that kill
+processes, and all tests under coverage. That takes ``pip install -e '.[test-heavy]'``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ MEASURED = [*COVERAGE, "run", "-m", *PYTEST]
 HEAVY_STEPS = {
     "tests that need torch": [*MEASURED, "-m", "torch"],
     "tests that need Node": [*PYTHON, *PYTEST, "-m", "node", "tests/conformance"],
+    "harnesses": [*PYTHON, *PYTEST, "-m", "harness"],
     "tests under coverage": [*MEASURED, *PARALLEL],
     "combine": [*COVERAGE, "combine", "--quiet"],
     "coverage": [*COVERAGE, "report"],

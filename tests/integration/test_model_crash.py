@@ -20,6 +20,8 @@ from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace.wiring import open_store
 
+pytestmark = pytest.mark.harness
+
 NAME = "notes"
 KILLED = 20
 
