@@ -16,6 +16,7 @@ MdvecError
 │   ├── SourceMissingError
 │   ├── SourceEmptyError
 │   ├── SourceUnavailableError
+│   ├── WatchError
 │   └── UnreadableFileError
 ├── StoreError
 │   ├── NotADatabaseError
@@ -24,6 +25,7 @@ MdvecError
 │   ├── ForeignDatabaseError
 │   ├── DatabaseFullError
 │   ├── ReadOnlyDatabaseError
+│   ├── StoreUnavailableError
 │   └── WriterBusyError
 ├── EmbeddingError
 │   ├── EmbedderUnavailableError
@@ -35,6 +37,7 @@ MdvecError
 ├── ImportStoppedError
 ├── ClientFileError
 │   └── ClientFileBusyError
+├── SiteError
 └── ListenError
 
 ``code`` is stable and meant for programs, ``hint`` is the next step to take, and ``retry`` says
@@ -173,6 +176,13 @@ class SourceUnavailableError(SourceError):
     retry = True
 
 
+class WatchError(SourceError):
+    """The system does not report changes in a folder."""
+
+    code = "watch"
+    retry = True
+
+
 class UnreadableFileError(SourceError):
     """A file cannot be read."""
 
@@ -228,6 +238,14 @@ class ReadOnlyDatabaseError(StoreError):
     default_hint = (
         "Make its folder writable, or name another place with --database or, for --docs-dir, --data-dir."
     )
+
+
+class StoreUnavailableError(StoreError):
+    """The server that holds the database cannot be used now."""
+
+    code = "store_unavailable"
+    default_hint = "What was committed is kept. Run again when the server can be reached."
+    retry = True
 
 
 class WriterBusyError(StoreError):
@@ -317,6 +335,12 @@ class ClientFileBusyError(ClientFileError):
     code = "client_file_busy"
     default_hint = "Nothing was written. Quit the client and run again."
     retry = True
+
+
+class SiteError(MdvecError):
+    """The reading site could not be built."""
+
+    code = "site"
 
 
 class ListenError(MdvecError):

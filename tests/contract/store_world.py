@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
+from tests.postgres_server import open_postgres
 
 from mdvec.stores.interface import Store, View, Writer
 from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import content_hash, text_hash
+from mdvec.text.prose import is_unspaced_prose, skeleton
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
@@ -28,12 +31,26 @@ SPACE = EmbeddingSpace("fake", "fake", "1", DIMENSION)
 FOLDER = SourceSpec("folder", "/notes")
 T = TypeVar("T")
 
-STORES = ("memory", "sqlite")
+STORES = (
+    "memory",
+    "sqlite",
+    pytest.param("postgres", marks=pytest.mark.postgres),
+    pytest.param("postgres-hnsw", marks=pytest.mark.postgres),
+)
+"""Of PostgreSQL twice: with vectors in memory, and with every space in an index of the server."""
 
 
 def open_store(kind: str, folder: Path) -> Store:
     """Open an empty store of a kind."""
-    return MemoryStore() if kind == "memory" else SqliteStore(folder / "index.sqlite")
+    match kind:
+        case "memory":
+            return MemoryStore()
+        case "postgres":
+            return open_postgres()
+        case "postgres-hnsw":
+            return open_postgres(exact_up_to=1)
+        case _:
+            return SqliteStore(folder / "index.sqlite")
 
 
 def make_document(
@@ -103,6 +120,8 @@ def make_record(
         document=document,
         chunks=tuple(chunks),
         terms=tuple(terms or words),
+        unspaced=is_unspaced_prose(document.title, document.body),
+        skeletons=tuple(skeleton(chunk.text, ()).encode() for chunk in chunks),
     )
 
 

@@ -20,10 +20,10 @@ from mdvec.search.proximity import QuerySpace
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.stores.sqlite import indexed
 from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.vectors import following
 from mdvec.stores.vectors.index import (
     IndexedSpace,
     Mark,
-    RebuiltIndex,
     VectorChanges,
     VectorEntry,
     VectorIndex,
@@ -49,13 +49,32 @@ CHUNKS_PER_DOCUMENT = 8
 DOCUMENTS = 250
 
 MakeIndex = Callable[[Path], VectorIndex]
+
+
+def make_lancedb(path: Path) -> VectorIndex:
+    """Make an index in LanceDB."""
+    from mdvec.stores.vectors.lancedb import LanceVectorIndex
+
+    return LanceVectorIndex(str(path))
+
+
+def make_chroma(path: Path) -> VectorIndex:
+    """Make an index in Chroma."""
+    from mdvec.stores.vectors.chroma import ChromaVectorIndex
+
+    return ChromaVectorIndex(str(path))
+
+
 FACTORIES: dict[str, MakeIndex] = {
     "memory": lambda path: MemoryVectorIndex(str(path)),
     "sqlite-vec": lambda path: SqliteVecIndex(str(path)),
+    "lancedb": make_lancedb,
+    "chroma": make_chroma,
 }
+HEAVY = {"lancedb": pytest.mark.lancedb, "chroma": pytest.mark.chroma}
 
 
-@pytest.fixture(params=[*FACTORIES])
+@pytest.fixture(params=[pytest.param(name, marks=HEAVY.get(name, ())) for name in FACTORIES])
 def make(request: pytest.FixtureRequest) -> MakeIndex:
     """Make an index of each kind."""
     return FACTORIES[request.param]
@@ -111,10 +130,14 @@ class World:
 
     def open(self, *, read_only: bool = False) -> None:
         """Open everything again, as another process would; an index in memory survives that."""
-        if isinstance(self.index, SqliteVecIndex):
-            self.index = SqliteVecIndex(self.index.location)
+        self.index = reopened(self.index)
         self.exact = SqliteStore(self.path)
         self.store = SqliteStore(self.path, read_only=read_only, vector_index=self.index)
+
+
+def reopened(index: VectorIndex) -> VectorIndex:
+    """Open an index again; one in memory is as it was."""
+    return index if isinstance(index, MemoryVectorIndex) else type(index)(index.location)  # type: ignore[call-arg]
 
 
 @pytest.fixture
@@ -172,7 +195,17 @@ def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> Documen
     document = Document(path, path, TitleSource.FILE_NAME, body, 0, {}, tuple(tags), (), (), (), ())
     terms = tuple(ChunkTerms((), (), text.split()) for text in texts)
     entry = SourceEntry(path, path, 1, 1)
-    return DocumentRecord(entry, content_hash(body.encode()), "test/1", document, tuple(chunks), terms)
+    skeletons = (b"",) * len(texts)
+    return DocumentRecord(
+        entry,
+        content_hash(body.encode()),
+        "test/1",
+        document,
+        tuple(chunks),
+        terms,
+        unspaced=False,
+        skeletons=skeletons,
+    )
 
 
 def vectors_of(hashes: Sequence[TextHash], dimension: int = DIMENSION) -> NDArray[np.float32]:
@@ -360,9 +393,8 @@ def test_similarities(full: World) -> None:
         assert chunks == pytest.approx(expected.chunk_similarities(space_id, query, ids), abs=1e-5)
         names = view.name_similarities(space_id, query, documents)
         assert names == pytest.approx(expected.name_similarities(space_id, query, documents), abs=1e-5)
-        sample = view.sampled_similarities(space_id, query, 512)
-        assert sample == pytest.approx(expected.sampled_similarities(space_id, query, 512), abs=1e-6)
-        assert len(view.sampled_similarities(space_id, query, 5_000)) == 2_000
+        assert view.sampled_chunks(space_id, 512) == expected.sampled_chunks(space_id, 512)
+        assert len(view.sampled_chunks(space_id, 5_000)) == 2_000
 
 
 @pytest.mark.usefixtures("no_scan")
@@ -377,7 +409,9 @@ def test_the_same_answers(full: World) -> None:
         hits = []
         for store in (full.store, full.exact):
             with store.read() as view:
-                spaces = [QuerySpace(full.space_id(), tuple(full.collections), vector, None, 2_000)]
+                spaces = [
+                    QuerySpace(full.space_id(), tuple(full.collections), vector, None, 2_000, unspaced=False)
+                ]
                 found = find(query, full.where(filters), view, spaces)
                 hits.append({chunk.id for _, chunk in found.hits})
         same += len(hits[0] & hits[1])
@@ -388,7 +422,6 @@ def test_the_same_answers(full: World) -> None:
 
 def test_sample_follows(world: World) -> None:
     """A sample that was taken early does not stand for a space that has grown, shrunk or been embedded."""
-    query = queries(1)[0]
     world.put("a.md", [f"text {number}" for number in range(20)])
     world.embed(most=4)
     steps: list[tuple[Callable[[], object], int]] = [
@@ -401,7 +434,7 @@ def test_sample_follows(world: World) -> None:
     for change, expected in steps:
         change()
         with world.store.read() as view:
-            assert len(view.sampled_similarities(world.space_id(), query, 512)) == expected
+            assert len(view.sampled_chunks(world.space_id(), 512)) == expected
 
 
 # --- catching up --------------------------------------------------------------------------------
@@ -516,7 +549,7 @@ def test_many_batches(full: World, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_search_does_a_part(full: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large backlog is shared out among searches, which all give exact answers."""
     monkeypatch.setattr("mdvec.stores.sqlite.changes.BATCH", 100)
-    monkeypatch.setattr(indexed, "_MOST_PER_SEARCH", 300)
+    monkeypatch.setattr(following, "_MOST_PER_SEARCH", 300)
     counts = []
     for _ in range(10):
         assert_same(full, count=1, limit=20)
@@ -647,22 +680,34 @@ def test_threads(full: World) -> None:
     assert held(full) == 2_250 - 15 * (CHUNKS_PER_DOCUMENT - 1)
 
 
+def rebuild(world: World) -> int | None:
+    """Rebuild the index; return how many vectors it holds."""
+    with world.store.vector_index() as index:
+        return None if index is None else index.rebuild()
+
+
 def test_rebuild(full: World) -> None:
     """A rebuild empties the index, fills it, and counts the vectors."""
-    assert full.store.rebuild_vector_index() == RebuiltIndex(full.index.location, 2_250)
-    assert held(full) == 2_250
+    assert rebuild(full) == held(full) == 2_250
     full.delete("8.md")
-    rebuilt = full.store.rebuild_vector_index()
-    assert rebuilt is not None
-    assert rebuilt.vectors == held(full) == 2_250 - CHUNKS_PER_DOCUMENT - 1
-    assert full.exact.rebuild_vector_index() is None
+    assert rebuild(full) == held(full) == 2_250 - CHUNKS_PER_DOCUMENT - 1
+    with full.exact.vector_index() as index:
+        assert index is None
+
+
+def test_update(full: World) -> None:
+    """An update applies all that was missed, however much that is."""
+    with full.store.vector_index() as index:
+        assert index is not None
+        assert index.update() == held(full) == 2_250
+        assert index.problems() == []
 
 
 def test_a_rebuild_that_fails_says_so(full: World) -> None:
     """An index that takes nothing ends the rebuild."""
     full.index.apply = lambda *_: False  # type: ignore[method-assign]
     with pytest.raises(StoreError, match="cannot be filled"):
-        full.store.rebuild_vector_index()
+        rebuild(full)
     assert_same(full, count=1)
 
 
@@ -670,7 +715,7 @@ def test_a_rebuild_that_fails_says_so(full: World) -> None:
 def test_more_than_is_worth_proposing(full: World, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Where an index would have to propose too much, the vectors of the store are searched."""
     monkeypatch.setattr(indexed.IndexedVectors, "few_inside", lambda *_: None)
-    monkeypatch.setattr(indexed, "_MOST_PROPOSED", most)
+    monkeypatch.setattr(following, "_MOST_PROPOSED", most)
     assert_same(full, filters=Filters(tags=("rare",)), count=2)
     assert_same(full, filters=Filters(tags=("often",)), limit=400, count=2)
     assert_same(full, count=2)
@@ -714,12 +759,11 @@ def test_a_file_that_is_only_read_and_has_no_index_yet(full: World, full_databas
             DELETE FROM meta WHERE key = 'vector_index'"""
         )
     database.close()
-    if isinstance(full.index, SqliteVecIndex):
-        full.index = SqliteVecIndex(full.index.location)
+    full.index = reopened(full.index)
     full.exact = SqliteStore(full.path)
     full.store = SqliteStore(full.path, read_only=True, vector_index=full.index)
     assert_same(full, count=2)
-    assert full.store.rebuild_vector_index() is None
+    assert rebuild(full) is None
 
 
 # --- the file of sqlite-vec ---------------------------------------------------------------------
@@ -846,8 +890,7 @@ def test_a_locked_file(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_problems_are_shown(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index that cannot be used is a finding of the check of the store."""
-    assert filled.store.check() == []
+    """An index that cannot be used says so, and is no damage of the store."""
     filled.close()
     monkeypatch.setattr("sqlite_vec.loadable_path", lambda: "/nowhere/vec0")
     with pytest.raises(StoreError, match="cannot be used"):
@@ -856,7 +899,10 @@ def test_problems_are_shown(filled: World, monkeypatch: pytest.MonkeyPatch) -> N
     filled.open()
     Path(filled.index.location).unlink()
     Path(filled.index.location).mkdir()
-    assert "cannot be used" in filled.store.check()[0]
+    with filled.store.vector_index() as index:
+        assert index is not None
+        assert "cannot be used" in index.problems()[0]
+    assert filled.store.check() == []
     assert_same(filled, count=2)
 
 

@@ -21,9 +21,9 @@ from mdvec.types.report import Activity
 
 @contextmanager
 def by_a_dead_process(
-    store: Store, collection: Collection, monkeypatch: pytest.MonkeyPatch
+    store: Store, collection: Collection | None, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Claim]:
-    """Claim a collection for an earlier process, whose pid is that of this one by chance."""
+    """Claim a collection, or the store, for an earlier process, whose pid is that of this one by chance."""
     with ExitStack() as stack:
         with monkeypatch.context() as patch:
             patch.setattr("psutil.Process.create_time", lambda _: 1.0)
@@ -81,6 +81,38 @@ def test_activities_are_the_claims(store: Store, notes: Collection) -> None:
         shown: list[Activity] = read(store, lambda view: view.activities())
         assert (shown[1].stage, shown[1].done, shown[1].total) == (Stage.TEXT, 3, 9)
     assert read(store, lambda view: view.activities()) == []
+
+
+def test_the_lease_on_a_store_is_a_claim_of_its_own(store: Store, notes: Collection) -> None:
+    """One process has it, and claims of collections and their deletion go on meanwhile; it is shown first."""
+    with store.claim(None, "watching", wait_s=0) as lease:
+        with pytest.raises(WriterBusyError, match="watching"), store.claim(None, "again", wait_s=0):
+            pass
+        with store.claim(notes, "importing", wait_s=0) as claim, store.write(claim):
+            found = read(store, lambda view: view.activities())
+            assert [(each.collection, each.purpose) for each in found] == [
+                ("", "watching"),
+                ("notes", "importing"),
+            ]
+        with store.write() as writer:
+            writer.delete_collection(notes.id)
+        with store.write(lease):
+            pass
+    with store.claim(None, "again", wait_s=0):
+        pass
+    assert read(store, lambda view: view.activities()) == []
+
+
+def test_the_lease_of_a_dead_process_is_taken_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once; who had it learns that with its next transaction."""
+    with (
+        by_a_dead_process(store, None, monkeypatch) as dead,
+        store.claim(None, "watching", wait_s=0) as lease,
+    ):
+        with pytest.raises(WriterBusyError, match="lost while dying"), store.write(dead):
+            pass
+        with store.write(lease):
+            pass
 
 
 def test_a_claim_ends_with_an_exception(store: Store, notes: Collection) -> None:

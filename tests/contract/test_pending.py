@@ -182,3 +182,47 @@ def test_writing_the_same_again_embeds_nothing(store: Store, notes: Collection) 
         put(writer, notes.id, *make_document("a.md", ["two", "one"]))
         put(writer, notes.id, *make_document("copy.md", ["one"]))
     assert read(store, lambda view: view.pending(notes.id, space_id, 9)) == []
+
+
+def test_superseded_documents_are_not_pending(store: Store, notes: Collection) -> None:
+    """Neither their texts nor their names are to be embedded, until nothing replaces them any more."""
+    space_id = open_space(store, SPACE)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("old.md", ["one", "shared"]))
+        put(writer, notes.id, *make_document("new.md", ["two", "shared"]))
+        old = writer.find_document(notes.id, "old.md")
+        assert old is not None
+        writer.set_superseded(notes.id, [old.id])
+
+    def pending() -> tuple[list[str], list[str], int, int]:
+        return read(
+            store,
+            lambda view: (
+                [each.text for each in view.pending(notes.id, space_id, 9)],
+                [each.text for each in view.pending_names(notes.id, space_id, 9)],
+                view.count_pending_names(notes.id, space_id),
+                view.counts(notes.id, space_id).pending_chunks,
+            ),
+        )
+
+    assert pending() == (["two", "shared"], ["new.md"], 1, 2)
+    with store.write() as writer:
+        hashes = [text_hash(each) for each in ("two", "shared", "new.md")]
+        writer.put_vectors(space_id, hashes, unit_vectors(3))
+    assert pending() == ([], [], 0, 0)
+    states = {each.path: each for each in read(store, lambda view: view.file_states(notes.id, space_id))}
+    assert states["old.md"] == FileStatus("old.md", DocumentState.SUPERSEDED, "", 2, 0)
+    assert read(store, lambda view: view.counts(notes.id, space_id)).superseded == 1
+    with store.write() as writer:
+        writer.set_superseded(notes.id, [])
+    assert pending() == (["one"], ["old.md"], 1, 1)
+    assert read(store, lambda view: view.counts(notes.id, space_id)).superseded == 0
+
+
+def test_what_was_odd_in_a_document_stays_visible(store: Store, notes: Collection) -> None:
+    """Its warnings are the reason of its state."""
+    document, chunks = make_document("odd.md", [])
+    with store.write() as writer:
+        put(writer, notes.id, replace(document, warnings=("one", "two")), chunks)
+    (state,) = read(store, lambda view: view.file_states(notes.id, None))
+    assert state == FileStatus("odd.md", DocumentState.READY, "one; two")

@@ -29,7 +29,7 @@ from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.ids import ChunkId, DocumentId
-from mdvec.types.query import Filters, Where
+from mdvec.types.query import Comparison, Filters, PropertyCondition, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
 
 
@@ -257,18 +257,49 @@ def document_at(store: Store, notes: Collection, path: str) -> StoredDocument:
 
 
 def test_places_are_those_of_chunks_and_their_neighbours(store: Store, notes: Collection) -> None:
-    """Each once, by document and ordinal; what is in another document is no neighbour."""
+    """Each once, by document and ordinal; what is in another document is no neighbour.
+
+    How a chunk is written is how its document is.
+    """
     with store.write() as writer:
-        first = put(writer, notes.id, *make_document("b.md", ["一つ目です", "two", "three", "four", "five"]))
-        second = put(writer, notes.id, *make_document("a.md", ["六", "seven"]))
+        first = put(
+            writer,
+            notes.id,
+            *make_document("b.md", ["一つ目の文はここに書かれています", "two", "three", "four", "five"]),
+        )
+        second = put(writer, notes.id, *make_document("a.md", ["六 six", "seven"]))
     wanted = [second[0], first[4], first[1], first[0], first[1], ChunkId(10**9)]
     found = read(store, lambda view: view.places(wanted))
     one, two = (document_at(store, notes, path).id for path in ("b.md", "a.md"))
     assert [each.id for each in found] == [*first, *second]
     assert found[0] == ChunkPlace(first[0], one, notes.id, 0, unspaced=True)
+    assert found[1] == ChunkPlace(first[1], one, notes.id, 1, unspaced=True)
     assert found[6] == ChunkPlace(second[1], two, notes.id, 1, unspaced=False)
     assert [each.id for each in read(store, lambda view: view.places([first[0]]))] == first[:2]
     assert read(store, lambda view: view.places([])) == []
+
+
+def test_repeated_texts_are_counted_in_their_collection(store: Store, notes: Collection) -> None:
+    """By skeleton, as many as there are now; a chunk without a skeleton repeats nothing."""
+    others = add_collection(store, "others")
+    with store.write() as writer:
+        ids = put(
+            writer, notes.id, *make_document("a.md", ["Own words", "See also [[a]]", "https://a.example/"])
+        )
+        put(
+            writer,
+            notes.id,
+            *make_document("b.md", ["Other words", "See also [[b]] 2", "https://b.example/"]),
+        )
+        put(writer, others.id, *make_document("c.md", ["See also [[c]]"]))
+    assert read(store, lambda view: view.repetitions(ids)) == {ids[1]: 2}
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("d.md", ["See also", "See also"]))
+    assert read(store, lambda view: view.repetitions(ids)) == {ids[1]: 4}
+    with store.write() as writer:
+        writer.delete_documents(notes.id, ["b.md", "d.md"])
+    assert read(store, lambda view: view.repetitions(ids)) == {}
+    assert read(store, lambda view: view.repetitions([])) == {}
 
 
 def test_contexts_are_those_of_chunks(store: Store, notes: Collection) -> None:
@@ -452,3 +483,65 @@ def put_texts(store: Store, notes: Collection) -> None:
     with store.write() as writer:
         for path in ("a.md", "b.md"):
             put(writer, notes.id, *make_document(path, ["some words"]))
+
+
+@pytest.mark.parametrize(
+    ("comparison", "value", "found"),
+    [
+        ("=", "Ridley Scott", {"a.md"}),
+        ("=", "[[ridley scott]]", {"a.md"}),
+        ("!=", "Ridley Scott", {"b.md", "c.md"}),
+        ("=", "4.50", {"b.md"}),
+        (">=", "4", {"a.md", "b.md"}),
+        ("<", "4.5", {"a.md"}),
+        (">", "2026-05-01", {"b.md"}),
+        ("<=", "2026-05", {"a.md", "b.md"}),
+        (">=", "2026", {"a.md", "b.md"}),
+        ("<", "2026", {"a.md", "b.md"}),
+        (">", "zebra", set()),
+    ],
+)
+def test_properties_are_compared(
+    store: Store, notes: Collection, comparison: str, value: str, found: set[str]
+) -> None:
+    """Texts by case folding, links by target, numbers as numbers, dates as exactly as they are given."""
+    held: dict[str, dict[str, object]] = {
+        "a.md": {"X": [4, "[[Ridley Scott|him]]"], "x": "2026-05-01T10:00:00"},
+        "b.md": {"x": {"y": 1}, "X": [4.5, "2026-05-31"]},
+        "c.md": {"z": 4},
+    }
+    with store.write() as writer:
+        for path, frontmatter in held.items():
+            document, chunks = make_document(path, ["text"])
+            put(writer, notes.id, replace(document, frontmatter=frontmatter), chunks)
+    where = Where((notes.id,), Filters(properties=(PropertyCondition("x", Comparison(comparison), value),)))
+    ranked = read(store, lambda view: view.bm25(["text"], where, 9))
+    chunks_found = read(store, lambda view: view.chunks([key for key, _ in ranked]))
+    assert {each.path for each in chunks_found.values()} == found
+    listed = read(store, lambda view: view.newest_documents(where, limit=9, offset=0))
+    assert {each.path for each in listed} == found
+
+
+def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
+    """The last updated first, by their own account or that of their file; a page at a time."""
+    with store.write() as writer:
+        for path, mtime_ns, updated_ns in (
+            ("a.md", 5, None),
+            ("b.md", 1, 9),
+            ("c.md", 5, None),
+            ("d.md", 9, 2),
+        ):
+            document, chunks = make_document(path, ["text"], tags=("x",) if path != "c.md" else ())
+            record = make_record(
+                replace(document, updated_ns=updated_ns), chunks, entry=make_entry(path, mtime_ns)
+            )
+            writer.put_documents(notes.id, [record])
+
+    def listed(filters: Filters, limit: int, offset: int) -> list[tuple[str, int | None]]:
+        where = Where((notes.id,), filters)
+        found = read(store, lambda view: view.newest_documents(where, limit=limit, offset=offset))
+        return [(each.path, each.updated_ns) for each in found]
+
+    assert listed(Filters(), 9, 0) == [("b.md", 9), ("a.md", None), ("c.md", None), ("d.md", 2)]
+    assert listed(Filters(), 2, 1) == [("a.md", None), ("c.md", None)]
+    assert listed(Filters(tags=("x",)), 2, 1) == [("a.md", None), ("d.md", 2)]

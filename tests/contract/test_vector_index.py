@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.contract.store_world import (
     SPACE,
+    STORES,
     World,
     make_document,
     make_record,
@@ -22,7 +23,7 @@ from tests.contract.store_world import (
 )
 
 from mdvec.text.hashing import text_hash
-from mdvec.types.ids import ChunkId, DocumentId, SpaceId
+from mdvec.types.ids import ChunkId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Filters, Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
@@ -58,7 +59,8 @@ def similarities(
 
 def sampled(world: World, count: int = 512) -> NDArray[np.float32]:
     with world.store.read() as view:
-        return view.sampled_similarities(world.space_id, QUERY, count)
+        ids = [place.id for place in view.sampled_chunks(world.space_id, count)]
+        return np.array([*view.chunk_similarities(world.space_id, QUERY, ids).values()], np.float32)
 
 
 def open_space(world: World, space: EmbeddingSpace) -> SpaceId:
@@ -201,6 +203,28 @@ def test_spaces_are_found_by_key(world: World) -> None:
         assert view.find_space(space) == space_id != world.space_id
 
 
+def test_all_spaces_and_vectors_can_be_read(world: World) -> None:
+    """A page at a time, in order of hash, as they are stored; whether or not anything uses them."""
+    assert EmbeddingSpace.from_key(SPACE.key) == SPACE
+    with pytest.raises(ValueError, match="not an embedding space"):
+        EmbeddingSpace.from_key("e5")
+    vectors = unit_vectors(25)
+    world.embed({f"text {number}": vectors[number] for number in range(25)})
+    expected = sorted((text_hash(f"text {number}"), number) for number in range(25))
+    with world.store.read() as view:
+        assert view.spaces() == {world.space_id: SPACE}
+        hashes: list[TextHash] = []
+        read: list[NDArray[np.float32]] = []
+        while page := view.vectors(world.space_id, after=hashes[-1] if hashes else b"", limit=10):
+            if not page[0]:
+                break
+            hashes += page[0]
+            read.append(page[1])
+    assert hashes == [each for each, _ in expected]
+    stored = vectors[[number for _, number in expected]].astype(np.float16)
+    assert np.array_equal(np.concatenate(read), stored)
+
+
 def test_unrelated_texts_are_measured_once_in_each_space(world: World) -> None:
     """Nothing is known of a new space; what is written first stays, also when its vectors go."""
     other = open_space(world, replace(SPACE, model="other"))
@@ -263,8 +287,8 @@ COMMON = Filters(tags=("common",))
 DOCUMENTS = 2_000
 
 
-@pytest.fixture(scope="module", params=["memory", "sqlite"])
-def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+@pytest.fixture(scope="module", params=STORES)
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """2,000 documents of five chunks, the nearest first: the last two have a rare tag, 30 % a common one."""
     world = World(open_store(request.param, tmp_path_factory.mktemp("large")))
     vectors = unit_vectors(5 * DOCUMENTS, seed=6, alike=0.8)
@@ -282,7 +306,8 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         hashes = [text_hash(chunk.embedded_text) for record in records for chunk in record.chunks]
         writer.put_vectors(world.space_id, hashes, vectors)
         writer.put_vectors(world.space_id, [text_hash(f"{at}.md") for at in range(DOCUMENTS)], names)
-    return world
+    yield world
+    world.store.close()
 
 
 @pytest.mark.parametrize(("filters", "documents"), [(RARE, 2), (COMMON, 3 * DOCUMENTS // 10)])
@@ -370,13 +395,14 @@ def test_drop_space(world: World) -> None:
     assert nearest(world) == before
 
 
+@pytest.mark.parametrize("kind", STORES[1:])
 @pytest.mark.parametrize("seed", range(5))
-def test_similarities_are_those_of_the_memory_store(tmp_path: Path, seed: int) -> None:
+def test_similarities_are_those_of_the_memory_store(tmp_path: Path, seed: int, kind: str) -> None:
     """For random worlds to 6 digits, in every method; rankings are equal."""
     measured = []
-    for kind in ("memory", "sqlite"):
+    for each_kind in ("memory", kind):
         chance = random.Random(seed)
-        store = open_store(kind, tmp_path)
+        store = open_store(each_kind, tmp_path)
         world = World(store)
         names = [f"{number}.md" for number in range(30)]
         for name in names:
@@ -395,7 +421,8 @@ def test_similarities_are_those_of_the_memory_store(tmp_path: Path, seed: int) -
                 for at, each in enumerate(world.collections)
                 for path in view.known_documents(each)
             }
-            sample = view.sampled_similarities(world.space_id, QUERY, 7)
+            ids = [place.id for place in view.sampled_chunks(world.space_id, 7)]
+            sample = [*view.chunk_similarities(world.space_id, QUERY, ids).values()]
         measured.append(
             (
                 world.places(key for key, _ in chunks),
@@ -406,9 +433,12 @@ def test_similarities_are_those_of_the_memory_store(tmp_path: Path, seed: int) -
             )
         )
         store.close()
-    memory, sqlite = measured
-    assert memory[0] == sqlite[0]
-    assert memory[1] == pytest.approx(sqlite[1], abs=2e-6)
-    assert memory[2] == sqlite[2]
-    assert memory[3] == pytest.approx(sqlite[3], abs=2e-6)
-    assert memory[4] == pytest.approx(sqlite[4], abs=2e-6)
+    memory, other = measured
+    assert memory[0] == other[0]
+    assert memory[1] == pytest.approx(other[1], abs=2e-6)
+    assert memory[2] == other[2]
+    assert memory[3] == pytest.approx(other[3], abs=2e-6)
+    if kind == "postgres-hnsw":  # which takes another sample
+        assert len(memory[4]) == len(other[4])
+    else:
+        assert memory[4] == pytest.approx(other[4], abs=2e-6)

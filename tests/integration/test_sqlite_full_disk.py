@@ -53,7 +53,7 @@ from mdvec.stores.sqlite.store import SqliteStore
 from tests.contract.store_world import add_collection, make_document, put, read
 store = SqliteStore(Path(sys.argv[1]))
 notes = add_collection(store)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
 written = 0
 try:
     with store.claim(notes, "importing", wait_s=0) as claim:

@@ -34,7 +34,7 @@ def damage(database: Path, *statements: str) -> list[str]:
     connection.close()
     store = SqliteStore(database)
     try:
-        return store.check()
+        return [str(each) for each in store.check()]
     finally:
         store.close()
 

@@ -21,9 +21,10 @@ from tests.contract.store_world import (
 from mdvec.stores.interface import View
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.sqlite.matrices import _OLD_OWNERS, _OWNERS, _TABLES
 from mdvec.stores.sqlite.snapshots import Transaction
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.sqlite.vectors import _OLD_OWNERS, _OWNERS
+from mdvec.stores.vectors.index import VectorKind
 from mdvec.text.hashing import text_hash
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import Filters, TagMatch
@@ -242,7 +243,7 @@ def test_plan_of_wide_filters(filled: Filled) -> None:
 def test_plan_of_vectors(filled: Filled) -> None:
     """Vectors and what they belong to load in order of id without sorting; candidates are found by id."""
     plans = filled.plans(lambda view: view.nearest_chunks(filled.space_id, QUERY, filled.where(), 5))
-    assert "SEARCH vectors USING INTEGER PRIMARY KEY (rowid>?)" in plans
+    assert "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)" in plans
     places = [each for each in plans if each.startswith("SEARCH o USING INTEGER PRIMARY KEY (rowid>?)")]
     assert len(places) == 2  # of chunks and of names
     for each in places:
@@ -252,10 +253,11 @@ def test_plan_of_vectors(filled: Filled) -> None:
     assert "SEARCH c USING INTEGER PRIMARY KEY" in only(plans, "SCAN j")
 
 
-@pytest.mark.parametrize("owners", ["chunks", "names"])
-def test_plan_of_what_was_there_before_its_vector(filled: Filled, owners: str) -> None:
+@pytest.mark.parametrize("kind", VectorKind)
+def test_plan_of_what_was_there_before_its_vector(filled: Filled, kind: VectorKind) -> None:
     """New vectors find the chunks and names that waited for them by index, and nothing is sorted."""
-    sql = _OLD_OWNERS.format(owner=_OWNERS[owners], table=owners)
+    owners = _TABLES[kind]
+    sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=owners)
     (found,) = filled.explained([(sql, (filled.space_id, 5, 10))])
     assert found.startswith("SEARCH v USING INTEGER PRIMARY KEY (rowid>?) | SEARCH o USING ")
     assert f"{owners}_hash (text_hash=?" in found
@@ -322,7 +324,7 @@ def test_plan_of_names(filled: Filled, filters: Filters) -> None:
 
 
 # Lists that were bound or made by the query itself, the word index, and the handful of collections.
-SCANNED = {"j", "json_each", "l", "called", "chunks_fts", "k", "collections", "CONSTANT"}
+SCANNED = {"j", "json_each", "l", "called", "chunks_fts", "k", "collections", "CONSTANT", "a", "asked"}
 
 
 @pytest.mark.parametrize("name", [*MATCHING, "none"])
@@ -342,7 +344,8 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
         places = view.places([*named, *nearest, *found])
         view.chunk_similarities(space_id, QUERY, [place.id for place in places])
         view.name_similarities(space_id, QUERY, [place.document_id for place in places])
-        view.sampled_similarities(space_id, QUERY, 512)
+        view.sampled_chunks(space_id, 512)
+        view.repetitions([place.id for place in places])
         chunks = view.chunks([*nearest, *found])
         for chunk in list(chunks.values())[:1]:
             view.document_chunks(chunk.document_id)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.contract.store_world import SPACE, World, make_document, put, unit_vectors, vector_of
 
-from mdvec.stores.sqlite import vectors
-from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores import loaded
+from mdvec.stores.loaded import LoadedSpace, VectorRows
+from mdvec.stores.sqlite.matrices import SqliteVectors
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.sqlite.vectors import _LoadedSpace
 from mdvec.types.ids import ChunkId
 
 QUERY = unit_vectors(1, seed=4)[0]
@@ -67,7 +67,7 @@ class Bench(World):
             for kind in ("chunk", "name"):
                 if f"FROM {kind}s o" in sql:
                     starts[kind] = bindings[1]
-            if sql.startswith("SELECT id, vector FROM vectors"):
+            if sql.startswith("SELECT v.id, intact(v.vector"):
                 starts["vector"] = bindings[-1]
         self.statements.clear()
         return starts
@@ -92,15 +92,15 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 @contextmanager
-def loading(bench: Bench) -> Iterator[tuple[Connection, int, int]]:
-    """Yield a connection with the version and the vector epoch of its snapshot."""
+def loading(bench: Bench) -> Iterator[tuple[VectorRows, int, int]]:
+    """Yield a snapshot with its version and its vector epoch."""
     with bench.store.read() as view:
-        yield view.connection, view.version, view.vector_epoch
+        yield SqliteVectors(view.connection), view.version, view.vector_epoch
 
 
 def test_only_what_is_new_is_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a commit rows are read behind the last ones; without a commit none are."""
-    monkeypatch.setattr(vectors, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(loaded, "_FEW_CHUNKS", 0)
     first = bench.found()
     assert bench.starts() == {"vector": 0, "chunk": 0, "name": 0}
     bench.found()
@@ -127,16 +127,16 @@ def test_removed_vectors_leave_memory(bench: Bench) -> None:
 def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once in a small index; in a large one when there are many of them."""
     for few, expected in ((4096, [6, 4, 2]), (0, [6, 6, 2])):
-        monkeypatch.setattr(vectors, "_FEW_CHUNKS", few)
-        monkeypatch.setattr(vectors, "_MOST_OWNERS", 2.0)
-        with loading(bench) as (connection, version, epoch):
-            loaded = _LoadedSpace(connection, bench.space_id, version, epoch)
-        sizes = [len(loaded.matrix.chunks.ids)]
+        monkeypatch.setattr(loaded, "_FEW_CHUNKS", few)
+        monkeypatch.setattr(loaded, "_MOST_OWNERS", 2.0)
+        with loading(bench) as (rows, version, epoch):
+            space = LoadedSpace(rows, bench.space_id, version, epoch)
+        sizes = [len(space.matrix.chunks.ids)]
         for path in ("b.md", "c.md"):
             bench.remove(path)
-            with loading(bench) as (connection, version, _):
-                loaded.catch_up(connection, version)
-            sizes.append(len(loaded.matrix.chunks.ids))
+            with loading(bench) as (rows, version, _):
+                space.catch_up(rows, version)
+            sizes.append(len(space.matrix.chunks.ids))
         assert sizes == expected
         bench.put("b.md", ["b one", "b two"])
         bench.put("c.md", ["c one", "c two"])
@@ -144,8 +144,8 @@ def test_chunks_that_are_gone_leave_memory(bench: Bench, monkeypatch: pytest.Mon
 
 def test_a_chunk_takes_sixteen_bytes(bench: Bench) -> None:
     """Beside its vector; so does a name."""
-    with loading(bench) as (connection, version, epoch):
-        view = _LoadedSpace(connection, bench.space_id, version, epoch).matrix.view()
+    with loading(bench) as (rows, version, epoch):
+        view = LoadedSpace(rows, bench.space_id, version, epoch).matrix.view()
     assert view.chunks.ids.nbytes + view.chunks.rows.nbytes == 6 * 16
     assert view.documents.ids.nbytes + view.documents.rows.nbytes == 3 * 16
     assert view.rows.nbytes == 9 * 2 * SPACE.dimension
@@ -156,7 +156,7 @@ def test_an_older_snapshot_finds_what_it_shows(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """A document that was replaced twice meanwhile is found as it was, though memory never saw that state."""
-    monkeypatch.setattr(vectors, "_FEW_CHUNKS", few)
+    monkeypatch.setattr(loaded, "_FEW_CHUNKS", few)
     everything = bench.found()
     second = bench.put("a.md", ["second version"])
     with bench.store.read() as old:
@@ -183,7 +183,7 @@ def test_a_file_that_was_put_back_is_searched(bench: Bench) -> None:
 
 def test_what_is_read_halfway_is_forgotten(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C in the middle of reading, the next search finds every chunk once."""
-    monkeypatch.setattr(vectors, "_FEW_CHUNKS", 0)
+    monkeypatch.setattr(loaded, "_FEW_CHUNKS", 0)
     before = bench.found()
     new = bench.put("d.md", ["d one"])
     bench.stop_at = "FROM names o"

@@ -9,6 +9,7 @@ import pytest
 
 import mdvec.search
 from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.config.schema import Config, SearchSettings
 from mdvec.stores.sqlite import database, opening
 from mdvec.stores.sqlite.connection import Access, Connection, connect
 from mdvec.testing.embedder import HashingEmbedder
@@ -50,7 +51,8 @@ def workspace(tmp_path: Path, statements: list[str]) -> Iterator[Workspace]:
     with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as filling:
         filling.add_collection("notes", "", str(docs))
         filling.import_collection("notes")
-    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as workspace:
+    config = Config(search=SearchSettings(sync_budget_ms=0))  # looking at the folder is not counted
+    with open_workspace(config, database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as workspace:
         yield workspace
 
 

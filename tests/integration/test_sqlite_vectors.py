@@ -53,7 +53,8 @@ def test_recall(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, numkong:
             ordinals = [chunks[key].ordinal for key, _ in found]
             same += len(set(ordinals) & set(np.argsort(-cosines)[:10].tolist()))
             assert [near for _, near in found] == pytest.approx(cosines[ordinals], abs=2e-4)
-            sample = view.sampled_similarities(space_id, query, 512)
+            sampled = [place.id for place in view.sampled_chunks(space_id, 512)]
+            sample = np.array([*view.chunk_similarities(space_id, query, sampled).values()])
             assert sample.mean() == pytest.approx(cosines.mean(), abs=0.01)
             assert sample.std() == pytest.approx(cosines.std(), rel=0.2)
     assert same >= 990

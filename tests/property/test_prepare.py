@@ -11,7 +11,7 @@ from tests.property.markdown import markdown_texts
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import PARSER_VERSION, parse_document
 from mdvec.indexing.prepare import Prepared, Recipe, prepare, prepare_text
-from mdvec.stores.sqlite.connection import storable
+from mdvec.stores.columns import storable
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.document import with_comments

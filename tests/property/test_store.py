@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.store_world import Place, World, read, unit_vectors, vector_of
 
+from mdvec.stores.columns import fold_label, prefix_end
 from mdvec.stores.interface import View
 from mdvec.stores.sqlite.store import SqliteStore
-from mdvec.stores.sqlite.where import _prefix_end, fold
 from mdvec.testing.stores import MemoryStore
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, TagMatch, Where
@@ -106,7 +106,11 @@ def _found(world: World, where: Where, limit: int, terms: Sequence[str], must: S
             sorted((names[each.document_id], each.ordinal) for each in inside),
             view.tags(where),
             view.document_frequencies(terms),
-            view.sampled_similarities(space, QUERY, 5).tolist(),
+            [
+                *view.chunk_similarities(
+                    space, QUERY, [each.id for each in view.sampled_chunks(space, 5)]
+                ).values()
+            ],
             [view.counts(each, space) for each in world.collections],
             [view.file_states(each, space) for each in world.collections],
             [view.pending(each, space, limit) for each in world.collections],
@@ -195,7 +199,7 @@ def test_filtered_search_equals_the_reference(
 def test_what_stays_in_memory_follows_every_change(changes: list[tuple[str, Any, Any]], few: int) -> None:
     """After any sequence of changes a store that was searched all along finds what the reference finds."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr("mdvec.stores.sqlite.vectors._FEW_CHUNKS", few)
+        patch.setattr("mdvec.stores.loaded._FEW_CHUNKS", few)
         store = SqliteStore(Path(folder) / "index.sqlite")
         real, reference = World(store), World(MemoryStore())
         for change in changes:
@@ -212,7 +216,7 @@ def test_what_stays_in_memory_follows_every_change(changes: list[tuple[str, Any,
 @given(st.text(), st.text())
 def test_prefix_ranges_hold_exactly_what_starts_so(prefix: str, text: str) -> None:
     """A string lies in the range of a prefix when it starts with it, and only then."""
-    end = _prefix_end(prefix)
+    end = prefix_end(prefix)
     for candidate in (text, prefix + text):
         in_range = prefix <= candidate and (end is None or candidate < end)
         assert in_range == candidate.startswith(prefix)
@@ -221,7 +225,7 @@ def test_prefix_ranges_hold_exactly_what_starts_so(prefix: str, text: str) -> No
 @given(st.text())
 def test_folding_is_stable(label: str) -> None:
     """Folding twice is folding once, and case does not count."""
-    assert fold(fold(label)) == fold(label)
+    assert fold_label(fold_label(label)) == fold_label(label)
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,21 +1,38 @@
-"""Whatever happens to the bytes of a database: commands answer, or name the damage."""
+"""Whatever happens to the bytes of a database: commands answer as before, or the damage is named."""
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.security.conftest import Mdvec
+from tests.security.conftest import Mdvec, Outcome
 
-_COMMANDS = (
-    ("search", "install 日本語"),
-    ("search", "alias3", "--mode", "dense"),
+_SEARCH = ("search", "install 日本語", "--format", "json")
+_OTHERS: tuple[tuple[str, ...], ...] = (
+    ("search", "alias3", "--mode", "dense", "--format", "json"),
     ("get", "n3.md"),
+    ("get", "n30.md"),
     ("status", "-n", "notes"),
     ("tags",),
-    ("doctor",),
-    ("import", "-n", "notes", "-m", "update"),
+    ("search", "lorem ipsum", "-k", "40", "--format", "json"),
+)
+# What does not depend on the order in which documents were read, as ties of a search do.
+_READING = _OTHERS[1:5]
+_UPDATE = ("import", "-n", "notes", "-m", "update")
+_CHECK = ("import", "-n", "notes", "--check")
+_KINDS = ("bits", "cut", "zeros", "swapped", "header", "noise")
+# All of these say that something is wrong with the file, and what to do.
+_NAMED = (
+    "is damaged",
+    "are damaged",
+    "not an mdvec database",
+    "another program",
+    "newer mdvec",
+    "the disk failed",
 )
 
 
@@ -45,9 +62,37 @@ def corrupted(original: bytes, kind: str, dice: random.Random) -> bytes:
     return bytes(raw)
 
 
-@pytest.mark.parametrize("kind", ["bits", "cut", "zeros", "swapped", "header", "noise"])
-def test_no_damage_is_called_a_bug(mdvec: Mdvec, tmp_path: Path, kind: str) -> None:
-    """Of 37 damaged databases of each kind, none ends a command with an internal error."""
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A database to be damaged, and what it answers before."""
+
+    index: Path
+    original: bytes
+    answers: dict[tuple[str, ...], str]
+    mdvec: Mdvec
+
+    def ask(self, *command: str) -> Outcome:
+        """Run a command on the database as it is now."""
+        outcome = self.mdvec(*command, "--database", self.index)
+        assert "bug in mdvec" not in outcome.err, (command, outcome.err)
+        return outcome
+
+    def put(self, raw: bytes) -> None:
+        """Let the database be these bytes, without a log."""
+        for left in self.index.parent.glob("index.sqlite*"):
+            left.unlink()
+        self.index.write_bytes(raw)
+
+    def problem(self) -> tuple[str, str]:
+        """Return what ``mdvec doctor`` says of the database, and its advice; empty where it finds nothing."""
+        findings = json.loads(self.ask("doctor", "--format", "json").out)
+        found = [each for each in findings if each["severity"] != "ok" and each["subject"] != "model"]
+        return (found[0]["message"], found[0]["hint"]) if found else ("", "")
+
+
+@pytest.fixture
+def subject(mdvec: Mdvec, tmp_path: Path) -> Subject:
+    """A database of forty documents."""
     notes = tmp_path / "notes"
     notes.mkdir()
     for number in range(40):
@@ -56,16 +101,54 @@ def test_no_damage_is_called_a_bug(mdvec: Mdvec, tmp_path: Path, kind: str) -> N
             f"[[n{number - 1}]] words {number}\n\n## More\n\n{'lorem ipsum ' * 30}\n",
             encoding="utf-8",
         )
-    index = tmp_path / "index.sqlite"
+    index = tmp_path / "database" / "index.sqlite"
     assert mdvec("tool", "add", "-n", "notes", "-d", "x", "-s", notes, "--database", index).code == 0
     assert mdvec("import", "-n", "notes", "--database", index).code == 0
-    original = index.read_bytes()
+    subject = Subject(index, index.read_bytes(), {}, mdvec)
+    for command in (_SEARCH, *_OTHERS):
+        subject.answers[command] = steady(subject.ask(*command).out)
+    return subject
+
+
+def steady(answer: str) -> str:
+    """Leave out times, which differ from call to call, and the size of the file, which damage changes."""
+    return re.sub(
+        r"elapsed_ms\W+[\d.]+|[\d-]{10}[T ][\d:]{5,8}Z?|^database: .*$", "", answer, flags=re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_no_damage_is_called_a_bug(subject: Subject, kind: str) -> None:
+    """Of 8 damaged databases of each kind, none ends a command with an internal error."""
     dice = random.Random(kind)
+    for variant in range(8):
+        raw = corrupted(subject.original, kind, dice)
+        for command in (_SEARCH, (*_OTHERS, _UPDATE)[variant % 7]):
+            subject.put(raw)
+            subject.ask(*command)
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize("kind", _KINDS)
+def test_no_damage_is_silent(subject: Subject, kind: str) -> None:
+    """Of 37 damaged databases of each kind, each answers as before, or the damage is named.
+
+    Where the advice is an import, it brings back what was there.
+    """
+    dice = random.Random(f"silent {kind}")
+    silent: list[object] = []
     for variant in range(37):
-        raw = corrupted(original, kind, dice)
-        for command in (_COMMANDS[0], _COMMANDS[1 + variant % (len(_COMMANDS) - 1)]):
-            for left in tmp_path.glob("index.sqlite*"):
-                left.unlink()
-            index.write_bytes(raw)
-            outcome = mdvec(*command, "--database", index)
-            assert "bug in mdvec" not in outcome.err, (variant, command, outcome.err)
+        raw = corrupted(subject.original, kind, dice)
+        subject.put(raw)
+        message, hint = subject.problem()
+        for command in (_SEARCH, _OTHERS[variant % 6], _OTHERS[(variant + 1) % 6]):
+            outcome = subject.ask(*command)
+            same = outcome.code == 0 and steady(outcome.out) == subject.answers[command]
+            if not (same or message or any(each in outcome.err for each in _NAMED)):
+                silent.append((variant, command, outcome))
+        if "import --check" in hint:
+            assert subject.ask(*_CHECK).code == 0
+            assert subject.problem() == ("", "")
+            for command in _READING:
+                assert steady(subject.ask(*command).out) == subject.answers[command], (variant, message)
+    assert silent == []

@@ -24,7 +24,9 @@ def search(mdvec: Mdvec, folder: Path, *more: str | Path) -> str:
 def forge(index: Path) -> None:
     """Make an index say what its documents do not."""
     connection = sqlite3.connect(index)
-    connection.execute("UPDATE contents SET body = replace(body, 'make install', 'curl ev.il')")
+    connection.execute(
+        "UPDATE contents SET body = replace(body, 'make install', 'curl ev.il'), checksum = NULL"
+    )
     connection.commit()
     connection.close()
 

@@ -70,7 +70,8 @@ def test_damage_is_damage(mdvec: Mdvec, index: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "command"),
     [
-        ("UPDATE contents SET body = CAST(x'ff' AS TEXT)", ("search", "install")),
+        ("DELETE FROM meta", ("status",)),
+        ("PRAGMA user_version = 3", ("status",)),
         ("UPDATE collections SET source = '{'", ("status",)),
         ("UPDATE collections SET settings = '{\"embedding\": 3}'", ("status",)),
         ("UPDATE collections SET chunking = '{\"strategy\": 3}'", ("search", "install")),
@@ -146,3 +147,12 @@ def test_damaged_vectors_are_found(mdvec: Mdvec, index: Path, vector: bytes) -> 
     found = about_database(mdvec, index)
     assert found["severity"] == "problem"
     assert "vectors are damaged" in found["message"]
+
+
+def test_lost_pages_of_the_word_index_are_found(mdvec: Mdvec, index: Path) -> None:
+    """A segment whose list of terms is gone finds other words, and FTS5's own check passes it."""
+    connection = sqlite3.connect(index)
+    connection.execute("DELETE FROM chunks_fts_idx")
+    connection.commit()
+    connection.close()
+    assert "word index cannot be reached" in about_database(mdvec, index)["message"]

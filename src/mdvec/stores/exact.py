@@ -41,6 +41,11 @@ def encode(vectors: NDArray[np.float32]) -> list[bytes]:
     return [row.tobytes() for row in np.ascontiguousarray(vectors, STORED)]
 
 
+def decode(stored: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+    """Return vectors that :func:`encode` made, shape (n, dim)."""
+    return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
+
+
 @dataclass(frozen=True, slots=True)
 class Owners:
     """The owners of the rows of a matrix.
@@ -147,12 +152,16 @@ class ExactView:
         exact = self.similarities(owners, best, query)
         return sorted(exact.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
-    def sample(self, query: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-        """Return the similarities of at most ``count`` chunks, spread evenly over all; shape (n,)."""
-        if not len(self.chunks.ids):
-            return np.empty(0, np.float32)
-        at = np.linspace(0, len(self.chunks.ids) - 1, min(len(self.chunks.ids), count)).astype(np.intp)
-        return products_by_numpy(self.rows[self.chunks.rows[at]], query)
+    def sample(self, count: int) -> list[int]:
+        """Return the ids of at most ``count`` chunks, spread evenly over all, ascending."""
+        return spread_evenly(self.chunks.ids, count)
+
+
+def spread_evenly(ids: NDArray[np.int64], count: int) -> list[int]:
+    """Return at most ``count`` of some ids that ascend."""
+    at = np.linspace(0, len(ids) - 1, min(len(ids), count)).astype(np.intp)
+    chosen: list[int] = ids[at].tolist() if len(ids) else []
+    return chosen
 
 
 def products_by_numkong(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Who works on a collection: who claims it, whether that process lives, and what those who wait see.
+"""Who works on a collection or a whole store: who claims it, if that process lives, what others see of it.
 
 Shared by the stores; each keeps its claims in its own place.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mdvec import run
 from mdvec.errors import WriterBusyError
+from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
 
 HEARTBEAT_S = 5.0
@@ -25,6 +26,7 @@ SILENCE_S = 60.0
 """A claim of another machine that has not done so for this long counts as abandoned."""
 
 _POLL_S = 0.1
+_MOMENT_S = 1.0  # transactions are short: who does not want to wait for an import can wait for one of these
 _SAME_START_S = 2.0  # a process's start is computed from the boot time, which moves with the clock
 
 
@@ -52,10 +54,12 @@ class HeldClaim:
 
     Attributes:
         holder: What others see of it.
+        wait_s: How long it waits for transactions of others, in seconds.
     """
 
-    def __init__(self, holder: Holder) -> None:
+    def __init__(self, holder: Holder, wait_s: float = 0.0) -> None:
         self.holder = holder
+        self.wait_s = max(wait_s, _MOMENT_S)
         self._changed = False
         self._shown_at = time.monotonic()
 
@@ -96,17 +100,18 @@ def wait_for_claim(take: Callable[[], Holder | None], *, wait_s: float) -> None:
         run.current().sleep(min(_POLL_S, left_s))
 
 
-def new_holder(collection: str, purpose: str) -> Holder:
-    """Return a claim for this process."""
+def new_holder(collection: Collection | None, purpose: str) -> Holder:
+    """Return a claim of this process on a collection, or on the whole store."""
     import psutil
 
     started_ms = now_ms()
+    name = "" if collection is None else collection.name
     return Holder(
         token=uuid.uuid4().hex,
         process_started=psutil.Process().create_time(),
         machine=_machine(),
         heartbeat_ms=started_ms,
-        activity=Activity(collection, purpose, os.getpid(), platform.node(), started_ms),
+        activity=Activity(name, purpose, os.getpid(), platform.node(), started_ms),
     )
 
 

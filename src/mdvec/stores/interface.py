@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from mdvec.errors import StoreError
 from mdvec.stores.records import (
     ChunkPlace,
+    DamagedRows,
     DocumentFrequencies,
     DocumentRecord,
     PendingText,
@@ -47,7 +49,7 @@ class View(Protocol):
         ...
 
     def activities(self) -> list[Activity]:
-        """Return what live processes are doing to collections now: their claims."""
+        """Return what live processes are doing now: their claims, the lease on the store first."""
         ...
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
@@ -77,8 +79,22 @@ class View(Protocol):
         """
         ...
 
+    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
+        """List documents inside ``where``, the last updated first, then by collection and path.
+
+        Args:
+            where: Which documents; where depths matter, one of its chunks has to be inside.
+            limit: Most documents to return.
+            offset: How many to pass over.
+        """
+        ...
+
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return what comparing with the source needs of every document, by path."""
+        ...
+
+    def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
+        """Return the documents that are marked dirty, the oldest mark first, then by path."""
         ...
 
     def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
@@ -103,6 +119,13 @@ class View(Protocol):
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
+        ...
+
+    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
+        """Return how many chunks of its collection have the same skeleton as each of the chunks, itself too.
+
+        Counted up to ``records.MOST_REPETITIONS``. Chunks that are unique are left out.
+        """
         ...
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
@@ -166,6 +189,10 @@ class View(Protocol):
 
     # --- vectors -------------------------------------------------------------------------------
 
+    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
+        """Return every space that was opened, by id, in order of id."""
+        ...
+
     def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space that is known already."""
         ...
@@ -212,18 +239,22 @@ class View(Protocol):
         """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
         ...
 
-    def sampled_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], count: int
-    ) -> NDArray[np.float32]:
-        """Return the cosine similarities of chunks that are spread evenly over a whole space.
+    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return at most ``count`` chunks with a vector, spread evenly over a whole space, in order of id."""
+        ...
+
+    def vectors(
+        self, space_id: SpaceId, *, after: bytes, limit: int
+    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+        """Return vectors as they are stored, whether or not anything uses them, a page at a time.
 
         Args:
-            space_id: The space of the query.
-            query: Shape (dim,), unit length.
-            count: Most chunks to look at.
+            space_id: The space.
+            after: Only hashes that come after this one, in order of bytes; empty for all.
+            limit: Most vectors to return.
 
         Returns:
-            Shape (n,), n at most ``count``.
+            Hashes in order, and their vectors, shape (n, dim).
         """
         ...
 
@@ -285,11 +316,29 @@ class Writer(View, Protocol):
         ...
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
-        """Write the time, size and spelling of documents whose content is the same."""
+        """Write the time, size and spelling of documents whose content is the same; they are clean then."""
+        ...
+
+    def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        """Mark documents as changed since they were indexed.
+
+        A mark goes when the document is put, touched or deleted. One that is there keeps its time.
+
+        Args:
+            collection_id: The collection.
+            paths: Documents; one that ends in ``/`` stands for all below it. An unknown one is no error.
+        """
         ...
 
     def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with all that belongs to them; a path that is not there is no error."""
+        ...
+
+    def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
+        """Write which documents of a collection another one replaces, instead of what was written before.
+
+        Their texts and names are not pending; a ``Where`` leaves them out only where it names them.
+        """
         ...
 
     def set_outcome(
@@ -331,9 +380,18 @@ class Writer(View, Protocol):
         """Remove vectors that no chunk and no name uses, but for the newest ``keep``; return how many."""
         ...
 
+    def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
+        """Compare every text and vector with its checksum, and discard those that are damaged; slow.
+
+        Damaged vectors are removed, whoever uses them. Damaged documents of the collection lose their
+        fingerprint and content hash, so that its next import reads them again; what they hold stays until
+        then. A store that its database protects discards nothing.
+        """
+        ...
+
 
 class Claim(Protocol):
-    """The right of one process to bring one collection up to date."""
+    """The right of one process to bring one collection, or the whole store, up to date."""
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Remember how far the work is. It is written with the next batch, for those who wait."""
@@ -372,14 +430,18 @@ class Store(Protocol):
         """
         ...
 
-    def claim(self, collection: Collection, purpose: str, *, wait_s: float) -> AbstractContextManager[Claim]:
-        """Claim a collection for as long as the context lasts; other collections are not affected.
+    def claim(
+        self, collection: Collection | None, purpose: str, *, wait_s: float
+    ) -> AbstractContextManager[Claim]:
+        """Claim a collection, or the lease on the store, for as long as the context lasts.
+
+        Claims do not affect each other: a collection can be claimed while another process has the lease.
 
         A claim ends with its process. Waiting is reported to the run as ``Stage.WAIT``, and ends when the run
         is cancelled.
 
         Args:
-            collection: The collection.
+            collection: The collection; None for the lease of the one process that keeps the store up to date.
             purpose: For people who wait, such as ``importing notes``.
             wait_s: How long to wait for another claim to end, in seconds.
 
@@ -390,11 +452,11 @@ class Store(Protocol):
         """
         ...
 
-    def check(self) -> list[str]:
+    def check(self) -> list[StoreError]:
         """Examine the whole store for damage; slow.
 
         Returns:
-            What is wrong, for people; empty when all is well.
+            What is wrong, each with the next step; empty when all is well.
 
         Raises:
             StoreError: If it cannot be examined, such as when the disk is full: that is no damage.

@@ -24,6 +24,9 @@ FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
 FEW_CHUNKS = 5_000
 """Up to so many chunks are looked at one by one."""
 
+MOST_REPETITIONS = 1_000
+"""Of a text that is repeated more often, no more are counted."""
+
 MAX_NAMES = 32
 """A document has no more names; a longer list of aliases is something else."""
 
@@ -62,6 +65,9 @@ class DocumentRecord:
         document: The parsed document, with its links and labels.
         chunks: Its chunks, in order.
         terms: The terms of each chunk, in the same order.
+        unspaced: Whether its prose is mostly in scripts that are written without spaces.
+        skeletons: What each chunk's text is apart from names and addresses, in the same order; equal ones are
+            repeated text (see :func:`mdvec.text.prose.skeleton`). An empty one is equal to none.
     """
 
     entry: SourceEntry
@@ -70,6 +76,8 @@ class DocumentRecord:
     document: Document
     chunks: tuple[Chunk, ...]
     terms: tuple[ChunkTerms, ...]
+    unspaced: bool
+    skeletons: tuple[bytes, ...]
 
 
 def embedded_names(document: Document) -> tuple[str, ...]:
@@ -98,6 +106,8 @@ class StoredDocument:
         content_hash: The identity of its content.
         mtime_ns: As last seen.
         size: As last seen.
+        dirty: Whether it is marked as changed since it was indexed.
+        indexed_at_ms: When it was written, in milliseconds since 1970.
     """
 
     id: DocumentId
@@ -115,6 +125,8 @@ class StoredDocument:
     content_hash: bytes
     mtime_ns: int
     size: int
+    dirty: bool
+    indexed_at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +143,7 @@ class StoredChunk:
     content_hash: bytes
     mtime_ns: int
     size: int
+    dirty: bool
     ordinal: int
     parent: int | None
     depth: int
@@ -151,7 +164,7 @@ class ChunkPlace(NamedTuple):
         document_id: Its document.
         collection_id: Its collection.
         ordinal: Its position in the document, from 0.
-        unspaced: Whether it is mostly in scripts that are written without spaces.
+        unspaced: Whether its document is mostly in scripts that are written without spaces.
     """
 
     id: ChunkId
@@ -174,6 +187,30 @@ class PendingText:
     text_hash: TextHash
     text: str
     title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRows:
+    """How many documents and vectors differ from their checksums; true if any does.
+
+    Attributes:
+        documents: Number of documents.
+        vectors: Number of vectors.
+        paths: The documents, where those of one collection are asked for.
+        elsewhere: Then, the other collections that have damaged documents, or lack a vector now.
+    """
+
+    documents: int = 0
+    vectors: int = 0
+    paths: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        counts = ((self.documents, "documents"), (self.vectors, "vectors"))
+        return " and ".join(f"{count:,} {kind}" for count, kind in counts if count)
+
+    def __bool__(self) -> bool:
+        return bool(self.documents or self.vectors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mdvec.stores.holders import Holder
-from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.globs import compile_glob
 from mdvec.text.hashing import text_hash
+from mdvec.text.properties import as_number, flat_properties, fold_property, is_date, is_year
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
-from mdvec.types.query import Filters, TagMatch, Where
+from mdvec.types.query import Comparison, Filters, PropertyCondition, TagMatch, Where
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 
 
@@ -30,13 +33,15 @@ class HeldChunk:
 
 @dataclass(frozen=True, slots=True)
 class HeldDocument:
-    """A document as it was written, but for ``entry``, which is as last touched."""
+    """A document as it was written, but for ``entry``, which is as last touched, and its mark."""
 
     id: DocumentId
     collection_id: CollectionId
     entry: SourceEntry
     record: DocumentRecord
     chunks: tuple[HeldChunk, ...]
+    dirty_since_ms: int | None = None
+    written_at_ms: int = 0
 
     @property
     def path(self) -> str:
@@ -60,7 +65,8 @@ class Contents:
         documents: By collection and path, in order of id.
         exclusions: Reasons by collection and path.
         failures: The same for files that could not be read.
-        claims: Who works on a collection.
+        superseded: Documents that another one replaces.
+        claims: Who works on a collection; by None, who keeps everything up to date.
         spaces: By id.
         unrelated: What was measured in a space.
         vectors: float16 by space and text, the oldest first.
@@ -72,7 +78,8 @@ class Contents:
     documents: dict[tuple[CollectionId, str], HeldDocument] = field(default_factory=dict)
     exclusions: dict[CollectionId, dict[str, str]] = field(default_factory=dict)
     failures: dict[CollectionId, dict[str, str]] = field(default_factory=dict)
-    claims: dict[CollectionId, Holder] = field(default_factory=dict)
+    superseded: frozenset[DocumentId] = frozenset()
+    claims: dict[CollectionId | None, Holder] = field(default_factory=dict)
     spaces: dict[SpaceId, EmbeddingSpace] = field(default_factory=dict)
     unrelated: dict[SpaceId, UnrelatedTexts] = field(default_factory=dict)
     vectors: dict[tuple[SpaceId, TextHash], bytes] = field(default_factory=dict)
@@ -118,7 +125,9 @@ def _fits(held: HeldDocument, where: Where) -> bool:
         held.collection_id in where.collections
         and (where.only is None or held.id in where.only)
         and held.id not in where.hidden
+        and not (filters.clean_only and held.dirty_since_ms is not None)
         and _fits_labels(document.tags, document.aliases, filters)
+        and all(_meets(document.frontmatter, each) for each in filters.properties)
         and (filters.path is None or compile_glob(filters.path)(document.path))
         and (filters.updated_since_ns is None or updated_ns >= filters.updated_since_ns)
         and (filters.updated_until_ns is None or updated_ns < filters.updated_until_ns)
@@ -136,6 +145,46 @@ def _fits_labels(tags: Sequence[str], aliases: Sequence[str], filters: Filters) 
     return tags_fit and (prefix is None or any(fold(each).startswith(fold(prefix)) for each in aliases))
 
 
+_ORDERS = {
+    Comparison.LESS: operator.lt,
+    Comparison.AT_MOST: operator.le,
+    Comparison.MORE: operator.gt,
+    Comparison.AT_LEAST: operator.ge,
+}
+
+
+def _meets(frontmatter: Mapping[str, object], condition: PropertyCondition) -> bool:
+    key, wanted = fold_property(condition.key), fold_property(condition.value)
+    number = as_number(wanted)
+    held = [each for each in flat_properties(frontmatter) if each.key == key]
+    if condition.comparison in (Comparison.EQUAL, Comparison.UNEQUAL):
+        equal = any(each.value == wanted or (number is not None and each.number == number) for each in held)
+        return equal is (condition.comparison is Comparison.EQUAL)
+    meets = _ORDERS[condition.comparison]
+    dated = is_date(wanted) or is_year(wanted)
+    return any(
+        (number is not None and each.number is not None and meets(each.number, number))
+        or (dated and is_date(each.value) and meets(each.value[: len(wanted)], wanted))
+        for each in held
+    )
+
+
 def fold(label: str) -> str:
     """Return the form that two labels share if they differ only in case or in how accents are encoded."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
+
+
+def place_of(document: HeldDocument, held: HeldChunk) -> ChunkPlace:
+    """Return where a chunk stands."""
+    ordinal = held.chunk.ordinal
+    return ChunkPlace(held.id, document.id, document.collection_id, ordinal, document.record.unspaced)
+
+
+def fields_of(held: HeldChunk) -> tuple[Sequence[str], ...]:
+    """Return the terms of a chunk, in the order of ``FIELD_WEIGHTS``."""
+    return held.terms.title, held.terms.heading, held.terms.body, held.terms.minor
+
+
+def holds_any(row: Iterable[Counter[str]], terms: Sequence[str]) -> bool:
+    """Return True if one of the fields of a chunk holds one of the terms."""
+    return any(each[term] for each in row for term in terms)

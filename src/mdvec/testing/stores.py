@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError, WriterBusyError
-from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
+from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, now_ms, wait_for_claim
 from mdvec.stores.interface import Claim
-from mdvec.stores.records import DocumentRecord
+from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument
 from mdvec.testing.views import MemoryView
 from mdvec.text.hashing import text_hash
@@ -64,7 +64,9 @@ class MemoryWriter(MemoryView):
                 HeldChunk(ChunkId(self._contents.next_id()), text_hash(chunk.embedded_text), chunk, terms)
                 for chunk, terms in zip(record.chunks, record.terms, strict=True)
             )
-            held = HeldDocument(document_id, collection_id, record.entry, record, chunks)
+            held = HeldDocument(
+                document_id, collection_id, record.entry, record, chunks, written_at_ms=now_ms()
+            )
             self._contents.documents[collection_id, record.document.path] = held
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
@@ -72,12 +74,25 @@ class MemoryWriter(MemoryView):
         for entry in entries:
             held = self._contents.documents.get((collection_id, entry.path))
             if held is not None:
-                self._contents.documents[collection_id, entry.path] = replace(held, entry=entry)
+                clean = replace(held, entry=entry, dirty_since_ms=None)
+                self._contents.documents[collection_id, entry.path] = clean
+
+    def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        """Mark documents as changed since they were indexed."""
+        folders = tuple(path for path in paths if path.endswith("/"))
+        for each in self._documents_of(collection_id):
+            if each.dirty_since_ms is None and (each.path in paths or each.path.startswith(folders)):
+                self._contents.documents[collection_id, each.path] = replace(each, dirty_since_ms=now_ms())
 
     def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with all that belongs to them."""
         for path in paths:
             self._contents.documents.pop((collection_id, path), None)
+
+    def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
+        """Write which documents of a collection another one replaces."""
+        own = {each.id for each in self._documents_of(collection_id)}
+        self._contents.superseded = (self._contents.superseded - own) | (own & set(documents))
 
     def set_outcome(
         self,
@@ -129,6 +144,10 @@ class MemoryWriter(MemoryView):
         unused = [each for each in self._contents.vectors if each[1] not in used]
         return self._drop(unused[: max(0, len(unused) - keep)])
 
+    def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:  # noqa: ARG002
+        """Find nothing damaged."""
+        return DamagedRows()
+
     def _drop(self, keys: Sequence[tuple[SpaceId, TextHash]]) -> int:
         for key in keys:
             del self._contents.vectors[key]
@@ -177,17 +196,18 @@ class MemoryStore:
             yield MemoryWriter(contents)
 
     @contextmanager
-    def claim(self, collection: Collection, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
-        """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
-        claim = HeldClaim(new_holder(collection.name, purpose))
-        wait_for_claim(lambda: self._take(collection.id, claim.holder), wait_s=wait_s)
+    def claim(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
+        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
+        claim = HeldClaim(new_holder(collection, purpose))
+        key = None if collection is None else collection.id
+        wait_for_claim(lambda: self._take(key, claim.holder), wait_s=wait_s)
         try:
             yield claim
         finally:
             if not self._closed:
                 self._release(claim)
 
-    def check(self) -> list[str]:
+    def check(self) -> list[StoreError]:
         """Find nothing wrong."""
         self._check_open()
         return []
@@ -206,13 +226,13 @@ class MemoryStore:
         self._closed = True
         self._contents = Contents()
 
-    def _take(self, collection_id: CollectionId, mine: Holder) -> Holder | None:
+    def _take(self, collection_id: CollectionId | None, mine: Holder) -> Holder | None:
         """Write a claim, unless a live process has one; return who has it then."""
         with self._changing() as contents:
             current = contents.claims.get(collection_id)
             if current is not None and is_alive(current):
                 return current
-            if collection_id not in contents.collections:
+            if collection_id is not None and collection_id not in contents.collections:
                 msg = f"the collection {mine.activity.collection!r} was deleted"
                 raise CollectionNotFoundError(msg)
             contents.claims[collection_id] = mine
@@ -251,10 +271,10 @@ class MemoryStore:
 def _confirm(claim: HeldClaim, contents: Contents) -> None:
     """Check that a claim is still held, and show that it lives."""
     token, purpose = claim.holder.token, claim.holder.activity.purpose
-    found = next((key for key, each in contents.claims.items() if each.token == token), None)
-    if found is None:
+    found = [key for key, each in contents.claims.items() if each.token == token]
+    if not found:
         msg = f"the claim was lost while {purpose}"
         raise WriterBusyError(msg)
     due = claim.due()
     if due is not None:
-        contents.claims[found] = due
+        contents.claims[found[0]] = due

@@ -45,6 +45,11 @@ class MemoryVectorIndex:
         """What it was given."""
         return self._place
 
+    @property
+    def keeps_texts(self) -> bool:
+        """False."""
+        return False
+
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""
         with self._guard:
@@ -98,6 +103,13 @@ class MemoryVectorIndex:
         """Remove a space."""
         with self._guard:
             self._spaces.pop(space, None)
+
+    def optimize(self) -> None:
+        """Nothing."""
+
+    def check(self) -> list[str]:
+        """Return nothing: it can always be used."""
+        return []
 
     def close(self) -> None:
         """Nothing to release."""

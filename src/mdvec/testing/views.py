@@ -8,22 +8,30 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mdvec.stores.exact import decode
 from mdvec.stores.holders import is_alive
 from mdvec.stores.records import (
-    BM25_B,
-    BM25_K1,
     FEW_CHUNKS,
-    FIELD_WEIGHTS,
+    MOST_REPETITIONS,
     ChunkPlace,
     DocumentFrequencies,
     PendingText,
     StoredChunk,
     StoredDocument,
 )
-from mdvec.testing.contents import Contents, HeldChunk, HeldDocument, document_inside, fold, inside
+from mdvec.testing.contents import (
+    Contents,
+    HeldChunk,
+    HeldDocument,
+    document_inside,
+    fields_of,
+    fold,
+    inside,
+    place_of,
+)
+from mdvec.testing.words import bm25_scores
 from mdvec.text.folding import fold_name
 from mdvec.text.links import file_key, link_key
-from mdvec.text.scripts import is_unspaced
 from mdvec.types.change import KnownDocument
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState, Link, LinkKind
@@ -71,7 +79,14 @@ class MemoryView:
             failed=len(self._contents.failures.get(collection_id, {})),
             excluded=len(self._contents.exclusions.get(collection_id, {})),
             chunks=len(chunks),
-            pending_chunks=sum(not self._has_vector(space_id, each.text_hash) for each in chunks),
+            pending_chunks=sum(
+                not self._has_vector(space_id, chunk.text_hash)
+                for each in documents
+                if each.id not in self._contents.superseded
+                for chunk in each.chunks
+            ),
+            dirty=len(self.dirty_paths(collection_id, len(documents))),
+            superseded=sum(each.id in self._contents.superseded for each in documents),
         )
 
     def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
@@ -79,8 +94,12 @@ class MemoryView:
         found: dict[str, FileStatus] = {}
         for each in self._documents_of(collection_id):
             pending = sum(not self._has_vector(space_id, chunk.text_hash) for chunk in each.chunks)
-            state = DocumentState.PENDING if pending else DocumentState.READY
-            found[each.path] = FileStatus(each.path, state, "", len(each.chunks), pending)
+            superseded = each.id in self._contents.superseded
+            pending = 0 if superseded else pending
+            dirty = each.dirty_since_ms is not None
+            state = DocumentState.of(pending_chunks=pending, dirty=dirty, superseded=superseded)
+            odd = "; ".join(each.record.document.warnings)
+            found[each.path] = FileStatus(each.path, state, odd, len(each.chunks), pending)
         for state, outcome in (
             (DocumentState.EXCLUDED, self._contents.exclusions),
             (DocumentState.FAILED, self._contents.failures),
@@ -118,6 +137,29 @@ class MemoryView:
         ]
         return sorted(listed, key=lambda each: each.path)[:limit]
 
+    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
+        """List documents inside ``where``, the last updated first, then by path."""
+        listed = [
+            ListedDocument(
+                self._collection_name(each.collection_id),
+                each.path,
+                each.record.document.title,
+                each.entry.size,
+                each.entry.mtime_ns,
+                each.record.document.updated_ns,
+            )
+            for each in self._documents()
+            if document_inside(each, where)
+        ]
+        listed.sort(
+            key=lambda each: (
+                -(each.modified_ns if each.updated_ns is None else each.updated_ns),
+                each.collection,
+                each.path,
+            )
+        )
+        return listed[offset : offset + limit]
+
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return what comparing with the source needs of every document, by path."""
         return {
@@ -128,9 +170,19 @@ class MemoryView:
                 each.entry.size,
                 each.record.content_hash,
                 each.record.fingerprint,
+                each.dirty_since_ms,
             )
             for each in self._documents_of(collection_id)
         }
+
+    def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
+        """Return the documents that are marked dirty, the oldest mark first, then by path."""
+        marked = [
+            (each.dirty_since_ms, each.path)
+            for each in self._documents_of(collection_id)
+            if each.dirty_since_ms is not None
+        ]
+        return [path for _, path in sorted(marked)[:limit]]
 
     def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
         """Return the document at a path."""
@@ -154,6 +206,8 @@ class MemoryView:
             content_hash=held.record.content_hash,
             mtime_ns=held.entry.mtime_ns,
             size=held.entry.size,
+            dirty=held.dirty_since_ms is not None,
+            indexed_at_ms=held.written_at_ms,
         )
 
     def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
@@ -182,14 +236,29 @@ class MemoryView:
                 if chunk.id in wanted
                 for step in (-1, 0, 1)
             }
-            found += [_place(document, chunk) for chunk in document.chunks if chunk.chunk.ordinal in near]
+            found += [place_of(document, chunk) for chunk in document.chunks if chunk.chunk.ordinal in near]
         return found
+
+    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
+        """Return how many chunks of its collection have the same skeleton as each of the chunks."""
+        held = [
+            (document.collection_id, skeleton, chunk.id)
+            for document, chunk in self._chunks()
+            if (skeleton := document.record.skeletons[chunk.chunk.ordinal])
+        ]
+        times = Counter((collection_id, skeleton) for collection_id, skeleton, _ in held)
+        wanted = set(ids)
+        return {
+            chunk_id: min(times[collection_id, skeleton], MOST_REPETITIONS)
+            for collection_id, skeleton, chunk_id in held
+            if chunk_id in wanted and times[collection_id, skeleton] > 1
+        }
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of the chunks of some documents inside ``where``, in their order."""
         by_id = {each.id: each for each in self._documents()}
         return [
-            _place(by_id[document_id], chunk)
+            place_of(by_id[document_id], chunk)
             for document_id in documents
             if document_id in by_id
             for chunk in by_id[document_id].chunks
@@ -249,7 +318,7 @@ class MemoryView:
 
     def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return how many chunks hold each of the terms."""
-        held = [{term for each in _fields(chunk) for term in each} for _, chunk in self._chunks()]
+        held = [{term for each in fields_of(chunk) for term in each} for _, chunk in self._chunks()]
         counted = {term: sum(term in each for each in held) for term in terms}
         return DocumentFrequencies(len(held), {term: count for term, count in counted.items() if count})
 
@@ -257,26 +326,16 @@ class MemoryView:
         self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()
     ) -> list[tuple[ChunkId, float]]:
         """Rank the chunks that hold any of the terms by BM25."""
-        frequencies = self.document_frequencies(terms)
-        rows = {chunk.id: [Counter(each) for each in _fields(chunk)] for _, chunk in self._chunks()}
-        lengths = {key: sum(each.total() for each in row) for key, row in rows.items()}
-        mean_length = sum(lengths.values()) / max(len(lengths), 1)
-        found: list[tuple[ChunkId, float]] = []
-        for document, chunk in self._chunks():
-            row = rows[chunk.id]
-            if not (inside(document, chunk, where) and _holds_any(row, must or terms)):
-                continue
-            norm = BM25_K1 * (1 - BM25_B + BM25_B * lengths[chunk.id] / mean_length)
-            score = 0.0
-            for term in terms:
-                count = sum(weight * each[term] for weight, each in zip(FIELD_WEIGHTS, row, strict=True))
-                if count:
-                    score += frequencies.idf(term) * count * (BM25_K1 + 1) / (count + norm)
-            if score:
-                found.append((chunk.id, score))
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+        ranked = bm25_scores(
+            list(self._chunks()), self.document_frequencies(terms), terms, must or terms, where
+        )
+        return sorted(ranked, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
 
     # --- vectors -------------------------------------------------------------------------------
+
+    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
+        """Return every space that was opened."""
+        return dict(sorted(self._contents.spaces.items()))
 
     def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space that is known already."""
@@ -327,14 +386,23 @@ class MemoryView:
                 found |= {document.id: max(known)} if known else {}
         return found
 
-    def sampled_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], count: int
-    ) -> NDArray[np.float32]:
-        """Return the cosine similarities of chunks that are spread evenly over a whole space."""
-        near = (self._similarity(space_id, chunk.text_hash, query) for _, chunk in self._chunks())
-        known = np.array([each for each in near if each is not None], np.float32)
+    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return chunks that are spread evenly over a whole space."""
+        known = sorted(
+            place_of(document, chunk)
+            for document, chunk in self._chunks()
+            if self._has_vector(space_id, chunk.text_hash)
+        )
         at = np.linspace(0, len(known) - 1, min(len(known), count)).astype(np.intp)
-        return known[at]
+        return [known[each] for each in at.tolist()]
+
+    def vectors(
+        self, space_id: SpaceId, *, after: bytes, limit: int
+    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+        """Return vectors as they are stored, in order of hash."""
+        hashes = sorted(key for space, key in self._contents.vectors if space == space_id and key > after)
+        stored = [self._contents.vectors[space_id, key] for key in hashes[:limit]]
+        return hashes[:limit], decode(stored, self._contents.spaces[space_id].dimension)
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -343,7 +411,7 @@ class MemoryView:
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
         found: dict[TextHash, PendingText] = {}
-        for document in self._documents_of(collection_id):
+        for document in self._embedded_documents(collection_id):
             title = document.record.document.title
             for each in document.chunks:
                 if not self._has_vector(space_id, each.text_hash):
@@ -360,7 +428,8 @@ class MemoryView:
         return len(self._pending_names(collection_id, space_id))
 
     def _pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> list[PendingText]:
-        names = {key: name for each in self._documents_of(collection_id) for key, name in each.names.items()}
+        documents = self._embedded_documents(collection_id)
+        names = {key: name for each in documents for key, name in each.names.items()}
         return [PendingText(key, name) for key, name in names.items() if not self._has_vector(space_id, key)]
 
     # --- loops ---------------------------------------------------------------------------------
@@ -370,6 +439,10 @@ class MemoryView:
 
     def _documents_of(self, collection_id: CollectionId) -> list[HeldDocument]:
         return [each for each in self._documents() if each.collection_id == collection_id]
+
+    def _embedded_documents(self, collection_id: CollectionId) -> list[HeldDocument]:
+        superseded = self._contents.superseded
+        return [each for each in self._documents_of(collection_id) if each.id not in superseded]
 
     def _chunks(self) -> Iterator[tuple[HeldDocument, HeldChunk]]:
         return ((document, chunk) for document in self._documents() for chunk in document.chunks)
@@ -408,6 +481,7 @@ class MemoryView:
             content_hash=document.record.content_hash,
             mtime_ns=entry.mtime_ns,
             size=entry.size,
+            dirty=document.dirty_since_ms is not None,
             ordinal=chunk.ordinal,
             parent=chunk.parent,
             depth=chunk.depth,
@@ -419,17 +493,3 @@ class MemoryView:
             token_count=chunk.token_count,
             text=chunk.text,
         )
-
-
-def _place(document: HeldDocument, held: HeldChunk) -> ChunkPlace:
-    chunk = held.chunk
-    return ChunkPlace(held.id, document.id, document.collection_id, chunk.ordinal, is_unspaced(chunk.text))
-
-
-def _fields(held: HeldChunk) -> tuple[Sequence[str], ...]:
-    """Return the terms of a chunk, in the order of ``FIELD_WEIGHTS``."""
-    return held.terms.title, held.terms.heading, held.terms.body, held.terms.minor
-
-
-def _holds_any(row: Iterable[Counter[str]], terms: Sequence[str]) -> bool:
-    return any(each[term] for each in row for term in terms)

@@ -60,12 +60,14 @@ class Listing:
         exclusions: Files and folders that are left out, sorted by path.
         unreadable: Files and folders that could not be read, sorted by path.
         revision: The revision listed, where the source has revisions, such as a commit; else empty.
+        pushed: The documents come from clients alone: all that are known stay as they are.
     """
 
     entries: tuple[SourceEntry, ...]
     exclusions: tuple[Exclusion, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     revision: str = ""
+    pushed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class KnownDocument:
         content_hash: Identity of the content that is indexed now: that of its source, else the SHA-256 of the
             raw bytes.
         fingerprint: Versions of parser and chunker; a different one means the document is cut again.
+        dirty_since_ms: Since when it is marked as changed, in milliseconds since 1970; None when it is not.
+            A mark forces a comparison by content.
     """
 
     path: str
@@ -88,6 +92,7 @@ class KnownDocument:
     size: int | None
     content_hash: bytes
     fingerprint: str
+    dirty_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

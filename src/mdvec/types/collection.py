@@ -11,7 +11,9 @@ from mdvec.types.ids import CollectionId
 DEFAULT_SOURCE = "folder"
 """The source of a location that names no other."""
 
-RESERVED_NAMES = frozenset({"search", "get_doc", "list_tags", "reindex", "status"})
+RESERVED_NAMES = frozenset(
+    {"search", "search_docs", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"}
+)
 """Tools that every MCP client sees; a collection's own tool is named like the collection."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
@@ -120,9 +122,12 @@ class Collection:
         next_embedding: The model that replaces ``embedding`` once all its vectors are made.
         search: Defaults for searches of it alone.
         revision: Revision last imported, where the source has revisions, such as a commit; else empty.
+        checked_up_to: The last file that the last import looked at though it looked unchanged.
         enabled: Disabled collections stay but are not searched unless named.
         last_indexed_ms: When an import last had all documents up to date (vectors may still have been
             pending), in milliseconds since 1970; None before that.
+        created_ms: When it was registered, likewise; None where an older version registered it.
+        updated_ms: When what is registered last changed, likewise.
     """
 
     id: CollectionId
@@ -135,8 +140,11 @@ class Collection:
     next_embedding: EmbeddingSpec | None = None
     search: SearchDefaults = field(default_factory=SearchDefaults)
     revision: str = ""
+    checked_up_to: str = ""
     enabled: bool = True
     last_indexed_ms: int | None = None
+    created_ms: int | None = None
+    updated_ms: int | None = None
 
 
 def parse_embedding_spec(text: str) -> EmbeddingSpec:

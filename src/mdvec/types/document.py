@@ -6,14 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+# Shorter parts of an alias are words with a stroke between them.
+_LEAST_PART = 3
+
 
 class DocumentState(StrEnum):
     """The one state every file of a source is in."""
 
     READY = "ready"
     PENDING = "pending"
+    SUPERSEDED = "superseded"
+    DIRTY = "dirty"
     FAILED = "failed"
     EXCLUDED = "excluded"
+
+    @classmethod
+    def of(cls, *, pending_chunks: int, dirty: bool, superseded: bool) -> DocumentState:
+        """Return the state of a document in the index: left out of results, or what it waits for first."""
+        if superseded:
+            return cls.SUPERSEDED
+        return cls.DIRTY if dirty else cls.PENDING if pending_chunks else cls.READY
 
 
 class TitleSource(StrEnum):
@@ -165,10 +177,21 @@ class Document:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names readers may use: its title, its file's name without extension, its aliases; each once."""
+        """The names readers may use: its title, its file's name without extension, its aliases; each once.
+
+        An alias that is an old path, such as ``How to/Import data``, is also known by its last part.
+        """
         stem = self.path.rpartition("/")[2].rpartition(".")[0] or self.path.rpartition("/")[2]
         names = (self.title, *(() if self.title_source is TitleSource.FILE_NAME else (stem,)), *self.aliases)
+        last_parts = (_last_part(alias) for alias in self.aliases)
+        names = (*names, *(part for part in last_parts if part))
         return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def _last_part(alias: str) -> str:
+    """Return the last part of an alias that looks like a path; empty for ``and/or`` and the like."""
+    folder, _, name = alias.rpartition("/")
+    return name if min(len(folder.strip()), len(name.strip())) >= _LEAST_PART else ""
 
 
 def with_comments(body: str, comments: Sequence[Comment]) -> str:

@@ -43,6 +43,8 @@ class SearchHit:
         stale: The file has changed (or gone) since it was indexed.
         supersedes: Paths of the older versions that the document names.
         superseded_by: Paths of the documents that name this one as an older version.
+        file: Absolute path of the file; None when it is no file of this machine.
+        chunk_index: Position of the found chunk in its document, from 0.
     """
 
     rank: int
@@ -64,6 +66,8 @@ class SearchHit:
     stale: bool = False
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
+    file: str | None = None
+    chunk_index: int = 0
 
 
 @dataclass(frozen=True, slots=True)

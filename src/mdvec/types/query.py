@@ -32,6 +32,33 @@ class TagMatch(StrEnum):
     ALL = "all"
 
 
+class Comparison(StrEnum):
+    """The ways to compare a property with a value."""
+
+    EQUAL = "="
+    UNEQUAL = "!="
+    LESS = "<"
+    AT_MOST = "<="
+    MORE = ">"
+    AT_LEAST = ">="
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyCondition:
+    """A condition on a property of the frontmatter; of a list one value has to meet it.
+
+    Attributes:
+        key: The property; case does not count.
+        comparison: How it is compared. Only numbers and dates are smaller or larger than others. A document
+            without the property is unequal to everything.
+        value: With what. Case does not count, and a link is compared by its target.
+    """
+
+    key: str
+    comparison: Comparison
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Filters:
     """Conditions on chunks; each field that is set narrows further.
@@ -49,6 +76,8 @@ class Filters:
         updated_until_ns: Keep documents updated before this time.
         linked_to: Keep documents with a link to the document at this path.
         include_superseded: Also find documents that another names as its ``previous`` one.
+        properties: Conditions on the frontmatter, all of which a document has to meet.
+        clean_only: Leave out documents that are marked as changed since they were indexed.
     """
 
     tags: tuple[str, ...] = ()
@@ -60,6 +89,8 @@ class Filters:
     updated_until_ns: int | None = None
     linked_to: str | None = None
     include_superseded: bool = False
+    properties: tuple[PropertyCondition, ...] = ()
+    clean_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

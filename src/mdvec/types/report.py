@@ -29,6 +29,7 @@ class ImportReport:
         embedded_chunks: Texts of chunks that went through the model in this run.
         cached_chunks: Chunks written in this run whose vector was there already.
         pending_chunks: Chunks that still have no vector.
+        superseded: Documents that another one replaces, and that are left out of results.
         new_model: The model it has changed to in this run; None when it has not.
         warnings: For people.
         elapsed_ms: Time taken, in milliseconds.
@@ -48,6 +49,7 @@ class ImportReport:
     embedded_chunks: int = 0
     cached_chunks: int = 0
     pending_chunks: int = 0
+    superseded: int = 0
     new_model: str | None = None
     warnings: tuple[str, ...] = ()
     elapsed_ms: float = 0.0
@@ -61,7 +63,7 @@ class FileStatus:
     Attributes:
         path: Path of the file; a folder that is excluded as a whole ends in ``/``.
         state: Its one state.
-        reason: Why it is failed or excluded; empty otherwise.
+        reason: Why it is failed or excluded, or what was odd in it; empty otherwise.
         chunks: Chunks in the index.
         pending_chunks: Those without a vector.
     """
@@ -82,7 +84,9 @@ class CollectionCounts:
         failed: Files that could not be read.
         excluded: Files and folders left out.
         chunks: Chunks.
-        pending_chunks: Chunks without a vector in the space in use.
+        pending_chunks: Chunks without a vector in the space in use; superseded documents need none.
+        dirty: Documents that are marked as changed since they were indexed.
+        superseded: Documents that another one replaces, and that are left out of results.
     """
 
     documents: int
@@ -90,6 +94,8 @@ class CollectionCounts:
     excluded: int
     chunks: int
     pending_chunks: int
+    dirty: int = 0
+    superseded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +138,10 @@ _UNITS = {"fetch": "documents fetched", "text": "documents read", "embed": "text
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The work of a process on a collection.
+    """The work of a process on a collection, or on the whole database.
 
     Attributes:
-        collection: Name of the collection.
+        collection: Name of the collection; empty for the process that keeps the database up to date.
         purpose: Such as ``importing notes``.
         pid: Its process.
         host: Its machine.
@@ -182,6 +188,8 @@ class ImportOptions:
         accept_pending: If the model fails on the way, such as a service without quota, end the import with a
             report; its ``failure`` is the reason why chunks are pending.
         wait_s: How long to wait for another process that works on the collection, in seconds.
+        check: Read every file, also where time and size are as before, and compare every stored text and
+            vector with its checksum; what is damaged is made anew.
     """
 
     mode: ImportMode = ImportMode.NEW
@@ -191,6 +199,7 @@ class ImportOptions:
     overlap_tokens: int | None = None
     accept_pending: bool = False
     wait_s: float = 60.0
+    check: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +212,7 @@ class ListedDocument:
         title: Title of the document.
         size: Bytes of the file.
         modified_ns: When the file was last changed, in nanoseconds since 1970.
+        updated_ns: The same by its frontmatter, where the list is one by time; None if that says nothing.
     """
 
     collection: str
@@ -210,6 +220,7 @@ class ListedDocument:
     title: str
     size: int
     modified_ns: int
+    updated_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,12 +303,14 @@ class WorkspaceStatus:
         size_bytes: Its size with its log.
         model: The embedding spaces in use, or why there is none.
         collections: By name.
+        watcher: The process that keeps it up to date now; None without one.
     """
 
     database: str
     size_bytes: int
     model: str
     collections: tuple[CollectionStatus, ...]
+    watcher: Activity | None = None
 
 
 class Severity(StrEnum):
@@ -323,3 +336,88 @@ class Finding:
     subject: str
     message: str
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltIndex:
+    """A vector index that was emptied and filled.
+
+    Attributes:
+        location: Where it is, for people.
+        vectors: How many it holds.
+    """
+
+    location: str
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreContents:
+    """How much a store holds, and a checksum of it that does not depend on the kind of store.
+
+    Attributes:
+        collections: Number of collections.
+        documents: Number of documents.
+        chunks: Number of chunks.
+        vectors: Number of vectors, of all spaces.
+        checksum: SHA-256 of all of it but ids, in hexadecimal digits.
+    """
+
+    collections: int
+    documents: int
+    chunks: int
+    vectors: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class MovedStore:
+    """A copy of everything in another store.
+
+    Attributes:
+        location: Where it is, for people; never with a password.
+        contents: What it holds.
+    """
+
+    location: str
+    contents: StoreContents
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceSize:
+    """The vectors of one embedding space.
+
+    Attributes:
+        space: Its key.
+        vectors: Those of texts and names, whether or not anything uses them now.
+    """
+
+    space: str
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDescription:
+    """The store of a workspace.
+
+    Attributes:
+        name: The adapter.
+        location: Where it is, for people; never with a password.
+        size_bytes: Bytes it takes.
+        collections: Number of collections.
+        documents: Number of documents.
+        chunks: Number of chunks.
+        spaces: The vectors of each space.
+        vector_index: Where the vector index beside it is; empty without one.
+        problems: Why that index is not used or not fast.
+    """
+
+    name: str
+    location: str
+    size_bytes: int
+    collections: int
+    documents: int
+    chunks: int
+    spaces: tuple[SpaceSize, ...]
+    vector_index: str = ""
+    problems: tuple[str, ...] = ()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_KEY = re.compile(r"([^:]*):(.*)@(.*):(\d+):t(\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,20 @@ class EmbeddingSpace:
     def key(self) -> str:
         """One string that names the space; equal keys mean comparable vectors."""
         return f"{self.provider}:{self.model}@{self.revision}:{self.dimension}:t{self.text_format}"
+
+    @classmethod
+    def from_key(cls, key: str) -> EmbeddingSpace:
+        """Return the space with a key.
+
+        Raises:
+            ValueError: If it is not the key of a space.
+        """
+        found = _KEY.fullmatch(key)
+        if found is None:
+            msg = f"not an embedding space: {key!r}"
+            raise ValueError(msg)
+        provider, model, revision, dimension, text_format = found.groups()
+        return cls(provider, model, revision, int(dimension), int(text_format))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import pytest
 from tests.integration.test_sqlite_opening import can_be_searched, fill
 
 from mdvec import SearchQuery, open_workspace
+from mdvec.config.schema import Config, DocumentSettings
 from mdvec.errors import ReadOnlyDatabaseError
+from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.opening import Opening
@@ -35,10 +39,11 @@ def _older(version: int) -> Schema:
     return Schema(tables, ("",) * (version - 1))
 
 
-VERSION_1, VERSION_3, VERSION_4 = _older(1), _older(3), _older(4)
+VERSION_1, VERSION_3, VERSION_4, VERSION_5 = _older(1), _older(3), _older(4), _older(5)
 SAME_IN_VERSION_1 = ("collections", "documents", "contents", "labels", "links", "chunks", "spaces", "vectors")
 SAME_IN_VERSION_3 = (*SAME_IN_VERSION_1, "names")
 SAME_IN_VERSION_4 = (*SAME_IN_VERSION_3, "unrelated", "failures", "exclusions")
+SAME_IN_VERSION_5 = SAME_IN_VERSION_4
 
 
 def make_version_1(path: Path, current: Path) -> None:
@@ -54,6 +59,11 @@ def make_version_3(path: Path, current: Path) -> None:
 def make_version_4(path: Path, current: Path) -> None:
     """Make a database of version 4 that holds what a current one holds."""
     make_older(path, current, VERSION_4, SAME_IN_VERSION_4)
+
+
+def make_version_5(path: Path, current: Path) -> None:
+    """Make a database of version 5 that holds what a current one holds."""
+    make_older(path, current, VERSION_5, SAME_IN_VERSION_5)
 
 
 def make_older(path: Path, current: Path, schema: Schema, same: Sequence[str]) -> None:
@@ -191,6 +201,20 @@ def test_version_4_becomes_a_current_database(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_database_of_version_5_becomes_a_current_one(tmp_path: Path) -> None:
+    """The tables are those of a fresh database; the lease on all of it can be had, and nothing is dirty."""
+    fill(tmp_path / "fresh")
+    make_version_5(tmp_path / "old", tmp_path / "fresh")
+    assert_like_fresh(tmp_path / "old", tmp_path / "fresh")
+    store = SqliteStore(tmp_path / "old")
+    assert store.check() == []
+    assert can_be_searched(store)
+    with store.claim(None, "watching", wait_s=0) as lease, store.write(lease) as writer:
+        (notes,) = writer.collections()
+        assert writer.dirty_paths(notes.id, 10) == []
+    store.close()
+
+
 def test_a_lease_of_version_4_is_no_claim(tmp_path: Path) -> None:
     """A process that was killed while it held it, or still runs, hinders none that claims a collection."""
     fill(tmp_path / "fresh")
@@ -219,13 +243,27 @@ def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
     with open_workspace(database=tmp_path / "new.sqlite", embedder=HashingEmbedder()) as workspace:
         workspace.add_collection("notes", "", str(docs))
         workspace.import_collection("notes")
+    versions = Config(documents=DocumentSettings(versions=True))
+    with open_workspace(versions, database=tmp_path / "new.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+    store = SqliteStore(tmp_path / "new.sqlite")
+    with store.write() as writer:  # version 4 did not know them
+        (notes,) = writer.collections()
+        writer.set_superseded(notes.id, ())
+        writer.connection.execute(
+            "DELETE FROM properties; UPDATE chunks SET skeleton = NULL;"
+            f"UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM}"
+        )
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "new.sqlite")) as connection, connection:
+        connection.execute("UPDATE chunks SET skeleton = NULL")
     make_version_4(tmp_path / "old.sqlite", tmp_path / "new.sqlite")
     assert rows_of(tmp_path / "old.sqlite", SAME_IN_VERSION_4) == rows_of(
         tmp_path / "new.sqlite", SAME_IN_VERSION_4
     )
     embedder = HashingEmbedder()
     meaning = SearchQuery("tomatoes need sun", mode=SearchMode.DENSE)
-    with open_workspace(database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
+    with open_workspace(versions, database=tmp_path / "old.sqlite", embedder=embedder) as workspace:
         assert workspace.collections()[0].last_indexed_ms is not None
         counts = workspace.status("notes").collections[0].counts
         assert counts == CollectionCounts(2, 0, 1, counts.chunks, 0)

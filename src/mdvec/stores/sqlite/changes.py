@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from mdvec.stores.exact import STORED
+from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
+from mdvec.stores.vectors.following import Standing
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
-from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.ids import SpaceId
 
-BATCH = 4096
+BATCH = 2048
 """About so many entries are applied at a time."""
 
 _KEPT_REMOVALS = 200_000
@@ -40,9 +43,14 @@ _END_OF_VECTORS = "SELECT id FROM vectors WHERE +space_id = ? AND id > ? ORDER B
 _END = "SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 
 _ENTRIES = {
-    VectorKind.TEXT: "o.id, o.id, v.vector, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path",
-    VectorKind.NAME: "o.id, o.document_id, v.vector, d.collection_id, d.path, 0, 0, o.text",
+    VectorKind.TEXT: f"""o.id, o.id, {VECTOR}, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path,
+        (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
+        o.token_count, d.sha256, {{text}}""",  # noqa: S608 - a constant
+    VectorKind.NAME: f"""o.id, o.document_id, {VECTOR}, d.collection_id, d.path, 0, 0, o.text,
+        NULL, 0, d.sha256, ''""",
 }
+_TEXT = """(SELECT substr(b.body, o.start + 1, o.stop - o.start) FROM contents b
+    WHERE b.document_id = o.document_id)"""
 # Owners that are new.
 _NEW = """SELECT {entry} FROM {table} o CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash
     CROSS JOIN documents d ON d.id = o.document_id WHERE o.id > ? AND o.id <= ? ORDER BY o.id"""
@@ -90,14 +98,6 @@ class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         return Mark(msgspec.json.encode(self).decode())
 
 
-def decode(mark: Mark | None) -> Applied | None:
-    """Return what a mark says; None if this version of mdvec did not write it."""
-    try:
-        return None if mark is None else msgspec.json.decode(mark, type=Applied)
-    except msgspec.DecodeError:
-        return None
-
-
 def is_attached(connection: Connection) -> bool:
     """Return True if removals are written down."""
     return connection.execute(_ATTACHED).get is not None
@@ -110,112 +110,161 @@ def attach(connection: Connection) -> None:
         connection.execute(_TRIGGER.format(table=table, kind=kind.value, kept=_KEPT_REMOVALS))
 
 
-def state(connection: Connection, version: int) -> Applied:
-    """Return what an index has to have applied to serve a snapshot."""
-    store, vector, text, name, removed = connection.execute(_STATE).get
-    return Applied(store, version, vector or 0, text or 0, name or 0, removed or 0)
-
-
-def indexed_space(connection: Connection, space_id: SpaceId) -> IndexedSpace:
-    """Return a space as an index knows it."""
-    return IndexedSpace(
-        *connection.execute("SELECT key, dimension FROM spaces WHERE id = ?", (space_id,)).get
-    )
-
-
-def can_follow(connection: Connection, space_id: SpaceId, mark: Applied, now: Applied) -> bool:
-    """Return True if all is known that an index has missed, and its space was not dropped meanwhile."""
-    if mark.store != now.store or mark.removed > now.removed:
-        return False
-    kept, dropped = connection.execute(
-        """SELECT count(*), coalesce(sum(kind = ? AND owner_id = ?), 0) FROM removed_owners
-        WHERE id > ? AND id <= ?""",
-        (_SPACE, space_id, mark.removed, now.removed),
-    ).get
-    return bool(kept == now.removed - mark.removed and not dropped)
-
-
-def dropped_spaces(connection: Connection, since: Applied, now: Applied) -> list[IndexedSpace]:
-    """Return the spaces that were dropped between two states."""
-    rows = connection.execute(
-        """SELECT DISTINCT s.key, s.dimension FROM removed_owners r CROSS JOIN spaces s ON s.id = r.owner_id
-        WHERE r.id > ? AND r.id <= ? AND r.kind = ?""",
-        (since.removed, now.removed, _SPACE),
-    )
-    return [IndexedSpace(*row) for row in rows]
-
-
-def next_changes(
-    connection: Connection, space_id: SpaceId, since: Applied | None, now: Applied
-) -> VectorChanges:
-    """Return the next step from a state to that of the snapshot: all, or about ``BATCH`` entries.
+class SqliteChanges:
+    """The changes up to a snapshot; a :class:`mdvec.stores.vectors.following.ChangeFeed`.
 
     Args:
         connection: The snapshot.
-        space_id: The space.
-        since: What was applied, which :func:`can_follow`; None to start from nothing.
-        now: The state of the snapshot.
+        version: Its version.
+        current_version: Reads the version that the store has now.
     """
-    # From nothing there are no owners yet that wait for vectors.
-    at = since or Applied(now.store, now.version, vector=now.vector, removed=now.removed)
-    removed = list(_removed(connection, at, now))
-    added: list[tuple[VectorKind, VectorEntry]] = []
-    ends = {"version": now.version, "removed": max(at.removed, now.removed)}
-    # First the owners that are known: what follows takes all vectors into account.
-    if at.vector < now.vector:
-        ends["vector"] = (
-            connection.execute(_END_OF_VECTORS, (space_id, at.vector, BATCH - 1)).get or now.vector
+
+    def __init__(self, connection: Connection, version: int, current_version: Callable[[], int]) -> None:
+        self._connection = connection
+        self._current_version = current_version
+        self._version = version
+        self._spaces: dict[SpaceId, IndexedSpace] = {}
+
+    @cached_property
+    def _now(self) -> Applied:
+        """What an index has to have applied to serve the snapshot."""
+        store, vector, text, name, removed = self._connection.execute(_STATE).get
+        return Applied(store, self._version, vector or 0, text or 0, name or 0, removed or 0)
+
+    def spaces(self) -> list[SpaceId]:
+        """Return the spaces of the store."""
+        return [SpaceId(row[0]) for row in self._connection.execute("SELECT id FROM spaces ORDER BY id")]
+
+    def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
+        """Return a space as an index knows it."""
+        if space_id not in self._spaces:
+            row = self._connection.execute("SELECT key, dimension FROM spaces WHERE id = ?", (space_id,)).get
+            self._spaces[space_id] = IndexedSpace(*row)
+        return self._spaces[space_id]
+
+    def standing(self, space_id: SpaceId, mark: Mark) -> Standing:
+        """Return how an index with this mark stands to the snapshot."""
+        applied = _decode(mark)
+        # A backup was put back when the mark is of a later version than the store has.
+        if applied is None or (
+            applied.version > self._now.version and applied.version > self._current_version()
+        ):
+            return Standing.LOST
+        if applied.serves(self._now):
+            return Standing.CURRENT
+        if applied.version > self._now.version and applied.store == self._now.store:
+            return Standing.AHEAD
+        return Standing.BEHIND if self._can_follow(space_id, applied) else Standing.LOST
+
+    def changes(self, space_id: SpaceId, since: Mark | None, *, texts: bool) -> VectorChanges:
+        """Return the next step toward the snapshot: everything, or about ``BATCH`` entries."""
+        now = self._now
+        # From nothing there are no owners yet that wait for vectors.
+        start = Applied(now.store, now.version, vector=now.vector, removed=now.removed)
+        at = start if since is None else _decode(since) or start
+        removed = list(self._removed(at))
+        added: list[tuple[VectorKind, VectorEntry]] = []
+        ends = {"version": now.version, "removed": max(at.removed, now.removed)}
+        # First the owners that are known: what follows takes all vectors into account.
+        if at.vector < now.vector:
+            end = self._connection.execute(_END_OF_VECTORS, (space_id, at.vector, BATCH - 1)).get
+            ends["vector"] = end or now.vector
+            for kind, known in ((VectorKind.TEXT, at.text), (VectorKind.NAME, at.name)):
+                added += self._entries(_OLD, kind, texts, (space_id, at.vector, ends["vector"], known))
+        for kind in VectorKind:
+            known, newest = getattr(at, kind.value), getattr(now, kind.value)
+            if len(added) >= BATCH or ends.get("vector", now.vector) < now.vector or known >= newest:
+                continue
+            end = self._connection.execute(_END.format(table=_TABLES[kind]), (known, BATCH - 1)).get or newest
+            added += self._entries(_NEW, kind, texts, (space_id, known, end))
+            ends[kind.value] = end
+        return VectorChanges(since, msgspec.structs.replace(at, **ends).encoded(), removed, added)
+
+    def dropped_spaces(self, since: Mark) -> list[IndexedSpace]:
+        """Return the spaces that were dropped since a mark that is behind."""
+        at = _decode(since)
+        if at is None or at.removed == self._now.removed:
+            return []
+        rows = self._connection.execute(
+            """SELECT DISTINCT s.key, s.dimension FROM removed_owners r
+            CROSS JOIN spaces s ON s.id = r.owner_id WHERE r.id > ? AND r.id <= ? AND r.kind = ?""",
+            (at.removed, self._now.removed, _SPACE),
         )
-        for kind, known in ((VectorKind.TEXT, at.text), (VectorKind.NAME, at.name)):
-            rows = connection.execute(_sql(_OLD, kind), (space_id, at.vector, ends["vector"], known))
-            added += ((kind, each) for each in _entries(kind, rows))
-    for kind in VectorKind:
-        known, newest = getattr(at, kind.value), getattr(now, kind.value)
-        if len(added) >= BATCH or ends.get("vector", now.vector) < now.vector or known >= newest:
-            continue
-        end = connection.execute(_sql(_END, kind), (known, BATCH - 1)).get or newest
-        rows = connection.execute(_sql(_NEW, kind), (space_id, known, end))
-        added += ((kind, each) for each in _entries(kind, rows))
-        ends[kind.value] = end
-    until = msgspec.structs.replace(at, **ends)
-    return VectorChanges(None if since is None else since.encoded(), until.encoded(), removed, added)
+        return [IndexedSpace(*row) for row in rows]
 
+    def count_entries(self, space_id: SpaceId) -> int:
+        """Count the texts and names that have a vector in a space."""
+        counts = [
+            self._connection.execute(
+                f"""SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
+                WHERE v.space_id = ?""",  # noqa: S608 - a name of ours
+                (space_id,),
+            ).get
+            for table in _TABLES.values()
+        ]
+        return sum(counts)
 
-def count_entries(connection: Connection, space_id: SpaceId) -> int:
-    """Count the texts and names that have a vector in a space."""
-    counts = [
-        connection.execute(
-            f"""SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
-            WHERE v.space_id = ?""",  # noqa: S608 - a name of ours
-            (space_id,),
+    def _can_follow(self, space_id: SpaceId, mark: Applied) -> bool:
+        """Return True if all is known that an index has missed, and its space was not dropped meanwhile."""
+        if mark.store != self._now.store or mark.removed > self._now.removed:
+            return False
+        kept, dropped = self._connection.execute(
+            """SELECT count(*), coalesce(sum(kind = ? AND owner_id = ?), 0) FROM removed_owners
+            WHERE id > ? AND id <= ?""",
+            (_SPACE, space_id, mark.removed, self._now.removed),
         ).get
-        for table in _TABLES.values()
-    ]
-    return sum(counts)
+        return bool(kept == self._now.removed - mark.removed and not dropped)
 
+    def _removed(self, since: Applied) -> Iterator[tuple[VectorKind, int]]:
+        rows = self._connection.execute(
+            "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? AND kind != ? ORDER BY id",
+            (since.removed, self._now.removed, _SPACE),
+        )
+        for kind, owner in rows:
+            yield VectorKind(kind), owner
 
-def _sql(template: str, kind: VectorKind) -> str:
-    return template.format(entry=_ENTRIES[kind], table=_TABLES[kind])
-
-
-def _removed(connection: Connection, since: Applied, now: Applied) -> Iterator[tuple[VectorKind, int]]:
-    rows = connection.execute(
-        "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? AND kind != ? ORDER BY id",
-        (since.removed, now.removed, _SPACE),
-    )
-    for kind, owner in rows:
-        yield VectorKind(kind), owner
-
-
-def _entries(kind: VectorKind, rows: Iterable[Any]) -> Iterator[VectorEntry]:
-    for entry_id, owner, vector, collection_id, path, ordinal, depth, heading in rows:
-        yield VectorEntry(
+    def _entries(
+        self, template: str, kind: VectorKind, texts: bool, arguments: tuple[int, ...]
+    ) -> Iterator[tuple[VectorKind, VectorEntry]]:
+        entry = _ENTRIES[kind].format(text=_TEXT if texts else "''")
+        rows: Iterable[Any] = self._connection.execute(
+            template.format(entry=entry, table=_TABLES[kind]), arguments
+        )
+        for (
             entry_id,
             owner,
-            np.frombuffer(vector, STORED).astype(np.float32),
-            CollectionId(collection_id),
+            vector,
+            collection,
             path,
-            ordinal,
-            depth,
-            " > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading,
-        )
+            *numbers,
+            heading,
+            parent,
+            tokens,
+            sha256,
+            text,
+        ) in rows:
+            yield (
+                kind,
+                VectorEntry(
+                    id=entry_id,
+                    owner=owner,
+                    vector=np.frombuffer(vector, STORED).astype(np.float32),
+                    collection_id=collection,
+                    path=path,
+                    ordinal=numbers[0],
+                    depth=numbers[1],
+                    heading=" > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading,
+                    parent=parent,
+                    token_count=tokens,
+                    content_hash=sha256,
+                    text=text,
+                ),
+            )
+
+
+def _decode(mark: Mark) -> Applied | None:
+    """Return what a mark says; None if this version of mdvec did not write it."""
+    try:
+        return msgspec.json.decode(mark, type=Applied)
+    except msgspec.DecodeError:
+        return None

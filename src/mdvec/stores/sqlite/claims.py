@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mdvec.errors import CollectionNotFoundError, StoreError, WriterBusyError
+from mdvec.errors import CollectionNotFoundError, ImportStoppedError, StoreError, WriterBusyError
 from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, Reader
@@ -14,8 +14,11 @@ from mdvec.types.ids import CollectionId
 from mdvec.types.report import Activity
 
 _COLUMNS = """l.token, l.process_started, l.machine, l.heartbeat_ms,
-    k.name, l.purpose, l.pid, l.host, l.since_ms, l.stage, l.done, l.total"""
-_FROM = "FROM claims l CROSS JOIN collections k ON k.id = l.collection_id"
+    coalesce(k.name, ''), l.purpose, l.pid, l.host, l.since_ms, l.stage, l.done, l.total"""
+_FROM = "FROM claims l LEFT JOIN collections k ON k.id = l.collection_id"
+
+# Others see that the process has ended, or that it says nothing of the claim any more.
+_RELEASE_WAIT_S = 1.0
 
 
 class ClaimReader(Reader):
@@ -38,10 +41,10 @@ class Claims:
         self._abandoned: set[str] = set()
 
     @contextmanager
-    def hold(self, collection: Collection, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
-        """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
-        claim = HeldClaim(new_holder(collection.name, purpose))
-        wait_for_claim(lambda: self._take(collection, claim.holder), wait_s=wait_s)
+    def hold(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
+        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
+        claim = HeldClaim(new_holder(collection, purpose), wait_s)
+        wait_for_claim(lambda: self._take(collection, claim), wait_s=wait_s)
         self._held[claim.holder.token] = claim
         try:
             yield claim
@@ -75,35 +78,36 @@ class Claims:
         if self._held.pop(token, None) is None:
             return
         try:
-            with self._database.writing() as connection:
+            with self._database.writing(_RELEASE_WAIT_S) as connection:
                 connection.execute("DELETE FROM claims WHERE token = ?", (token,))
-        except StoreError:  # a full disk, most likely: what went wrong before it must not be hidden
+        except (StoreError, ImportStoppedError):  # what went wrong before, such as a full disk, must be seen
             self._abandoned.add(token)
 
-    def _take(self, collection: Collection, mine: Holder) -> Holder | None:
+    def _take(self, collection: Collection | None, claim: HeldClaim) -> Holder | None:
         """Write a claim, unless a live process has one; return who has it then.
 
         Raises:
             CollectionNotFoundError: If the collection was deleted, say by the process that was waited for.
         """
-        collection_id = collection.id
+        collection_id = None if collection is None else collection.id
         with self._database.reading() as connection:
             current = _find(connection, collection_id)
         if current is not None and not self._is_over(current):
             return current
-        activity = mine.activity
-        with self._database.writing() as connection:
+        mine, activity = claim.holder, claim.holder.activity
+        with self._database.writing(claim.wait_s) as connection:
             now = _find(connection, collection_id)
             if now is not None and (current is None or now.token != current.token):
                 return now  # another process was faster
-            if not connection.execute("SELECT 1 FROM collections WHERE id = ?", (collection_id,)).fetchall():
+            if collection is not None and not _exists(connection, collection.id):
                 msg = f"the collection {collection.name!r} was deleted"
                 raise CollectionNotFoundError(msg)
+            connection.execute("DELETE FROM claims WHERE collection_id IS ?", (collection_id,))
             connection.execute(
-                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    collection_id,
                     mine.token,
+                    collection_id,
                     activity.pid,
                     mine.process_started,
                     mine.machine,
@@ -122,8 +126,12 @@ class Claims:
         return holder.token in self._abandoned or not is_alive(holder)
 
 
-def _find(connection: Connection, collection_id: CollectionId) -> Holder | None:
-    sql = f"SELECT {_COLUMNS} {_FROM} WHERE l.collection_id = ?"
+def _exists(connection: Connection, collection_id: CollectionId) -> bool:
+    return connection.execute("SELECT 1 FROM collections WHERE id = ?", (collection_id,)).get is not None
+
+
+def _find(connection: Connection, collection_id: CollectionId | None) -> Holder | None:
+    sql = f"SELECT {_COLUMNS} {_FROM} WHERE l.collection_id IS ?"
     row = connection.execute(sql, (collection_id,)).fetchone()
     return None if row is None else _holder(row)
 

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
-
-import msgspec
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.stores.sqlite.connection import storable
+from mdvec.stores.columns import (
+    COLLECTION_COLUMNS,
+    LabelKind,
+    collection_of,
+    settings_json,
+    spec_json,
+    storable,
+)
 from mdvec.stores.sqlite.database import Reader
-from mdvec.stores.sqlite.where import LabelKind, document_condition
+from mdvec.stores.sqlite.where import document_condition
 from mdvec.types.change import Exclusion, Unreadable
-from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts, FileStatus, TagCount
-
-# What is kept together in one column, because no query looks for it.
-_SETTINGS: Final[Mapping[str, Any]] = {
-    "preset": str,
-    "embedding": EmbeddingSpec | None,
-    "next_embedding": EmbeddingSpec | None,
-    "search": SearchDefaults,
-    "revision": str,
-}
 
 # EXCEPT merges two indexes in order of hash: 7 ms for 72,000 chunks, where looking for each chunk's vector by
 # itself takes 49.
@@ -38,7 +31,10 @@ _COUNTS = """SELECT
     (SELECT count(*) FROM chunks WHERE collection_id = :collection),
     (SELECT count(*) FROM (SELECT text_hash FROM chunks WHERE collection_id = :collection
         EXCEPT SELECT text_hash FROM vectors WHERE space_id = :space) missing
-     CROSS JOIN chunks c ON c.collection_id = :collection AND c.text_hash = missing.text_hash)"""
+     CROSS JOIN chunks c ON c.collection_id = :collection AND c.text_hash = missing.text_hash
+     CROSS JOIN documents d ON d.id = c.document_id AND NOT d.superseded),
+    (SELECT count(*) FROM documents WHERE collection_id = :collection AND dirty_since_ms IS NOT NULL),
+    (SELECT count(*) FROM documents WHERE collection_id = :collection AND superseded)"""
 
 
 class CollectionReader(Reader):
@@ -49,23 +45,8 @@ class CollectionReader(Reader):
         return list(self.memorized("collections", self._collections))
 
     def _collections(self) -> list[Collection]:
-        rows = self.connection.execute(
-            """SELECT id, name, description, source, chunking, enabled, last_indexed_ms, settings
-            FROM collections ORDER BY name"""
-        )
-        return [
-            Collection(
-                id=CollectionId(row_id),
-                name=name,
-                description=description,
-                source=msgspec.convert(json.loads(source), SourceSpec),
-                chunking=msgspec.convert(json.loads(chunking), ChunkingSpec),
-                enabled=bool(enabled),
-                last_indexed_ms=last_indexed_ms,
-                **_settings(settings),
-            )
-            for row_id, name, description, source, chunking, enabled, last_indexed_ms, settings in rows
-        ]
+        rows = self.connection.execute(f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name")  # noqa: S608
+        return list(map(collection_of, rows))
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
         """Count what a collection holds; without a space every chunk is pending."""
@@ -86,15 +67,17 @@ class CollectionReader(Reader):
             for path, reason in self._outcome(table, collection_id).items()
         }
         rows = self.connection.execute(
-            """SELECT d.path, count(c.id), count(c.id) - count(v.id)
+            """SELECT d.path, count(c.id), count(c.id) - count(v.id), d.dirty_since_ms IS NOT NULL,
+            d.superseded, d.warnings
             FROM documents d LEFT JOIN chunks c ON c.document_id = d.id
             LEFT JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash
             WHERE d.collection_id = ? GROUP BY d.path""",
             (space_id, collection_id),
         )
-        for path, chunks, pending in rows:
-            state = DocumentState.PENDING if pending else DocumentState.READY
-            known = states.get(path, FileStatus(path, state))
+        for path, chunks, missing, dirty, superseded, warnings in rows:
+            pending = 0 if superseded else missing
+            state = DocumentState.of(pending_chunks=pending, dirty=bool(dirty), superseded=bool(superseded))
+            known = states.get(path, FileStatus(path, state, "; ".join(warnings.splitlines())))
             states[path] = FileStatus(path, known.state, known.reason, chunks, pending)
         return [states[path] for path in sorted(states)]
 
@@ -129,7 +112,7 @@ class CollectionWriter(CollectionReader):
             raise CollectionExistsError(msg)
         self.connection.execute(
             "INSERT INTO collections(name, description, source, chunking, enabled) VALUES (?, ?, ?, ?, 1)",
-            (name, description, _as_json(source), _as_json(chunking)),
+            (name, description, spec_json(source), spec_json(chunking)),
         )
         new_id = CollectionId(self.connection.last_insert_rowid())
         return Collection(new_id, name, description, source, chunking)
@@ -169,11 +152,11 @@ class CollectionWriter(CollectionReader):
             (
                 collection.name,
                 collection.description,
-                _as_json(collection.source),
-                _as_json(collection.chunking),
+                spec_json(collection.source),
+                spec_json(collection.chunking),
                 collection.enabled,
                 collection.last_indexed_ms,
-                json.dumps({name: _plain(getattr(collection, name)) for name in _SETTINGS}),
+                settings_json(collection),
                 collection.id,
             ),
         )
@@ -189,17 +172,3 @@ class CollectionWriter(CollectionReader):
             f"INSERT OR REPLACE INTO {table}(collection_id, path, reason) VALUES (?, ?, ?)",  # noqa: S608
             [(collection_id, path, reason) for path, reason in wanted.items() if known.get(path) != reason],
         )
-
-
-def _as_json(spec: SourceSpec | ChunkingSpec) -> str:
-    # Escaped: the location of a folder may hold bytes that are not UTF-8 (as lone surrogates).
-    return json.dumps(dataclasses.asdict(spec), ensure_ascii=True)
-
-
-def _settings(text: str) -> dict[str, Any]:
-    written = json.loads(text)
-    return {name: msgspec.convert(written[name], kind) for name, kind in _SETTINGS.items() if name in written}
-
-
-def _plain(value: object) -> object:
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import json
-import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from mdvec import run
 from mdvec.errors import (
     DamagedDatabaseError,
     DatabaseFullError,
@@ -22,6 +23,7 @@ from mdvec.errors import (
     StoreError,
     WriterBusyError,
 )
+from mdvec.stores.sqlite.checksums import REPAIR_HINT, add_functions, damaged_rows
 from mdvec.text.globs import compile_glob
 
 Connection = apsw.Connection
@@ -30,8 +32,8 @@ Connection = apsw.Connection
 BUSY_TIMEOUT_S = 10.0
 """How long SQLite waits for a lock; transactions are short, so only a stuck process lasts longer."""
 
+_LOCK_STEP_S = 0.25
 _LOG_LIMIT_BYTES = 32 * 1024 * 1024  # a log grown by a large import is cut back to this
-_SURROGATES = re.compile("[\ud800-\udfff]")
 # What a damaged text or column raises while it is decoded.
 _UNDECODABLE = (UnicodeDecodeError, json.JSONDecodeError, msgspec.MsgspecError)
 # What a damaged number, key or page may raise, as a bug may: the file decides which of them it is.
@@ -68,8 +70,31 @@ def connect(path: Path, access: Access, *, follow_links: bool = True) -> Connect
         f"PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;"
         f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}"
     )
+    add_functions(connection)
     connection.create_scalar_function("matches_glob", _matches_glob, 2, deterministic=True)
     return connection
+
+
+def begin_writing(connection: Connection, wait_s: float) -> None:
+    """Begin a transaction that writes; wait for that of another process unless the run is cancelled.
+
+    Raises:
+        ImportStoppedError: If the run is cancelled meanwhile.
+    """
+    deadline = time.monotonic() + wait_s
+    connection.set_busy_timeout(int(_LOCK_STEP_S * 1000))
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except apsw.BusyError:
+                if time.monotonic() >= deadline:
+                    raise
+                run.current().check()
+            else:
+                return
+    finally:
+        connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
 
 
 @contextmanager
@@ -88,11 +113,11 @@ def translated(path: Path, connection: Connection | None = None) -> Iterator[Non
     try:
         yield
     except _UNDECODABLE as error:
-        raise _damaged(path, error) from error
+        raise _damaged(path, error, connection) from error
     except _SUSPICIOUS as error:
         translation = _translation(error, path, connection) if isinstance(error, apsw.Error) else None
         if translation is None and _is_damaged(path, connection):
-            translation = _damaged(path, error)
+            translation = _damaged(path, error, connection)
         if translation is None:
             raise
         raise translation from error
@@ -120,8 +145,12 @@ def _translation(error: apsw.Error, path: Path, connection: Connection | None) -
             return None
 
 
-def _damaged(path: Path, error: Exception) -> DamagedDatabaseError:
-    return DamagedDatabaseError(f"{path} is damaged: {str(error) or type(error).__name__}")
+def _damaged(path: Path, error: Exception, connection: Connection | None = None) -> DamagedDatabaseError:
+    """Return what damage has led to; where it struck rows alone, they can be made anew."""
+    repairable = connection is not None and not _is_damaged(path, connection) and damaged_rows(connection)
+    return DamagedDatabaseError(
+        f"{path} is damaged: {str(error) or type(error).__name__}", hint=REPAIR_HINT if repairable else None
+    )
 
 
 def _is_damaged(path: Path, connection: Connection | None) -> bool:
@@ -143,8 +172,3 @@ def _compiled_glob(pattern: str) -> Callable[[str], bool]:
 def _matches_glob(*arguments: object) -> bool:
     pattern, path = arguments
     return _compiled_glob(str(pattern))(str(path))
-
-
-def storable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot hold; an escape in YAML can make one."""
-    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
-from mdvec.errors import ReadOnlyDatabaseError, StoreError, WriterBusyError
-from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
+from mdvec.errors import DamagedDatabaseError, ReadOnlyDatabaseError, StoreError, WriterBusyError
+from mdvec.stores.memo import Memo, Memorizing
+from mdvec.stores.sqlite.connection import (
+    BUSY_TIMEOUT_S,
+    Access,
+    Connection,
+    begin_writing,
+    connect,
+    translated,
+)
 from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
 
 _MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
-_MOST_MEMORIZED = 50_000
-
-T = TypeVar("T")
 
 
-class Memo:
-    """Values computed from one version of the database, until there is another. Safe for several threads."""
-
-    def __init__(self) -> None:
-        self._of_version: tuple[int, dict[Hashable, object]] = (-1, {})
-
-    def values(self, version: int) -> dict[Hashable, object]:
-        """Return what is known of a version; to be added to."""
-        known, values = self._of_version
-        if known != version or len(values) > _MOST_MEMORIZED:
-            values = {}
-            if version >= known:  # a snapshot that began earlier does not push out what is newer
-                self._of_version = version, values
-        return values
-
-
-class Reader:
+class Reader(Memorizing):
     """A part of a snapshot; :class:`mdvec.stores.sqlite.store.Snapshot` is made of these.
 
     Attributes:
@@ -54,16 +42,10 @@ class Reader:
             """SELECT (SELECT value FROM meta WHERE key = 'generation'),
             (SELECT value FROM meta WHERE key = 'vector_epoch')"""
         ).get
-        self._known: dict[Hashable, object] | None = None if memo is None else memo.values(self.version)
-
-    def memorized(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return what was computed for this version, or compute it now."""
-        if self._known is None:
-            return compute()
-        if key not in self._known:
-            self._known[key] = compute()
-        value: T = self._known[key]  # type: ignore[assignment] # keys are used with one type each
-        return value
+        if self.version is None or self.vector_epoch is None:
+            msg = "the database is damaged: it does not say which version of its contents it holds"
+            raise DamagedDatabaseError(msg)
+        super().__init__(None if memo is None else memo.values(self.version))
 
 
 class Database:
@@ -117,14 +99,18 @@ class Database:
                     connection.execute("COMMIT")
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Write all or nothing. Other threads wait for it; other processes up to the busy timeout.
+    def writing(self, wait_s: float = BUSY_TIMEOUT_S) -> Iterator[Connection]:
+        """Write all or nothing. Other threads wait for it.
+
+        Args:
+            wait_s: How long to wait for a transaction of another process, in seconds.
 
         Yields:
             A connection for this thread alone.
 
         Raises:
             ReadOnlyDatabaseError: If the database cannot be written.
+            WriterBusyError: If another process has it locked for longer.
             RuntimeError: If this thread is writing already.
         """
         if self.read_only:
@@ -136,7 +122,7 @@ class Database:
         with self._writer, self._borrowed() as connection:
             try:
                 self._writing_thread = threading.get_ident()
-                connection.execute("BEGIN IMMEDIATE")
+                begin_writing(connection, wait_s)
                 before = connection.total_changes()
                 yield connection
                 if connection.total_changes() != before:

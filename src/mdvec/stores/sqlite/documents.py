@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mdvec.stores.records import ChunkPlace, DocumentRecord, StoredChunk, StoredDocument, embedded_names
-from mdvec.stores.sqlite.connection import storable
+from mdvec.stores.columns import LabelKind, fold_label, locator_bytes, locator_of, storable
+from mdvec.stores.holders import now_ms
+from mdvec.stores.records import (
+    MOST_REPETITIONS,
+    ChunkPlace,
+    DocumentRecord,
+    StoredChunk,
+    StoredDocument,
+    embedded_names,
+)
+from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM
+from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
 from mdvec.stores.sqlite.links import put_links
-from mdvec.stores.sqlite.where import LabelKind, chunk_condition, fold
+from mdvec.stores.sqlite.where import chunk_condition, document_condition
 from mdvec.stores.sqlite.words import put_terms
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key
-from mdvec.text.scripts import is_unspaced
+from mdvec.text.properties import flat_properties
 from mdvec.types.change import KnownDocument, SourceEntry
-from mdvec.types.document import Comment
+from mdvec.types.document import Comment, Document
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
 from mdvec.types.report import ListedDocument
@@ -36,6 +45,7 @@ _COLUMN_OF_FIELD = {
     "content_hash": "d.sha256",
     "mtime_ns": "d.mtime_ns",
     "size": "d.size",
+    "dirty": "d.dirty_since_ms IS NOT NULL",
     "ordinal": "c.ordinal",
     "parent": "c.parent",
     "depth": "c.depth",
@@ -51,8 +61,24 @@ _COLUMNS = ", ".join(_COLUMN_OF_FIELD.values())
 _JOINS = """CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
 
+_REPETITIONS = """WITH asked AS MATERIALIZED (
+        SELECT c.id, c.collection_id, c.skeleton FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+        WHERE c.skeleton IS NOT NULL),
+    counted AS MATERIALIZED (
+        SELECT collection_id, skeleton, (SELECT count(*) FROM (SELECT 1 FROM chunks s
+            WHERE s.collection_id = a.collection_id AND s.skeleton = a.skeleton LIMIT ?)) AS times
+        FROM (SELECT DISTINCT collection_id, skeleton FROM asked) a)
+    SELECT a.id, k.times FROM asked a
+    JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
+
 # In the order of a ChunkPlace.
 _PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
+
+
+def places_of(connection: Connection, ids: Sequence[int]) -> list[ChunkPlace]:
+    """Return the places of those of the chunks that exist, in their order."""
+    sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value ORDER BY j.key"  # noqa: S608
+    return list(map(ChunkPlace._make, connection.execute(sql, (json.dumps(list(ids)),))))
 
 
 class DocumentReader(Reader):
@@ -71,35 +97,56 @@ class DocumentReader(Reader):
         )
         return [ListedDocument(*row) for row in rows]
 
+    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
+        """List documents inside ``where``, the last updated first, then by path."""
+        condition = document_condition(where)
+        rows = self.connection.execute(
+            f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns
+            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
+            WHERE {condition.text} ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path
+            LIMIT ? OFFSET ?""",  # noqa: S608 - a condition of ours
+            (*condition.arguments, limit, offset),
+        )
+        return [ListedDocument(*row) for row in rows]
+
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return what comparing with the source needs of every document, by path."""
         rows = self.connection.execute(
-            """SELECT path, locator, mtime_ns, size, sha256, fingerprint FROM documents
+            """SELECT path, locator, mtime_ns, size, sha256, fingerprint, dirty_since_ms FROM documents
             WHERE collection_id = ?""",
             (collection_id,),
         )
-        return {path: KnownDocument(path, _locator(locator), *rest) for path, locator, *rest in rows}
+        return {path: KnownDocument(path, locator_of(locator), *rest) for path, locator, *rest in rows}
+
+    def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
+        """Return the documents that are marked dirty, the oldest mark first, then by path."""
+        rows = self.connection.execute(
+            """SELECT path FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL
+            ORDER BY dirty_since_ms, path LIMIT ?""",
+            (collection_id, limit),
+        )
+        return [row[0] for row in rows]
 
     def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
         """Return the document at a path."""
         row = self.connection.execute(
-            """SELECT d.id, k.name, d.locator, d.title, t.body, d.content_start, t.frontmatter, t.comments,
-            d.sha256, d.mtime_ns, d.size
+            f"""SELECT d.id, k.name, d.locator, d.title, {BODY}, d.content_start, t.frontmatter, t.comments,
+            d.sha256, d.mtime_ns, d.size, d.dirty_since_ms IS NOT NULL, d.indexed_at_ms
             FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
             CROSS JOIN contents t ON t.document_id = d.id
-            WHERE d.collection_id = ? AND d.path = ?""",
+            WHERE d.collection_id = ? AND d.path = ?""",  # noqa: S608 - constants
             (collection_id, path),
         ).fetchone()
         if row is None:
             return None
         document_id, collection, locator, title, body, start, frontmatter, comments, *rest = row
-        content_hash, mtime_ns, size = rest
+        content_hash, mtime_ns, size, dirty, indexed_at_ms = rest
         return StoredDocument(
             id=DocumentId(document_id),
             collection=collection,
             collection_id=collection_id,
             path=path,
-            locator=_locator(locator),
+            locator=locator_of(locator),
             title=title,
             body=body,
             comments=tuple(Comment(at, text) for at, text in json.loads(comments)),
@@ -110,6 +157,8 @@ class DocumentReader(Reader):
             content_hash=content_hash,
             mtime_ns=mtime_ns,
             size=size,
+            dirty=bool(dirty),
+            indexed_at_ms=indexed_at_ms,
         )
 
     def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
@@ -148,6 +197,11 @@ class DocumentReader(Reader):
         )
         return list(map(ChunkPlace._make, rows))
 
+    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
+        """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
+        rows = self.connection.execute(_REPETITIONS, (json.dumps(list(ids)), MOST_REPETITIONS))
+        return {ChunkId(chunk_id): count for chunk_id, count in rows if count > 1}
+
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""
         rows = self.connection.execute(
@@ -173,14 +227,15 @@ class DocumentReader(Reader):
         """
         at = _FIELDS.index("document_id")
         found = self.connection.execute(
-            """SELECT t.document_id, t.body FROM json_each(?) j
-            CROSS JOIN contents t ON t.document_id = j.value""",
+            f"""SELECT t.document_id, {BODY} FROM json_each(?) j
+            CROSS JOIN contents t ON t.document_id = j.value""",  # noqa: S608 - constants
             (json.dumps(list({row[at] for row in rows})),),
         )
         bodies = {document_id: body for document_id, body in found}  # noqa: C416 - its rows are not typed
         for row in rows:
             fields = dict(zip(_FIELDS, row, strict=True))
-            fields["locator"] = _locator(fields["locator"])
+            fields["locator"] = locator_of(fields["locator"])
+            fields["dirty"] = bool(fields["dirty"])
             fields["heading_path"] = tuple(json.loads(fields["heading_path"]))
             text = bodies[fields["document_id"]][fields["start"] : fields["end"]]
             yield StoredChunk(**fields, text=text)
@@ -197,17 +252,34 @@ class DocumentWriter(DocumentReader):
             self._put_labels(document_id, LabelKind.TAG, record.document.tags)
             self._put_labels(document_id, LabelKind.ALIAS, record.document.aliases)
             put_links(self.connection, document_id, record.document.links)
+            self._put_properties(document_id, record.document)
             self._put_names(document_id, embedded_names(record.document))
             first = self._put_chunks(collection_id, document_id, record)
             put_terms(self.connection, first, record.terms)
+            self.connection.execute(
+                f"UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM} WHERE id = ?",  # noqa: S608
+                (document_id,),
+            )
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents whose content is the same."""
         self.connection.executemany(
-            "UPDATE documents SET mtime_ns = ?, size = ?, locator = ? WHERE collection_id = ? AND path = ?",
+            """UPDATE documents SET mtime_ns = ?, size = ?, locator = ?, dirty_since_ms = NULL
+            WHERE collection_id = ? AND path = ?""",
             [
-                (each.mtime_ns, each.size, _as_bytes(each.locator), collection_id, each.path)
+                (each.mtime_ns, each.size, locator_bytes(each.locator), collection_id, each.path)
                 for each in entries
+            ],
+        )
+
+    def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
+        """Mark documents as changed since they were indexed."""
+        self.connection.executemany(
+            """UPDATE documents SET dirty_since_ms = ?
+            WHERE collection_id = ? AND path >= ? AND path <= ? AND dirty_since_ms IS NULL""",
+            [
+                (now_ms(), collection_id, path, path + _LAST_CHARACTER if path.endswith("/") else path)
+                for path in map(storable, paths)
             ],
         )
 
@@ -222,28 +294,30 @@ class DocumentWriter(DocumentReader):
         document, entry = record.document, record.entry
         self.connection.execute(
             """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256, fingerprint,
-            content_start, indexed_at_ms, file_key, updated_ns)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            content_start, indexed_at_ms, file_key, updated_ns, warnings)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (
                 collection_id,
                 document.path,
-                _as_bytes(entry.locator),
+                locator_bytes(entry.locator),
                 storable(document.title),
                 entry.mtime_ns,
                 entry.size,
                 record.content_hash,
                 record.fingerprint,
                 document.content_start,
-                time.time_ns() // 1_000_000,
+                now_ms(),
                 file_key(document.path),
                 document.updated_ns,
+                storable("\n".join(document.warnings)),
             ),
         )
         document_id = DocumentId(self.connection.last_insert_rowid())
         frontmatter = storable(json.dumps(dict(document.frontmatter), ensure_ascii=False))
         comments = [(each.start, storable(each.text)) for each in document.comments]
         self.connection.execute(
-            "INSERT INTO contents(document_id, frontmatter, body, comments) VALUES (?, ?, ?, ?)",
+            """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
+            VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))""",
             (document_id, frontmatter, storable(document.body), json.dumps(comments, ensure_ascii=False)),
         )
         return document_id
@@ -253,9 +327,34 @@ class DocumentWriter(DocumentReader):
             """INSERT OR IGNORE INTO labels(kind, folded, document_id, position, display)
             VALUES (?, ?, ?, ?, ?)""",
             [
-                (kind.value, fold(label), document_id, position, label)
+                (kind.value, fold_label(label), document_id, position, label)
                 for position, label in enumerate(map(storable, labels))
             ],
+        )
+
+    def _put_properties(self, document_id: DocumentId, document: Document) -> None:
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO properties(document_id, key, value, number) VALUES (?, ?, ?, ?)",
+            [
+                (document_id, storable(each.key), storable(each.value), each.number)
+                for each in flat_properties(document.frontmatter)
+            ],
+        )
+
+    def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
+        """Write which documents of a collection another one replaces."""
+        ids = json.dumps(sorted(documents))
+        returned = self.connection.execute(
+            """UPDATE documents SET superseded = 0 WHERE collection_id = ? AND superseded
+            AND id NOT IN (SELECT value FROM json_each(?)) RETURNING id""",
+            (collection_id, ids),
+        ).fetchall()
+        if returned:  # their vectors were passed over: all that is missing is looked for again
+            self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
+        self.connection.execute(
+            """UPDATE documents SET superseded = 1 WHERE collection_id = ? AND NOT superseded
+            AND id IN (SELECT value FROM json_each(?))""",
+            (collection_id, ids),
         )
 
     def _put_names(self, document_id: DocumentId, names: Sequence[str]) -> None:
@@ -270,8 +369,8 @@ class DocumentWriter(DocumentReader):
         """Write chunks; return the id of the first one."""
         self.connection.executemany(
             """INSERT INTO chunks(document_id, collection_id, ordinal, parent, depth, start, stop, start_line,
-            end_line, token_count, text_hash, heading_path, context, unspaced)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            end_line, token_count, text_hash, heading_path, context, unspaced, skeleton)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             [
                 (
                     document_id,
@@ -287,19 +386,11 @@ class DocumentWriter(DocumentReader):
                     text_hash(chunk.embedded_text),
                     storable(json.dumps(chunk.heading_path, ensure_ascii=False)),
                     storable(chunk.context),
-                    is_unspaced(chunk.text),
+                    record.unspaced,
+                    skeleton or None,
                 )
-                for chunk in record.chunks
+                for chunk, skeleton in zip(record.chunks, record.skeletons, strict=True)
             ],
         )
         # A transaction has no other writer, so AUTOINCREMENT has counted up by one for each.
         return ChunkId(self.connection.last_insert_rowid() - len(record.chunks) + 1)
-
-
-def _locator(stored: bytes) -> str:
-    """Return the name of a file as Python spells it, undecodable bytes as lone surrogates."""
-    return stored.decode("utf-8", "surrogatepass")
-
-
-def _as_bytes(locator: str) -> bytes:
-    return locator.encode("utf-8", "surrogatepass")

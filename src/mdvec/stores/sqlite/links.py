@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mdvec.stores.sqlite.connection import Connection, storable
+from mdvec.stores.columns import storable
+from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
 from mdvec.stores.sqlite.where import document_condition
 from mdvec.text.links import link_key

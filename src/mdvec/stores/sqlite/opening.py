@@ -12,7 +12,13 @@ from pathlib import Path
 
 import apsw
 
-from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
+from mdvec.errors import (
+    DamagedDatabaseError,
+    NewerDatabaseError,
+    NotADatabaseError,
+    ReadOnlyDatabaseError,
+    StoreError,
+)
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Access, Connection, connect
 from mdvec.stores.sqlite.schema import APPLICATION_ID, Schema
 
@@ -203,6 +209,9 @@ def _upgrade(connection: Connection, path: Path, schema: Schema, mark: int | Non
                 connection.execute(migration)
         connection.pragma("user_version", schema.version)
         connection.execute("COMMIT")
+    except apsw.SQLError as error:  # such as a table that should not be there yet
+        msg = f"{path} is damaged: it does not hold what its format says ({error})"
+        raise DamagedDatabaseError(msg) from error
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

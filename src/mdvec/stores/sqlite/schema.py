@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
+
 APPLICATION_ID = 0x6D647663
 """``mdvc`` in ASCII: what the file's header says when the file is ours."""
 
@@ -56,6 +58,8 @@ CREATE INDEX links_previous ON links(document_id) WHERE kind = 'previous';
 CREATE INDEX documents_file ON documents(file_key);
 """
 
+_SKELETONS = "CREATE INDEX chunks_skeleton ON chunks(collection_id, skeleton) WHERE skeleton IS NOT NULL;"
+
 _UNRELATED = """
 -- How similar unrelated texts are in a space, by whether they are written with spaces between words. Either
 -- both rows of a space are there or none: then it was not measured yet.
@@ -68,11 +72,17 @@ CREATE TABLE unrelated(
 ) STRICT, WITHOUT ROWID;
 """
 
+_DIRTY = """
+-- Documents that changed after they were indexed, as far as a watcher or a client has said so.
+CREATE INDEX documents_dirty ON documents(collection_id, dirty_since_ms) WHERE dirty_since_ms IS NOT NULL;
+"""
+
 _CLAIMS = """
--- Which process brings a collection up to date, and how far it is.
+-- Which process brings a collection up to date, and how far it is; without a collection, which process
+-- keeps the whole database up to date.
 CREATE TABLE claims(
-  collection_id INTEGER PRIMARY KEY REFERENCES collections(id) ON DELETE CASCADE,
-  token TEXT NOT NULL,
+  token TEXT PRIMARY KEY,
+  collection_id INTEGER UNIQUE REFERENCES collections(id) ON DELETE CASCADE,
   pid INTEGER NOT NULL,
   process_started REAL NOT NULL,
   machine TEXT NOT NULL,
@@ -96,6 +106,18 @@ CREATE TABLE removed_owners(
 ) STRICT;
 """
 
+_PROPERTIES = """
+-- The values of frontmatter, as filters compare them; see mdvec.text.properties.
+CREATE TABLE properties(
+  document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  number REAL,
+  PRIMARY KEY(document_id, key, value)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX properties_value ON properties(key, value);
+"""
+
 _TABLES = f"""
 CREATE TABLE meta(
   key TEXT PRIMARY KEY,
@@ -116,6 +138,7 @@ CREATE TABLE collections(
   settings TEXT NOT NULL DEFAULT '{{}}'
 ) STRICT;
 
+-- checksum, here and elsewhere: see checksums.py.
 CREATE TABLE documents(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   collection_id INTEGER NOT NULL REFERENCES collections(id) ON DELETE CASCADE,
@@ -130,8 +153,13 @@ CREATE TABLE documents(
   indexed_at_ms INTEGER NOT NULL,
   file_key TEXT NOT NULL DEFAULT '',
   updated_ns INTEGER,
+  superseded INTEGER NOT NULL DEFAULT 0,
+  warnings TEXT NOT NULL DEFAULT '',
+  checksum INTEGER,
+  dirty_since_ms INTEGER,
   UNIQUE(collection_id, path)
 ) STRICT;
+{_DIRTY}
 
 -- Apart from documents, so that listing and filtering documents reads no text. comments: start and text
 -- of what is hidden from readers; the body has white space there.
@@ -139,7 +167,8 @@ CREATE TABLE contents(
   document_id INTEGER PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE,
   frontmatter TEXT NOT NULL,
   body TEXT NOT NULL,
-  comments TEXT NOT NULL DEFAULT '[]'
+  comments TEXT NOT NULL DEFAULT '[]',
+  checksum INTEGER
 ) STRICT;
 
 -- Tags and aliases; folded is what is compared, display what is shown.
@@ -153,10 +182,10 @@ CREATE TABLE labels(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX labels_document ON labels(document_id, kind, folded);
 
-{_LINKS}
+{_PROPERTIES}{_LINKS}
 -- The text of a chunk is a span of its document's body. AUTOINCREMENT: an id is never used again,
--- so a remembered one can be stale but never wrong. unspaced: whether it is mostly in scripts that are
--- written without spaces.
+-- so a remembered one can be stale but never wrong. unspaced: whether its document is mostly in scripts that
+-- are written without spaces. skeleton: equal in chunks of repeated text.
 CREATE TABLE chunks(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
@@ -173,10 +202,12 @@ CREATE TABLE chunks(
   heading_path TEXT NOT NULL,
   context TEXT NOT NULL,
   unspaced INTEGER NOT NULL DEFAULT 0,
+  skeleton BLOB,
   UNIQUE(document_id, ordinal)
 ) STRICT;
 CREATE INDEX chunks_collection ON chunks(collection_id, text_hash);
 CREATE INDEX chunks_hash ON chunks(text_hash);
+{_SKELETONS}
 
 {_WORDS}-- No data of its own: how many chunks hold a term.
 CREATE VIRTUAL TABLE chunks_terms USING fts5vocab('chunks_fts', 'row');
@@ -197,6 +228,7 @@ CREATE TABLE vectors(
   space_id INTEGER NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
   text_hash BLOB NOT NULL,
   vector BLOB NOT NULL,
+  checksum INTEGER,
   UNIQUE(space_id, text_hash)
 ) STRICT;
 
@@ -273,5 +305,23 @@ DROP TABLE lease;
 {_CLAIMS}{_REMOVED_OWNERS}
 """
 
-SCHEMA = Schema(_TABLES, (_TO_2, _TO_3, _TO_4, _TO_5))
+# A claim may be on the whole database. Checksums are of what is there; the rest is written when a document is
+# read again. A later version that changes what belongs to a document computes its checksum anew.
+_TO_6 = f"""
+ALTER TABLE documents ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE documents ADD COLUMN warnings TEXT NOT NULL DEFAULT '';
+ALTER TABLE documents ADD COLUMN checksum INTEGER;
+ALTER TABLE chunks ADD COLUMN skeleton BLOB;
+{_SKELETONS}
+ALTER TABLE documents ADD COLUMN dirty_since_ms INTEGER;
+{_DIRTY}{_PROPERTIES}
+ALTER TABLE contents ADD COLUMN checksum INTEGER;
+ALTER TABLE vectors ADD COLUMN checksum INTEGER;
+UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM};
+UPDATE contents SET checksum = crc32(CAST(body AS BLOB));
+UPDATE vectors SET checksum = crc32(vector);
+DROP TABLE claims;
+{_CLAIMS}"""  # noqa: S608 - only constants are put in
+
+SCHEMA = Schema(_TABLES, (_TO_2, _TO_3, _TO_4, _TO_5, _TO_6))
 """What this version of mdvec reads and writes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, ClassVar
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
+from mdvec.stores.loaded import LoadedSpaces
+from mdvec.stores.memo import Memo
+from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
 from mdvec.stores.sqlite.claims import Claims
-from mdvec.stores.sqlite.connection import Connection, translated
-from mdvec.stores.sqlite.database import Database, Memo
+from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
+from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.opening import Opening, read_mark
 from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
-from mdvec.stores.sqlite.vectors import LoadedSpaces
-from mdvec.stores.vectors.index import IndexedSpace, RebuiltIndex, VectorIndex
+from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
 
-if TYPE_CHECKING:  # loads numpy
-    from mdvec.stores.sqlite.indexed import AttachedIndex
+if TYPE_CHECKING:  # needed with a vector index only
+    from mdvec.stores.sqlite.indexed import Samples
+    from mdvec.stores.vectors.following import FollowedIndex
 
 _MOST_PROBLEMS = 20
-_LENGTH_TOLERANCE = 0.02  # of a squared length; float16 rounds by far less
+# In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
+_SEGMENT_BITS = 37
+_MOST_SEGMENTS = 0xFFFF
 
 
 class SqliteStore:
@@ -63,7 +68,9 @@ class SqliteStore:
         self._claims = Claims(self._database)
         self._memo = Memo()
         self._spaces = LoadedSpaces()
-        self._attached = None if vector_index is None else self._attach(vector_index)
+        self._samples: Samples = {}
+        self._index = vector_index
+        self._follow = None if vector_index is None else self._attach(vector_index)
 
     @staticmethod
     def mark_of(path: Path) -> int | None:
@@ -104,47 +111,52 @@ class SqliteStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            if self._attached is None:
+            if self._follow is None:
                 yield Snapshot(connection, self._memo, self._spaces)
                 return
             from mdvec.stores.sqlite.indexed import IndexedSnapshot
 
-            yield IndexedSnapshot(connection, self._memo, self._spaces, self._attached)
+            yield IndexedSnapshot(connection, self._memo, self._spaces, self._samples, self._follow)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
         """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
-        with self._database.writing() as connection:
-            if isinstance(claim, HeldClaim):
-                self._claims.confirm(connection, claim)
+        held = claim if isinstance(claim, HeldClaim) else None
+        with self._database.writing(BUSY_TIMEOUT_S if held is None else held.wait_s) as connection:
+            if held is not None:
+                self._claims.confirm(connection, held)
             yield Transaction(connection, None, None)
 
     def claim(
-        self, collection: Collection, purpose: str, *, wait_s: float
+        self, collection: Collection | None, purpose: str, *, wait_s: float
     ) -> AbstractContextManager[HeldClaim]:
-        """Claim a collection; see :meth:`mdvec.stores.interface.Store.claim`."""
+        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
         return self._claims.hold(collection, purpose, wait_s=wait_s)
 
-    def rebuild_vector_index(self) -> RebuiltIndex | None:
-        """Empty the vector index and fill it from the vectors of the store; None without an index."""
-        if self._attached is None:
-            return None
+    @contextmanager
+    def vector_index(self) -> Iterator[FollowedIndex | None]:
+        """Open a snapshot with the vector index that follows it; None without an index."""
+        if self._follow is None:
+            yield None
+            return
         with self._database.reading() as connection:
-            vectors = self._attached.rebuild(connection, Snapshot(connection, None, None).version)
-        return RebuiltIndex(self._attached.index.location, vectors)
+            yield self._follow(connection, Snapshot(connection, None, None).version)
 
-    def check(self) -> list[str]:
+    def check(self) -> list[StoreError]:
         """Examine the whole file for damage; slow.
 
         Returns:
-            What is wrong, for people; empty when all is well.
+            What is wrong, each with the next step; empty when all is well.
 
         Raises:
             StoreError: If the file cannot be examined, such as when the disk is full: that is no damage.
         """
         try:
             with self._database.reading() as connection:
-                found = [*_problems(connection), *_damaged_vectors(connection)]
+                found: list[StoreError] = [DamagedDatabaseError(each) for each in _problems(connection)]
+                damaged = damaged_rows(connection)
+                if damaged and not found:
+                    found.append(DamagedDatabaseError(f"{damaged} are damaged", hint=REPAIR_HINT))
             if not found and not self.read_only:
                 with self._database.writing() as connection:
                     # An INSERT to SQLite, though it changes nothing.
@@ -152,8 +164,8 @@ class SqliteStore:
                         "INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 0)"
                     )
         except DamagedDatabaseError as error:
-            return [str(error)]
-        return [*found, *self._index_problems()]
+            return [error]
+        return found
 
     def compact(self) -> None:
         """Rewrite the file without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
@@ -164,33 +176,29 @@ class SqliteStore:
         if not self._database.closed:
             self._claims.release_all()
             self._database.close()
-            if self._attached is not None:
-                self._attached.index.close()
+            if self._index is not None:
+                self._index.close()
 
-    def _attach(self, index: VectorIndex) -> AttachedIndex | None:
-        """Make the file write down removals; return None where that is needed and not possible."""
-        from mdvec.stores.sqlite.changes import attach, is_attached
-        from mdvec.stores.sqlite.indexed import AttachedIndex
+    def _attach(self, index: VectorIndex) -> Callable[[Connection, int], FollowedIndex] | None:
+        """Make the file write down removals; return None where that is needed and not possible.
+
+        Returns:
+            What makes the index follow a snapshot of some version.
+        """
+        from mdvec.stores.sqlite.changes import SqliteChanges, attach, is_attached
+        from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 
         with self._database.reading() as connection:
             known = is_attached(connection)
         if not known and self.read_only:
-            index.close()
             return None
         if not known:
             with self._database.writing() as connection:
                 attach(connection)
-        return AttachedIndex(index, self._version)
-
-    def _index_problems(self) -> list[str]:
-        """Return why the vector index cannot be used; searches then look at all vectors, without a word."""
-        if self._attached is None:
-            return []
-        try:
-            self._attached.index.applied(IndexedSpace("", 1))
-        except StoreError as error:
-            return [str(error)]
-        return []
+        attached = AttachedIndex(index)
+        return lambda connection, version: FollowedIndex(
+            attached, SqliteChanges(connection, version, self._version)
+        )
 
     def _version(self) -> int:
         with self._database.reading() as connection:
@@ -214,29 +222,19 @@ def _problems(connection: Connection) -> list[str]:
             WHERE c.id NOT IN (SELECT id FROM chunks_fts_docsize) AND d.fingerprint != ''),
         (SELECT count(*) FROM chunks_fts_docsize WHERE id NOT IN (SELECT id FROM chunks))"""
     ).get
+    # Each segment of the word index has a page of terms; FTS5's own check does not look for it.
+    unreachable = connection.execute(
+        f"""SELECT count(DISTINCT id >> {_SEGMENT_BITS}) FROM chunks_fts_data
+        WHERE id >> {_SEGMENT_BITS} BETWEEN 1 AND {_MOST_SEGMENTS}
+        AND id >> {_SEGMENT_BITS} NOT IN (SELECT segid FROM chunks_fts_idx)"""  # noqa: S608 - numbers
+    ).get
+    if unreachable:
+        found.append(f"{unreachable} parts of the word index cannot be reached")
     if wordless:
         found.append(f"{wordless} chunks are missing from the word index")
     if ownerless:
         found.append(f"{ownerless} entries of the word index belong to no chunk")
     return found
-
-
-def _damaged_vectors(connection: Connection) -> Iterator[str]:
-    """Yield how many vectors do not have the length of 1 that all are stored with, but for those of zeros."""
-    import numpy as np
-
-    from mdvec.stores.exact import STORED
-
-    damaged = 0
-    rows = "SELECT v.vector, s.dimension FROM vectors v JOIN spaces s ON s.id = v.space_id"
-    for vector, dimension in connection.execute(rows):
-        if len(vector) != STORED.itemsize * dimension:
-            damaged += 1
-        elif any(vector):
-            values = np.frombuffer(vector, STORED).astype(np.float32)
-            damaged += not abs(float(values @ values) - 1) <= _LENGTH_TOLERANCE  # also where it is no number
-    if damaged:
-        yield f"{damaged} vectors are damaged"
 
 
 def _size_bytes(path: Path) -> int:

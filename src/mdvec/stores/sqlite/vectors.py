@@ -1,20 +1,23 @@
-"""Vectors as rows, by space and text, and exact search through one matrix in memory for each space."""
+"""Vectors as rows, by space and text, and exact search through the matrices in memory."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mdvec.stores.records import PendingText
+from mdvec.stores.loaded import LoadedSpace, LoadedSpaces
+from mdvec.stores.memo import Memo
+from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
+from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.database import Memo
+from mdvec.stores.sqlite.documents import places_of
+from mdvec.stores.sqlite.matrices import SqliteVectors
 from mdvec.stores.sqlite.where import keep_chunks, keep_documents
 from mdvec.stores.sqlite.words import WhereReader
+from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
@@ -23,149 +26,27 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.exact import ExactMatrix, ExactView
+    from mdvec.stores.exact import ExactView
 
-_BATCH_ROWS = 4096
-
-# So few chunks are read anew after every commit, in milliseconds: then none that is gone is left.
-_FEW_CHUNKS = 4096
-
-# Of more chunks, those that are gone are left out once there are so many times as many owners as chunks.
-_MOST_OWNERS = 1.25
-
-# The plus makes SQLite read the table in order of id instead of sorting what an index gives.
-_NEW_VECTORS = "SELECT id, vector FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id"
-
-# Chunks own the vectors of their texts, documents those of their names.
-_OWNERS = {"chunks": "o.id", "names": "o.document_id"}
-_NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o
-    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash WHERE o.id > ? ORDER BY o.id"""
-# Of chunks or names that were there before their vectors.
-_OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
-    WHERE +v.space_id = ? AND v.id > ? AND +o.id <= ? ORDER BY v.id"""
+Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
+"""The owners that may be found, where they are few; else returns those of some that may."""
 
 # Two indexes merged in order of hash: in a database where no name lacks its vector, four times as fast as
 # looking for each one's.
 _ANY_NAME_MISSING = """SELECT text_hash FROM names
     EXCEPT SELECT text_hash FROM vectors WHERE space_id = ? LIMIT 1"""
 _MISSING_NAMES = """FROM names n CROSS JOIN documents d ON d.id = n.document_id
-    WHERE n.id > ? AND d.collection_id = ?
+    WHERE n.id > ? AND d.collection_id = ? AND NOT d.superseded
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash)"""
 _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.text_hash, d.title
     FROM chunks c CROSS JOIN documents d ON d.id = c.document_id WHERE +c.collection_id = ? AND c.id > ?
+    AND NOT d.superseded
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
     ORDER BY c.id"""
 
 # Where a vector index was attached (changes.py).
 _REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space', ?
     WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The largest ids that were read, of whatever space: they are never used again."""
-
-    vector: int = 0
-    chunk: int = 0
-    name: int = 0
-
-
-class _LoadedSpace:
-    """The matrix of a space, and the versions of the database that it serves.
-
-    Attributes:
-        matrix: The vectors and their owners.
-        epoch: The vector epoch it was read in.
-        newest: The newest version that was read.
-    """
-
-    def __init__(self, connection: Connection, space_id: SpaceId, version: int, epoch: int) -> None:
-        from mdvec.stores.exact import ExactMatrix
-
-        count = connection.execute("SELECT count(*) FROM vectors WHERE space_id = ?", (space_id,)).get
-        dimension = connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
-        self.matrix: ExactMatrix = ExactMatrix(dimension, count)
-        self.epoch = epoch
-        self.newest = version
-        self._versions = {version}
-        self._space_id = space_id
-        self._seen = _Seen()
-        self._read(connection)
-
-    def serves(self, version: int, epoch: int) -> bool:
-        """Return True if every owner that a snapshot of this version shows is here.
-
-        What came and went between two versions that were read was never seen.
-        """
-        return self.epoch == epoch and version in self._versions
-
-    def catch_up(self, connection: Connection, version: int) -> None:
-        """Read what is new in a newer version of the same epoch. After an exception it is of no use."""
-        from mdvec.stores.exact import NO_OWNERS
-
-        chunks: int = connection.execute("SELECT count(*) FROM chunks").get
-        if chunks <= _FEW_CHUNKS or len(self.matrix.chunks.ids) > _MOST_OWNERS * chunks:
-            self.matrix.chunks = self.matrix.documents = NO_OWNERS
-            self._seen = _Seen(vector=self._seen.vector)
-            self._versions.clear()
-        self._read(connection)
-        self._versions.add(version)
-        self.newest = version
-
-    def _read(self, connection: Connection) -> None:
-        seen = self._seen
-        row = connection.execute(
-            "SELECT (SELECT max(id) FROM vectors), (SELECT max(id) FROM chunks), (SELECT max(id) FROM names)"
-        ).get
-        # Rows that were deleted meanwhile count too.
-        vector, chunk, name = (max(now or 0, then) for now, then in zip(row, _ids(seen), strict=True))
-        if vector > seen.vector:
-            rows = connection.execute(_NEW_VECTORS, (self._space_id, seen.vector))
-            while batch := list(itertools.islice(rows, _BATCH_ROWS)):
-                self.matrix.append([each[0] for each in batch], [each[1] for each in batch])
-        new_vectors = vector > seen.vector
-        chunks = self._owners(connection, "chunks", seen.chunk, new_vectors=new_vectors)
-        self.matrix.chunks = self.matrix.chunks.adding(chunks[:, 0], self.matrix.rows_of(chunks[:, 1]))
-        names = self._owners(connection, "names", seen.name, new_vectors=new_vectors)
-        self.matrix.documents = self.matrix.documents.adding(names[:, 0], self.matrix.rows_of(names[:, 1]))
-        self._seen = _Seen(vector, chunk, name)
-
-    def _owners(
-        self, connection: Connection, table: str, seen: int, *, new_vectors: bool
-    ) -> NDArray[np.int64]:
-        """Return owner and vector of all pairs that were not seen; shape (n, 2)."""
-        import numpy as np
-
-        names = {"owner": _OWNERS[table], "table": table}
-        found = [_numbers(connection.execute(_NEW_OWNERS.format(**names), (self._space_id, seen)))]
-        if new_vectors and seen:
-            arguments = (self._space_id, self._seen.vector, seen)
-            found.append(_numbers(connection.execute(_OLD_OWNERS.format(**names), arguments)))
-        return np.concatenate(found)
-
-
-class LoadedSpaces:
-    """The spaces in memory, shared by all snapshots of a store. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._loaded: dict[SpaceId, _LoadedSpace] = {}
-        self.embedded_up_to: dict[tuple[str, CollectionId, SpaceId, int], int] = {}
-
-    def view(self, connection: Connection, space_id: SpaceId, version: int, epoch: int) -> ExactView:
-        """Return the vectors of a space with at least the owners that a snapshot shows."""
-        with self._guard:
-            # What breaks off in the middle, because of Ctrl-C for one, is not put back.
-            loaded = self._loaded.pop(space_id, None)
-            if loaded is None or loaded.epoch < epoch:
-                loaded = _LoadedSpace(connection, space_id, version, epoch)
-            elif loaded.epoch == epoch and loaded.newest < version:
-                loaded.catch_up(connection, version)
-            self._loaded[space_id] = loaded
-            if loaded.serves(version, epoch):
-                return loaded.matrix.view()
-        # The snapshot began before the last one that was read, and shows what that did not: this is rare.
-        return _LoadedSpace(connection, space_id, version, epoch).matrix.view()
 
 
 class VectorReader(WhereReader):
@@ -176,6 +57,11 @@ class VectorReader(WhereReader):
         self._spaces = spaces
         self._views: dict[SpaceId, ExactView] = {}
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
+
+    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
+        """Return every space that was opened."""
+        rows = self.connection.execute("SELECT id, key FROM spaces ORDER BY id")
+        return {SpaceId(row[0]): EmbeddingSpace.from_key(row[1]) for row in rows}
 
     def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space that is known already."""
@@ -189,50 +75,52 @@ class VectorReader(WhereReader):
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[ChunkId, float]]:
         """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
-        view, few = self._view(space_id), self.few_inside(where)
-        found = view.nearest(
-            view.chunks,
-            self._products_of(space_id, query),
-            query,
-            limit if where.collections else 0,
-            few[0] if few else lambda ids: keep_chunks(self.connection, where, ids),
-        )
-        return [(ChunkId(key), similarity) for key, similarity in found]
+        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
+        return [(ChunkId(owner), similarity) for owner, similarity in found]
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[DocumentId, float]]:
         """Return the documents whose names are nearest to a query."""
-        view, few = self._view(space_id), self.few_inside(where)
-        found = view.nearest(
-            view.documents,
-            self._products_of(space_id, query),
-            query,
-            limit if where.collections else 0,
-            few[1] if few else lambda ids: keep_documents(self.connection, where, ids),
-        )
-        return [(DocumentId(key), similarity) for key, similarity in found]
+        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
+        return [(DocumentId(owner), similarity) for owner, similarity in found]
 
     def chunk_similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> dict[ChunkId, float]:
         """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
-        view = self._view(space_id)
-        return {ChunkId(key): value for key, value in view.similarities(view.chunks, ids, query).items()}
+        found = self._similarities(VectorKind.TEXT, space_id, query, ids)
+        return {ChunkId(owner): similarity for owner, similarity in found.items()}
 
     def name_similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> dict[DocumentId, float]:
         """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
-        view = self._view(space_id)
-        found = view.similarities(view.documents, documents, query)
-        return {DocumentId(key): value for key, value in found.items()}
+        found = self._similarities(VectorKind.NAME, space_id, query, documents)
+        return {DocumentId(owner): similarity for owner, similarity in found.items()}
 
-    def sampled_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], count: int
-    ) -> NDArray[np.float32]:
-        """Return the cosine similarities of chunks that are spread evenly over a whole space."""
-        return self._view(space_id).sample(query, count)
+    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return chunks that are spread evenly over a whole space."""
+        return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
+
+    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        return places_of(self.connection, self._view(space_id).sample(count))
+
+    def vectors(
+        self, space_id: SpaceId, *, after: bytes, limit: int
+    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+        """Return vectors as they are stored, in order of hash."""
+        from mdvec.stores.exact import decode
+
+        dimension = self.connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
+        rows = list(
+            self.connection.execute(
+                """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
+                ORDER BY text_hash LIMIT ?""",
+                (space_id, after, limit),
+            )
+        )
+        return [TextHash(row[0]) for row in rows], decode([row[1] for row in rows], dimension)
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -297,14 +185,47 @@ class VectorReader(WhereReader):
         count: int = self.connection.execute(sql, (0, collection_id, space_id)).get
         return count
 
+    def _nearest_inside(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[int, float]]:
+        if limit <= 0 or not where.collections:
+            return []
+        few = self.few_inside(where)
+        if few is not None:
+            inside: frozenset[int] = few[0] if kind is VectorKind.TEXT else few[1]
+            return self._nearest(kind, space_id, query, where, limit, inside)
+        keep = keep_chunks if kind is VectorKind.TEXT else keep_documents
+        return self._nearest(
+            kind, space_id, query, where, limit, lambda ids: keep(self.connection, where, ids)
+        )
+
+    def _nearest(
+        self,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,  # noqa: ARG002 - for an index
+        limit: int,
+        inside: Inside,
+    ) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside."""
+        view = self._view(space_id)
+        owners = view.chunks if kind is VectorKind.TEXT else view.documents
+        return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
+
+    def _similarities(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, float]:
+        """Return the exact cosine similarity of those of the owners that have a vector."""
+        view = self._view(space_id)
+        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, query)
+
     def _view(self, space_id: SpaceId) -> ExactView:
         if space_id not in self._views:
+            snapshot = SqliteVectors(self.connection), space_id, self.version, self.vector_epoch
             if self._spaces is None:  # what may yet be undone is nothing for others
-                loaded = _LoadedSpace(self.connection, space_id, self.version, self.vector_epoch)
-                return loaded.matrix.view()
-            self._views[space_id] = self._spaces.view(
-                self.connection, space_id, self.version, self.vector_epoch
-            )
+                return LoadedSpace(*snapshot).matrix.view()
+            self._views[space_id] = self._spaces.view(*snapshot)
         return self._views[space_id]
 
     def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -361,7 +282,8 @@ class VectorWriter(VectorReader):
             msg = f"vectors of shape {vectors.shape} where {expected} was expected"
             raise ValueError(msg)
         self.connection.executemany(
-            "INSERT OR IGNORE INTO vectors(space_id, text_hash, vector) VALUES (?, ?, ?)",
+            """INSERT OR IGNORE INTO vectors(space_id, text_hash, vector, checksum)
+            VALUES (?1, ?2, ?3, crc32(?3))""",
             zip(itertools.repeat(space_id), hashes, encode(vectors)),
         )
 
@@ -369,7 +291,7 @@ class VectorWriter(VectorReader):
         """Remove all vectors of a space; its row stays, so that its id is not used again."""
         self.connection.execute(_REMEMBER_DROPPED, (space_id,))
         self.connection.execute("DELETE FROM vectors WHERE space_id = ?", (space_id,))
-        return self._removed()
+        return self._removed(self.connection.changes())
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
@@ -381,18 +303,19 @@ class VectorWriter(VectorReader):
             ORDER BY v.id DESC LIMIT -1 OFFSET ?)""",
             (keep,),
         )
-        return self._removed()
+        return self._removed(self.connection.changes())
 
-    def _removed(self) -> int:
-        """Return how many vectors the last statement removed; those in memory are of no use then."""
-        removed = self.connection.changes()
+    def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
+        """Remove damaged vectors, and forget the files of a collection's damaged documents."""
+        damaged = discard(self.connection, collection_id)
+        self._removed(damaged.vectors)
+        return damaged
+
+    def _removed(self, removed: int) -> int:
+        """Return how many vectors were removed; those in memory are of no use then."""
         if removed:
             self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
         return removed
-
-
-def _ids(seen: _Seen) -> tuple[int, int, int]:
-    return seen.vector, seen.chunk, seen.name
 
 
 def _find_space(connection: Connection, space: EmbeddingSpace) -> SpaceId | None:
@@ -407,16 +330,6 @@ def _unrelated(connection: Connection, space_id: SpaceId) -> UnrelatedTexts | No
 
 
 def _body(connection: Connection, document_id: int) -> str:
-    body: str = connection.execute("SELECT body FROM contents WHERE document_id = ?", (document_id,)).get
+    sql = f"SELECT {BODY} FROM contents t WHERE document_id = ?"  # noqa: S608 - a constant
+    body: str = connection.execute(sql, (document_id,)).get
     return body
-
-
-def _numbers(rows: Iterable[tuple[Any, ...]]) -> NDArray[np.int64]:
-    """Return pairs of whole numbers as an array, shape (n, 2)."""
-    import numpy as np
-
-    batches = [np.empty((0, 2), np.int64)]
-    rows = iter(rows)
-    while batch := list(itertools.islice(rows, _BATCH_ROWS)):
-        batches.append(np.array(batch, np.int64))
-    return np.concatenate(batches)

@@ -9,27 +9,18 @@ plus sign: without statistics the planner guesses wrong, by a factor of a thousa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
+from mdvec.stores.columns import LabelKind, fold_label, prefix_end
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.text.folding import nfc
 from mdvec.text.globs import literal_prefix
+from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, DocumentId
-from mdvec.types.query import Filters, TagMatch, Where
+from mdvec.types.query import Comparison, Filters, PropertyCondition, TagMatch, Where
 
-
-class LabelKind(StrEnum):
-    """The kinds of rows in the labels table."""
-
-    TAG = "tag"
-    ALIAS = "alias"
-
-
-def fold(label: str) -> str:
-    """Return the form that two labels share if they differ only in case or in how accents are encoded."""
-    return nfc(nfc(label).casefold())
+# As mdvec.text.properties.is_date has it.
+_DATE_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +28,7 @@ class Sql:
     """A piece of SQL with what is bound to its question marks."""
 
     text: str
-    arguments: tuple[str | int, ...] = ()
+    arguments: tuple[str | int | float, ...] = ()
 
 
 def covers_everything(connection: Connection, where: Where) -> bool:
@@ -157,23 +148,30 @@ def _document_conditions(where: Where) -> list[Sql]:
         conditions.append(Sql("d.id IN (SELECT value FROM json_each(?))", (_id_list(where.only),)))
     if where.hidden:
         conditions.append(Sql("d.id NOT IN (SELECT value FROM json_each(?))", (_id_list(where.hidden),)))
-    match filters.tag_match:
-        case TagMatch.ANY if filters.tags:
-            ranges = [part for tag in filters.tags for part in _tag_ranges(tag)]
-            conditions.append(_has_label(ranges))
-        case TagMatch.ANY:
-            pass
-        case TagMatch.ALL:
-            conditions += [_has_label(_tag_ranges(tag)) for tag in filters.tags]
-    if filters.alias_prefix is not None:
-        conditions.append(_has_label([_alias_range(filters.alias_prefix)]))
+    conditions += _label_conditions(filters)
+    if filters.clean_only:
+        conditions.append(Sql("d.dirty_since_ms IS NULL"))
     if filters.path is not None:
         conditions.append(Sql("matches_glob(?, d.path)", (filters.path,)))
+    conditions += map(_property_condition, filters.properties)
     if filters.updated_since_ns is not None:
         conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) >= ?", (filters.updated_since_ns,)))
     if filters.updated_until_ns is not None:
         conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) < ?", (filters.updated_until_ns,)))
     return conditions
+
+
+def _label_conditions(filters: Filters) -> Iterator[Sql]:
+    wanted = [_tag_ranges(tag) for tag in filters.tags]
+    match filters.tag_match:
+        case TagMatch.ANY if wanted:
+            yield _has_label([part for ranges in wanted for part in ranges])
+        case TagMatch.ANY:
+            pass
+        case TagMatch.ALL:
+            yield from map(_has_label, wanted)
+    if filters.alias_prefix is not None:
+        yield _has_label([_alias_range(filters.alias_prefix)])
 
 
 def _has_label(ranges: list[Sql]) -> Sql:
@@ -185,9 +183,33 @@ def _has_label(ranges: list[Sql]) -> Sql:
     )
 
 
+def _property_condition(condition: PropertyCondition) -> Sql:
+    """Return a condition on a property; numbers are compared as such, dates as the texts that they are."""
+    comparison, value = condition.comparison, fold_property(condition.value)
+    number = as_number(value)
+    tests: list[Sql] = []
+    if comparison in (Comparison.EQUAL, Comparison.UNEQUAL):
+        tests.append(Sql("p.value = ?", (value,)))
+        if number is not None:
+            tests.append(Sql("p.number = ?", (number,)))
+    else:
+        if number is not None:
+            tests.append(Sql(f"p.number {comparison.value} ?", (number,)))
+        if is_date(value) or is_year(value):  # as exact as it was given: all of May is at most 2026-05
+            text = f"p.value GLOB '{_DATE_GLOB}' AND substr(p.value, 1, ?) {comparison.value} ?"
+            tests.append(Sql(text, (len(value), value)))
+    negation = "NOT " if comparison is Comparison.UNEQUAL else ""
+    any_of = " OR ".join(f"({test.text})" for test in tests) or "0"
+    return Sql(
+        f"""{negation}EXISTS(SELECT 1 FROM properties p
+            WHERE p.document_id = d.id AND p.key = ? AND ({any_of}))""",
+        (fold_property(condition.key), *(argument for test in tests for argument in test.arguments)),
+    )
+
+
 def _tag_ranges(tag: str) -> list[Sql]:
     """Return conditions for a tag itself and for the tags below it."""
-    folded = fold(tag)
+    folded = fold_label(tag)
     below = _starts_with("l.folded", f"{folded}/")
     return [
         Sql("l.kind = ? AND l.folded = ?", (LabelKind.TAG.value, folded)),
@@ -196,12 +218,12 @@ def _tag_ranges(tag: str) -> list[Sql]:
 
 
 def _alias_range(prefix: str) -> Sql:
-    names = _starts_with("l.folded", fold(prefix))
+    names = _starts_with("l.folded", fold_label(prefix))
     return Sql(f"l.kind = ? AND {names.text}", (LabelKind.ALIAS.value, *names.arguments))
 
 
 def _starts_with(column: str, prefix: str) -> Sql:
-    end = _prefix_end(prefix)
+    end = prefix_end(prefix)
     if end is None:
         return Sql(f"{column} >= ?", (prefix,))
     return Sql(f"{column} >= ? AND {column} < ?", (prefix, end))
@@ -221,13 +243,3 @@ def _all(parts: list[Sql]) -> Sql:
         " AND ".join(part.text for part in parts),
         tuple(argument for part in parts for argument in part.arguments),
     )
-
-
-def _prefix_end(prefix: str) -> str | None:
-    """Return the first string after all that start with a prefix, by code point; None if there is none."""
-    for length in range(len(prefix), 0, -1):
-        following = ord(prefix[length - 1]) + 1
-        if following > 0x10FFFF:
-            continue
-        return prefix[: length - 1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
-    return None

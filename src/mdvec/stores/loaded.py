@@ -1,0 +1,175 @@
+"""Matrices of whole spaces in memory, which follow the commits of a store by ids that only grow."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from mdvec.stores.vectors.index import VectorKind
+from mdvec.types.ids import CollectionId, SpaceId
+
+if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mdvec.stores.exact import ExactMatrix, ExactView
+
+# So few chunks are read anew after every commit, in milliseconds: then none that is gone is left.
+_FEW_CHUNKS = 4096
+
+# Of more chunks, those that are gone are left out once there are so many times as many owners as chunks.
+_MOST_OWNERS = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The largest ids that were read, of whatever space: they are never used again."""
+
+    vector: int = 0
+    chunk: int = 0
+    name: int = 0
+
+
+class VectorRows(Protocol):
+    """The vectors that a snapshot shows. Later commits have larger ids than earlier ones."""
+
+    def vector_count(self, space_id: SpaceId) -> int:
+        """Return the number of vectors of a space."""
+        ...
+
+    def dimension(self, space_id: SpaceId) -> int:
+        """Return the length of a vector of a space."""
+        ...
+
+    def all_chunks(self) -> int:
+        """Return the number of chunks in all collections."""
+        ...
+
+    def newest(self) -> Seen:
+        """Return the largest ids there are; 0 without a row."""
+        ...
+
+    def vectors_after(
+        self, space_id: SpaceId, vector: int
+    ) -> Iterable[tuple[Sequence[int], Sequence[bytes]]]:
+        """Yield ids and vectors of a space with larger ids, some at a time and in order."""
+        ...
+
+    def owners_after(self, kind: VectorKind, space_id: SpaceId, owner: int) -> NDArray[np.int64]:
+        """Return owners whose rows have larger ids, in that order, with the ids of their vectors.
+
+        Returns:
+            Shape (n, 2).
+        """
+        ...
+
+    def owners_of_vectors_after(
+        self, kind: VectorKind, space_id: SpaceId, vector: int, owner: int
+    ) -> NDArray[np.int64]:
+        """Return owners whose rows have ids up to ``owner`` and whose vectors have ids above ``vector``.
+
+        Returns:
+            Shape (n, 2): owners with the ids of their vectors.
+        """
+        ...
+
+
+class LoadedSpace:
+    """The matrix of a space, and the versions of the store that it serves.
+
+    Attributes:
+        matrix: The vectors and their owners.
+        epoch: The vector epoch it was read in.
+        newest: The newest version that was read.
+    """
+
+    def __init__(self, rows: VectorRows, space_id: SpaceId, version: int, epoch: int) -> None:
+        from mdvec.stores.exact import ExactMatrix
+
+        self.matrix: ExactMatrix = ExactMatrix(rows.dimension(space_id), rows.vector_count(space_id))
+        self.epoch = epoch
+        self.newest = version
+        self._versions = {version}
+        self._space_id = space_id
+        self._seen = Seen()
+        self._read(rows)
+
+    def serves(self, version: int, epoch: int) -> bool:
+        """Return True if every owner that a snapshot of this version shows is here.
+
+        What came and went between two versions that were read was never seen.
+        """
+        return self.epoch == epoch and version in self._versions
+
+    def catch_up(self, rows: VectorRows, version: int) -> None:
+        """Read what is new in a newer version of the same epoch. After an exception it is of no use."""
+        from mdvec.stores.exact import NO_OWNERS
+
+        chunks = rows.all_chunks()
+        if chunks <= _FEW_CHUNKS or len(self.matrix.chunks.ids) > _MOST_OWNERS * chunks:
+            self.matrix.chunks = self.matrix.documents = NO_OWNERS
+            self._seen = Seen(vector=self._seen.vector)
+            self._versions.clear()
+        self._read(rows)
+        self._versions.add(version)
+        self.newest = version
+
+    def _read(self, rows: VectorRows) -> None:
+        seen, now = self._seen, rows.newest()
+        # Rows that were deleted meanwhile count too.
+        now = Seen(max(now.vector, seen.vector), max(now.chunk, seen.chunk), max(now.name, seen.name))
+        if now.vector > seen.vector:
+            for ids, vectors in rows.vectors_after(self._space_id, seen.vector):
+                self.matrix.append(ids, vectors)
+        chunks = self._owners(rows, VectorKind.TEXT, seen.chunk, now)
+        self.matrix.chunks = self.matrix.chunks.adding(chunks[:, 0], self.matrix.rows_of(chunks[:, 1]))
+        names = self._owners(rows, VectorKind.NAME, seen.name, now)
+        self.matrix.documents = self.matrix.documents.adding(names[:, 0], self.matrix.rows_of(names[:, 1]))
+        self._seen = now
+
+    def _owners(self, rows: VectorRows, kind: VectorKind, owner: int, now: Seen) -> NDArray[np.int64]:
+        """Return owner and vector of all pairs that were not seen; shape (n, 2)."""
+        import numpy as np
+
+        found = [rows.owners_after(kind, self._space_id, owner)]
+        if now.vector > self._seen.vector and owner:
+            found.append(rows.owners_of_vectors_after(kind, self._space_id, self._seen.vector, owner))
+        return np.concatenate(found)
+
+
+class LoadedSpaces:
+    """The spaces in memory, shared by all snapshots of a store. Safe to use from several threads.
+
+    Attributes:
+        embedded_up_to: By table, collection, space and vector epoch: the id up to which every row of the
+            table has its vector.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._loaded: dict[SpaceId, LoadedSpace] = {}
+        self.embedded_up_to: dict[tuple[str, CollectionId, SpaceId, int], int] = {}
+
+    def view(self, rows: VectorRows, space_id: SpaceId, version: int, epoch: int) -> ExactView:
+        """Return the vectors of a space with at least the owners that a snapshot shows.
+
+        Args:
+            rows: The snapshot.
+            space_id: The space.
+            version: The version of the snapshot.
+            epoch: Grows when vectors are removed; until then they are only appended.
+        """
+        with self._guard:
+            # What breaks off in the middle, because of Ctrl-C for one, is not put back.
+            loaded = self._loaded.pop(space_id, None)
+            if loaded is None or loaded.epoch < epoch:
+                loaded = LoadedSpace(rows, space_id, version, epoch)
+            elif loaded.epoch == epoch and loaded.newest < version:
+                loaded.catch_up(rows, version)
+            self._loaded[space_id] = loaded
+            if loaded.serves(version, epoch):
+                return loaded.matrix.view()
+        # The snapshot began before the last one that was read, and shows what that did not: this is rare.
+        return LoadedSpace(rows, space_id, version, epoch).matrix.view()

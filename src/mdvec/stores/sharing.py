@@ -1,0 +1,64 @@
+"""What a store on a server offers to other users and to other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, runtime_checkable
+
+from mdvec.stores.interface import Claim
+from mdvec.types.collection import Collection
+from mdvec.types.ids import SpaceId, TextHash
+
+
+@runtime_checkable
+class SharedWork(Protocol):
+    """A store in which processes of several machines embed, and none does what another one is doing."""
+
+    def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Take texts to embed; ``View.pending`` and ``pending_names`` leave them out from now on.
+
+        They are given back with their vectors, or with the claim.
+
+        Returns:
+            Those that no other live process has taken, and that have no vector yet.
+        """
+        ...
+
+
+@runtime_checkable
+class AnnouncedChanges(Protocol):
+    """A store that announces its commits to all processes."""
+
+    def changes(self) -> AbstractContextManager[Callable[[float], bool]]:
+        """Listen; what is returned waits so many seconds at most, and returns False without a commit."""
+        ...
+
+
+@runtime_checkable
+class SharedStore(Protocol):
+    """A store whose users have rights of their own, and which any program can query."""
+
+    def grant(self, collection: Collection, role: str) -> None:
+        """Let a role read a collection; it sees nothing of those that it may not read.
+
+        Raises:
+            NotFoundError: If there is no such role.
+        """
+        ...
+
+    def revoke(self, collection: Collection, role: str) -> None:
+        """Take the right to read a collection back; a role that had none is no error."""
+        ...
+
+    def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
+        """Show a collection in views and a function that other programs query; return their names.
+
+        Args:
+            collection: The collection; those of another one are replaced.
+            space_id: The space of the vectors that are shown.
+
+        Raises:
+            StoreError: If there is something else of such a name; nothing is changed.
+        """
+        ...

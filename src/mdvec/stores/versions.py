@@ -1,0 +1,113 @@
+"""Which documents replace which, as their ``previous`` links say."""
+
+from __future__ import annotations
+
+import graphlib
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mdvec.stores.interface import View
+from mdvec.text.links import link_key, resolve
+from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.links import PlacedLink, Versions
+
+
+class VersionCache:
+    """Which documents replace which, found once for each version of the store. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[CollectionId, tuple[int, Versions]] = {}
+
+    def of(self, collections: Iterable[CollectionId], view: View) -> dict[CollectionId, Versions]:
+        """Return which documents of each collection replace which."""
+        return {each: self._of(each, view) for each in collections}
+
+    def _of(self, collection_id: CollectionId, view: View) -> Versions:
+        version, known = self._known.get(collection_id, (-1, Versions()))
+        if version != view.version:
+            known = read_versions(collection_id, view)
+            self._known[collection_id] = view.version, known
+        return known
+
+
+def read_versions(collection_id: CollectionId, view: View) -> Versions:
+    """Return which documents of a collection replace which."""
+    previous = view.previous_links(collection_id)
+    if not previous:
+        return Versions()
+    return find_versions(
+        previous, view.files_named(collection_id, {link_key(each.link) for each in previous})
+    )
+
+
+def find_versions(previous: Sequence[PlacedLink], named: Mapping[str, Mapping[str, DocumentId]]) -> Versions:
+    """Return which documents replace which.
+
+    Documents that replace each other in a circle hide none of each other: the links of the circle count for
+    nothing, so that of any documents at least one is found.
+
+    Args:
+        previous: The links of a collection to older versions.
+        named: Paths and ids of its documents, by their file key; those of :func:`link_key` are enough.
+    """
+    ids: dict[str, DocumentId] = {}
+    older: dict[str, dict[str, None]] = {}
+    dangling: list[PlacedLink] = []
+    for each in sorted(previous, key=lambda placed: placed.path):
+        candidates = named.get(link_key(each.link), {})
+        path = resolve(each.link, each.path, candidates)
+        if path is None:
+            dangling.append(each)
+            continue
+        ids |= {each.path: each.document_id, path: candidates.get(path, each.document_id)}
+        older.setdefault(each.path, {})[path] = None
+    cycles = [cycle for component in _components(older) for cycle in _break_cycles(component)]
+    newer: defaultdict[DocumentId, list[str]] = defaultdict(list)
+    for path, versions in older.items():
+        for version in versions:
+            newer[ids[version]].append(path)
+    return Versions(
+        older={ids[path]: tuple(versions) for path, versions in older.items() if versions},
+        newer={each: tuple(paths) for each, paths in newer.items()},
+        dangling=tuple(dangling),
+        cycles=tuple(cycles),
+    )
+
+
+def _components(older: Mapping[str, dict[str, None]]) -> Iterator[dict[str, dict[str, None]]]:
+    """Yield connected documents apart, so that many small circles are not searched for in everything."""
+    neighbours: defaultdict[str, list[str]] = defaultdict(list)
+    for path, versions in older.items():
+        for version in versions:
+            neighbours[path].append(version)
+            neighbours[version].append(path)
+    seen: set[str] = set()
+    for path in older:
+        found: list[str] = []
+        waiting = [path]
+        while waiting:
+            place = waiting.pop()
+            if place not in seen:
+                seen.add(place)
+                found.append(place)
+                waiting += neighbours[place]
+        if found:
+            yield {place: older[place] for place in sorted(found) if place in older}
+
+
+def _break_cycles(older: Mapping[str, dict[str, None]]) -> list[tuple[str, ...]]:
+    """Remove the links of circles, one circle after the other, and return the circles."""
+    cycles: list[tuple[str, ...]] = []
+    while True:
+        try:
+            graphlib.TopologicalSorter(older).prepare()
+        except graphlib.CycleError as error:
+            # Each node comes before the one that names it, and the first again at the end.
+            circle = list(reversed(error.args[1]))
+            for path, version in itertools.pairwise(circle):
+                older[path].pop(version, None)
+            start = circle.index(min(circle))
+            cycles.append((*circle[start:-1], *circle[:start]))
+        else:
+            return cycles

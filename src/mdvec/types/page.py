@@ -1,0 +1,124 @@
+"""A document as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mdvec.types.links import DocumentLinks
+
+ANCHOR_PREFIX = "note-"
+"""Every id in the HTML of a document begins so, so that none is one of the page around it."""
+
+PASSAGE_ANCHOR = f"{ANCHOR_PREFIX}passage"
+"""The id that stands before the passage that is marked."""
+
+IMAGE_TYPES = {
+    ".avif": "image/avif",
+    ".bmp": "image/bmp",
+    ".gif": "image/gif",
+    ".ico": "image/x-icon",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webp": "image/webp",
+}
+"""The suffixes of the images that are shown, with their media types."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """A document in a list of pages.
+
+    Attributes:
+        path: Its path.
+        title: For people.
+        tags: Without ``#``.
+        properties: Its frontmatter.
+        modified_ns: When its file was last changed, in nanoseconds since 1970; 0 when unknown.
+        superseded: True if another document replaces it.
+    """
+
+    path: str
+    title: str
+    tags: tuple[str, ...]
+    properties: Mapping[str, object]
+    modified_ns: int
+    superseded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineHeading:
+    """A heading of a rendered document.
+
+    Attributes:
+        level: 1 to 6.
+        text: Without markup.
+        anchor: Its id in the HTML.
+    """
+
+    level: int
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedDocument:
+    """A document as HTML.
+
+    Attributes:
+        html: Sanitised.
+        outline: Its headings, in order.
+    """
+
+    html: str
+    outline: tuple[OutlineHeading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The passage to mark in a document.
+
+    Attributes:
+        first: 1-based first line.
+        last: 1-based last line.
+        query: Its words are marked inside the passage.
+    """
+
+    first: int
+    last: int
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document to read.
+
+    Attributes:
+        collection: Name of its collection.
+        path: Its path.
+        title: For people.
+        html: Its text, sanitised.
+        outline: Its headings.
+        properties: Its frontmatter.
+        tags: Without ``#``.
+        aliases: Its other names.
+        modified_ns: When its file was last changed, in nanoseconds since 1970; 0 when unknown.
+        stale: The file has changed (or gone) since it was indexed.
+        file: Absolute path of its file; None for a document that is no file here.
+        links: Its links, the links to it, and its versions.
+    """
+
+    collection: str
+    path: str
+    title: str
+    html: str
+    outline: tuple[OutlineHeading, ...]
+    properties: Mapping[str, object]
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    modified_ns: int
+    stale: bool
+    file: str | None
+    links: DocumentLinks
