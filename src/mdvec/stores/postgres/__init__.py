@@ -1,0 +1,1 @@
+"""The store of a team: PostgreSQL with the extension pgvector."""

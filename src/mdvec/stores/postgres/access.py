@@ -1,0 +1,93 @@
+"""Who may read what: row-level security, by the collections that are granted to a role."""
+
+from __future__ import annotations
+
+from psycopg import errors, sql
+
+from mdvec.errors import NotFoundError
+from mdvec.stores.postgres.connection import Connection
+from mdvec.types.ids import CollectionId
+
+# A role sees its own rows of this table, and by them what is granted to it.
+ACCESS = """
+-- Which roles may read which collections. Whoever owns the tables, or is a member of the owner, may all.
+CREATE TABLE access(
+  role text COLLATE "C" NOT NULL,
+  collection_id bigint NOT NULL REFERENCES collections(id) ON DELETE CASCADE,
+  PRIMARY KEY(role, collection_id)
+);
+"""
+
+_OWN_ROWS = """EXISTS(SELECT 1 FROM pg_roles r
+    WHERE r.rolname = role AND pg_has_role(current_user, r.oid, 'USAGE'))"""
+_GRANTED = "{} = ANY(ARRAY(SELECT collection_id FROM access))"
+_OF_COLLECTION = _GRANTED.format("collection_id")
+_OF_DOCUMENT = "EXISTS(SELECT 1 FROM documents d WHERE d.id = document_id)"
+_VISIBLE = {
+    "access": _OWN_ROWS,
+    "collections": _GRANTED.format("id"),
+    **dict.fromkeys(("documents", "chunks", "terms", "failures", "exclusions", "claims"), _OF_COLLECTION),
+    **dict.fromkeys(("contents", "labels", "properties", "names", "links"), _OF_DOCUMENT),
+    "chunk_terms": "EXISTS(SELECT 1 FROM chunks c WHERE c.id = chunk_id)",
+    "taken": "EXISTS(SELECT 1 FROM claims l WHERE l.token = taken.token)",
+    "postings": "EXISTS(SELECT 1 FROM terms t WHERE t.id = term_id)",
+    "vectors": """EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = vectors.text_hash)
+        OR EXISTS(SELECT 1 FROM names n WHERE n.text_hash = vectors.text_hash)""",
+}
+
+# meta, spaces and unrelated hold numbers and names of models, and are for everybody who may use the schema.
+POLICIES = "".join(
+    f"""
+ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
+CREATE POLICY owner ON {table} TO CURRENT_USER USING (true) WITH CHECK (true);
+CREATE POLICY reader ON {table} FOR SELECT TO PUBLIC USING ({condition});
+"""
+    for table, condition in _VISIBLE.items()
+)
+
+# What is in memory of those who read now shows what they could read before.
+_READ_ANEW = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
+
+
+def grant(connection: Connection, schema: str, collection_id: CollectionId, role: str) -> None:
+    """Let a role read a collection, inside a transaction.
+
+    Raises:
+        NotFoundError: If there is no such role.
+    """
+    let_use(connection, schema, role)
+    added = "INSERT INTO access VALUES (%s, %s) ON CONFLICT DO NOTHING"
+    if connection.execute(added, (role, collection_id)).rowcount:
+        connection.execute(_READ_ANEW)
+
+
+def revoke(connection: Connection, collection_id: CollectionId, role: str) -> None:
+    """Take the right to read a collection back, inside a transaction."""
+    removed = "DELETE FROM access WHERE role = %s AND collection_id = %s"
+    if connection.execute(removed, (role, collection_id)).rowcount:
+        connection.execute(_READ_ANEW)
+
+
+def let_use(connection: Connection, schema: str, role: str) -> None:
+    """Let a role read the tables; which rows it sees, the policies decide.
+
+    Raises:
+        NotFoundError: If there is no such role.
+    """
+    names = {"schema": sql.Identifier(schema), "role": sql.Identifier(role)}
+    try:
+        for right in ("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}"):
+            connection.execute(sql.SQL("GRANT " + right + " TO {role}").format(**names))
+    except errors.UndefinedObject:
+        msg = f"there is no role {role!r}"
+        raise NotFoundError(msg, hint=f'Make it first: CREATE ROLE "{role}" LOGIN;') from None
+
+
+def renew_rights(connection: Connection, schema: str) -> None:
+    """Let those who may read the old tables read the new ones, after an upgrade."""
+    rows = connection.execute(
+        "SELECT DISTINCT a.role FROM access a JOIN pg_roles r ON r.rolname = a.role"
+    ).fetchall()
+    for (role,) in rows:
+        let_use(connection, schema, role)

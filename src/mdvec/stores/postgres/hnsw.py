@@ -1,0 +1,177 @@
+"""Large spaces are searched by pgvector's HNSW index; similarities are those of the vectors themselves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.postgres.vectors import (
+    STORED,
+    Inside,
+    VectorReader,
+    VectorWriter,
+    as_text,
+    little_endian,
+)
+from mdvec.stores.records import ChunkPlace
+from mdvec.stores.vectors.index import VectorKind
+from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.query import Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# With less, a fifth of the nearest ten are missed among vectors that are as alike as those of E5.
+_LEAST_EF_SEARCH = 200
+_MOST_EF_SEARCH = 1000  # pgvector takes no more
+_MOST_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
+_SPARE = 32  # the index compares in half precision: the last of the nearest may come out just behind
+_BATCH_ROWS = 4096
+
+# The numbers of a space and its dimension are part of the text, or the index could not be used. OFFSET 0
+# keeps the order of the index: owners are looked up for one vector after the other, until there are enough.
+_NEAREST = """SELECT o.owner FROM (
+    SELECT v.text_hash FROM vectors v WHERE v.space_id = {space}{named}
+    ORDER BY v.vector::halfvec({dimension}) <#> %s::halfvec({dimension})
+) v CROSS JOIN LATERAL ({owners} AND {table}.text_hash = v.text_hash AND {condition} OFFSET 0) o LIMIT %s"""
+# Without the cast it is another expression than that of the index.
+_EXACT = """SELECT o.owner FROM ({owners} AND {condition}) o JOIN vectors v ON v.text_hash = o.text_hash
+    WHERE v.space_id = {space} ORDER BY v.vector <#> %s::halfvec, o.owner LIMIT %s"""
+_OWNERS = {
+    VectorKind.TEXT: """SELECT c.id AS owner, c.text_hash FROM chunks c
+        JOIN documents d ON d.id = c.document_id WHERE true""",
+    VectorKind.NAME: """SELECT d.id AS owner, n.text_hash FROM names n
+        JOIN documents d ON d.id = n.document_id
+        WHERE EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id)""",
+}
+_TABLES = {VectorKind.TEXT: "c", VectorKind.NAME: "n"}
+_NAMED = {VectorKind.TEXT: "", VectorKind.NAME: " AND v.named"}
+
+_VECTORS_OF = {
+    VectorKind.TEXT: f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+        WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])""",  # noqa: S608 - constants
+    VectorKind.NAME: f"""SELECT n.document_id, {STORED} FROM names n
+        JOIN vectors v ON v.text_hash = n.text_hash
+        WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[])""",  # noqa: S608 - constants
+}
+# Hashes are random: the first ones are a fair sample, and the index gives them in order.
+_SAMPLE = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
+    WHERE v.space_id = %s ORDER BY v.text_hash LIMIT %s"""
+
+
+class LargeSpaceReader(VectorReader):
+    """Answers what :class:`VectorReader` answers, without a matrix in memory where a space is large."""
+
+    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        if not self._is_large(space_id):
+            return super()._sampled(space_id, count)
+        rows = self.connection.execute(_SAMPLE, (space_id, count))
+        return self._places_of([row[0] for row in rows])
+
+    def _nearest(
+        self,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,
+        limit: int,
+        inside: Inside,
+    ) -> list[tuple[int, float]]:
+        if not self._is_large(space_id):
+            return super()._nearest(kind, space_id, query, where, limit, inside)
+        if isinstance(inside, frozenset):
+            best = list(inside)
+        else:
+            best = self._proposed(_NEAREST, kind, space_id, query, where, limit)
+            if len(set(best)) < limit:  # the filter lets little through, or there is no more
+                best = self._proposed(_EXACT, kind, space_id, query, where, limit)
+        found = self._similarities(kind, space_id, query, best)
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    def _similarities(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, float]:
+        if not self._is_large(space_id):
+            return super()._similarities(kind, space_id, query, ids)
+        from mdvec.stores.exact import largest_similarities
+
+        rows = self.connection.execute(_VECTORS_OF[kind], (space_id, list(set(ids))), binary=True).fetchall()
+        return largest_similarities(_batches(rows), query)
+
+    def _proposed(
+        self,
+        template: str,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,
+        limit: int,
+    ) -> list[int]:
+        """Return owners inside that may be among the nearest, as a query of ours finds them."""
+        # A document may have many names.
+        size = limit * (1 if kind is VectorKind.TEXT else 2) + _SPARE
+        condition = (self.chunk_condition if kind is VectorKind.TEXT else self.document_condition)(where)
+        sql = template.format(
+            space=int(space_id),
+            dimension=len(query),
+            owners=_OWNERS[kind],
+            table=_TABLES[kind],
+            named=_NAMED[kind],
+            condition=condition.text,
+        )
+        vector = as_text(query)
+        arguments = [vector, *condition.arguments] if template is _NEAREST else [*condition.arguments, vector]
+        ef_search = min(_MOST_EF_SEARCH, max(_LEAST_EF_SEARCH, 2 * size))
+        self.connection.execute(
+            f"SET LOCAL hnsw.ef_search = {ef_search}; SET LOCAL hnsw.iterative_scan = relaxed_order"
+        )
+        return [row[0] for row in self.connection.execute(sql, (*arguments, size))]
+
+    def _is_large(self, space_id: SpaceId) -> bool:
+        def look() -> bool:
+            found = self.connection.execute("SELECT to_regclass(%s)", (_index(space_id, VectorKind.TEXT),))
+            return found.fetchall()[0][0] is not None and self.vector_count(space_id) > self.exact_up_to
+
+        return self.memorized(("large", space_id), look)
+
+
+class LargeSpaceWriter(VectorWriter, LargeSpaceReader):
+    """Makes the indexes of a space when it has become large."""
+
+    def put_vectors(
+        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
+    ) -> None:
+        """Add unit vectors; a hash that has one keeps it."""
+        super().put_vectors(space_id, hashes, vectors)
+        known = self.connection.execute("SELECT to_regclass(%s)", (_index(space_id, VectorKind.TEXT),))
+        if known.fetchall()[0][0] is None and self.vector_count(space_id) > self.exact_up_to:
+            make_indexes(self.connection, space_id, self.dimension(space_id))
+
+
+def make_indexes(connection: Connection, space_id: SpaceId, dimension: int) -> None:
+    """Make the indexes of the texts and of the names of a space; of very long vectors there is none.
+
+    Readers go on meanwhile; other writers wait. All vectors have unit length, so the inner product is the
+    cosine, and vectors of zeros are found, too.
+    """
+    if dimension > _MOST_DIMENSIONS:
+        return
+    for kind in VectorKind:
+        connection.execute(
+            f"""CREATE INDEX {_index(space_id, kind)} ON vectors
+            USING hnsw ((vector::halfvec({int(dimension)})) halfvec_ip_ops)
+            WHERE space_id = {int(space_id)}{_NAMED[kind].replace("v.", "")}"""
+        )
+
+
+def _index(space_id: SpaceId, kind: VectorKind) -> str:
+    return f"vectors_{kind.value}_{int(space_id)}"
+
+
+def _batches(rows: list[Any]) -> Iterator[tuple[list[int], list[bytes]]]:
+    rest = iter(rows)
+    while batch := list(itertools.islice(rest, _BATCH_ROWS)):
+        yield [row[0] for row in batch], little_endian(row[1] for row in batch)

@@ -1,0 +1,131 @@
+"""The first look at a database: is the extension there, are the tables up to date."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mdvec.errors import ConfigError, NewerDatabaseError, StoreError
+from mdvec.stores.postgres.access import renew_rights
+from mdvec.stores.postgres.address import shown
+from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.postgres.schema import MIGRATIONS
+
+LOCK_TIMEOUT_S = 60
+"""How long a writer waits for another one; transactions are short, but for the making of an index."""
+
+_OLDEST_SERVER = 150_000
+"""PostgreSQL 15: the first one whose views can have the rights of who asks."""
+
+_SOUND_VECTOR = (0, 8, 4)
+"""pgvector 0.8.4: vacuuming an HNSW index with an older one may damage it, or fail."""
+
+_FACTS = """SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+    (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+     WHERE e.extname = 'vector'),
+    (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+    EXISTS(SELECT 1 FROM pg_available_extensions WHERE name = 'vector'), current_database()"""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A database that can be used.
+
+    Attributes:
+        vector_schema: Where the extension is.
+        vector_version: Its version, such as ``0.8.6``.
+    """
+
+    vector_schema: str
+    vector_version: str
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What keeps answers from being right, for people."""
+        if tuple(map(int, re.findall(r"\d+", self.vector_version)[:3])) >= _SOUND_VECTOR:
+            return ()
+        return (
+            f"pgvector {self.vector_version} may damage the vector index of a large collection, or fail to "
+            "change it; install 0.8.4 or newer on the server, and run: ALTER EXTENSION vector UPDATE;",
+        )
+
+
+def identifier(name: str) -> str:
+    """Return a name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def lock_writers(connection: Connection, schema: str) -> None:
+    """Wait until this transaction is the only one that writes."""
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"mdvec {schema}",))
+
+
+def open_first(connection: Connection, schema: str, address: str) -> Opened:
+    """Check the server, and make or upgrade the tables where that is needed.
+
+    Args:
+        connection: Outside a transaction.
+        schema: Where the tables are.
+        address: For messages.
+
+    Raises:
+        ConfigError: If the server is too old, has no pgvector, or the database is not in UTF-8.
+        NewerDatabaseError: If a newer version wrote it; it is not touched.
+        ReadOnlyDatabaseError: If it would have to be made or upgraded, and the user may not do that.
+    """
+    (facts,) = connection.execute(_FACTS).fetchall()
+    server, encoding, vector_schema, vector_version, available, database = facts
+    if server < _OLDEST_SERVER:
+        msg = f"{shown(address)} is PostgreSQL {server // 10_000}; 15 is the oldest that mdvec can use"
+        raise ConfigError(msg, hint="Upgrade the server.")
+    if encoding != "UTF8":
+        msg = f"the database {database} has the encoding {encoding}"
+        raise ConfigError(msg, hint="Make one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0;")
+    if vector_schema is None:
+        msg = f"the database {database} has no extension 'vector'"
+        hint = "Run in it, as a user who may: CREATE EXTENSION vector;"
+        if not available:
+            hint = f"Install pgvector on the server (https://github.com/pgvector/pgvector). {hint}"
+        raise ConfigError(msg, hint=hint)
+    opened = Opened(vector_schema, vector_version)
+    if _version(connection, schema, address) < len(MIGRATIONS):
+        _upgrade(connection, schema, opened, address)
+    return opened
+
+
+def _version(connection: Connection, schema: str, address: str) -> int:
+    """Return the version of the tables, 0 where there are none."""
+    meta = f"{identifier(schema)}.meta"
+    found = connection.execute(
+        "SELECT EXISTS(SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'meta')", (schema,)
+    ).fetchone()
+    if found is None or not found[0]:
+        return 0
+    row = connection.execute(f"SELECT value FROM {meta} WHERE key = 'schema_version'").fetchone()  # noqa: S608
+    if row is None:
+        msg = f"the schema {schema!r} of {shown(address)} belongs to another program"
+        raise StoreError(msg, hint="Choose another one: [store.postgres] schema.")
+    version: int = row[0]
+    if version > len(MIGRATIONS):
+        msg = f"{shown(address)} was written by a newer mdvec (format {version})"
+        raise NewerDatabaseError(msg)
+    return version
+
+
+def _upgrade(connection: Connection, schema: str, opened: Opened, address: str) -> None:
+    """Make all steps in one transaction; other processes wait, and then find them done."""
+    with connection.transaction():
+        connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'; SET LOCAL statement_timeout = 0")
+        lock_writers(connection, schema)
+        version = _version(connection, schema, address)
+        if not version:
+            # Asked first: to make what is there takes a right that is not needed.
+            known = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
+            if known is None:
+                connection.execute(f"CREATE SCHEMA {identifier(schema)}")
+        path = f"{identifier(schema)}, {identifier(opened.vector_schema)}"
+        connection.execute(f"SET LOCAL search_path = {path}")
+        for migration in MIGRATIONS[version:]:
+            connection.execute(migration)
+        connection.execute("UPDATE meta SET value = %s WHERE key = 'schema_version'", (len(MIGRATIONS),))
+        renew_rights(connection, schema)

@@ -1,0 +1,17 @@
+"""What is read and written in one transaction, put together from its parts."""
+
+from __future__ import annotations
+
+from mdvec.stores.postgres.collections import CollectionReader, CollectionWriter
+from mdvec.stores.postgres.hnsw import LargeSpaceReader, LargeSpaceWriter
+from mdvec.stores.postgres.links import LinkReader
+from mdvec.stores.postgres.words import WordReader
+from mdvec.stores.postgres.writing import DocumentWriter
+
+
+class Snapshot(LargeSpaceReader, WordReader, CollectionReader, LinkReader):
+    """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
+
+
+class Transaction(LargeSpaceWriter, Snapshot, DocumentWriter, CollectionWriter):
+    """One transaction; a :class:`mdvec.stores.interface.Writer`."""

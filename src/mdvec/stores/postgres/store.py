@@ -1,0 +1,163 @@
+"""The store of a team: many machines write and search the same collections on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from mdvec.errors import DamagedDatabaseError, StoreError
+from mdvec.settings import Count, Name, Section
+from mdvec.stores.holders import HeldClaim
+from mdvec.stores.interface import Claim
+from mdvec.stores.loaded import LoadedSpaces
+from mdvec.stores.memo import Memo
+from mdvec.stores.postgres import access
+from mdvec.stores.postgres.address import shown
+from mdvec.stores.postgres.claims import Claims
+from mdvec.stores.postgres.database import Access, Database
+from mdvec.stores.postgres.opening import identifier
+from mdvec.stores.postgres.problems import find_problems
+from mdvec.stores.postgres.snapshots import Snapshot, Transaction
+from mdvec.stores.postgres.views import make_views
+from mdvec.types.collection import Collection
+from mdvec.types.ids import SpaceId, TextHash
+
+_SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
+_OUR_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename"
+
+
+_EXACT_UP_TO = 50_000  # vectors of 384 numbers take 40 MB, and a tenth of a second to load from near by
+
+
+class PostgresSettings(Section, frozen=True, kw_only=True):
+    """``[store.postgres]``."""
+
+    schema: Name = "mdvec"
+    role: Name | None = None
+    prepared_statements: bool = False
+    exact_up_to: Count = _EXACT_UP_TO
+
+
+class PostgresStore:
+    """A store in a schema of a PostgreSQL database. Safe for several threads, processes and machines.
+
+    Args:
+        address: ``postgresql://…``, as libpq takes it.
+        schema: Where the tables are; made when it is not there.
+        role: What transactions run as; None for the user who connects.
+        prepared_statements: Whether the server may keep statements between transactions. Poolers that give
+            each transaction another connection may not allow it.
+        exact_up_to: How many vectors of a model are searched in memory, exactly. More are searched by an
+            index on the server, which finds nearly all of the nearest.
+
+    Raises:
+        ConfigError: If the address cannot be read, or the database cannot hold a store; the hint says what
+            is missing.
+        NewerDatabaseError: If a newer version wrote it; it is not touched.
+        ReadOnlyDatabaseError: If the tables would have to be made or upgraded, and the user may not do that.
+        StoreUnavailableError: If the server cannot be reached.
+    """
+
+    Settings = PostgresSettings
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        schema: str = "mdvec",
+        role: str | None = None,
+        prepared_statements: bool = False,
+        exact_up_to: int = _EXACT_UP_TO,
+    ) -> None:
+        self._database = Database(Access(address, schema, role, prepared_statements))
+        self._claims = Claims(self._database)
+        self._memo = Memo()
+        self._spaces = LoadedSpaces()
+        self._exact_up_to = exact_up_to
+
+    @property
+    def location(self) -> str:
+        """The address, without user name and password."""
+        return shown(self._database.access.address)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the tables and their indexes."""
+        with self._database.reading() as connection:
+            size: int = connection.execute(_SIZE, (self._database.access.schema,)).fetchall()[0][0]
+            return size
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What keeps answers from being right, for people; nothing but for an old pgvector."""
+        return self._database.opened.warnings
+
+    @contextmanager
+    def read(self) -> Iterator[Snapshot]:
+        """Open a snapshot."""
+        with self._database.reading() as connection:
+            yield Snapshot(connection, self._memo, self._spaces, self._exact_up_to)
+
+    @contextmanager
+    def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
+        """Open a transaction; see :meth:`mdvec.stores.interface.Store.write`."""
+        with self._database.writing() as connection:
+            if isinstance(claim, HeldClaim):
+                self._claims.confirm(connection, claim)
+            yield Transaction(connection, None, None, self._exact_up_to)
+
+    def claim(
+        self, collection: Collection | None, purpose: str, *, wait_s: float
+    ) -> AbstractContextManager[HeldClaim]:
+        """Claim a collection or the store; see :meth:`mdvec.stores.interface.Store.claim`."""
+        return self._claims.hold(collection, purpose, wait_s=wait_s)
+
+    def check(self) -> list[StoreError]:
+        """Look for rows that contradict each other; the server checks its own files."""
+        with self._database.reading() as connection:
+            return [DamagedDatabaseError(problem) for problem in find_problems(connection)]
+
+    def compact(self) -> None:
+        """Rewrite the tables without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
+        schema = self._database.access.schema
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM terms WHERE chunks = 0")
+        with self._database.outside_transactions() as connection:
+            tables = [row[0] for row in connection.execute(_OUR_TABLES, (schema,))]
+            names = ", ".join(f"{identifier(schema)}.{identifier(table)}" for table in tables)
+            connection.execute(f"VACUUM (FULL, ANALYZE) {names}")
+
+    def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Take texts to embed; see :class:`mdvec.stores.sharing.SharedWork`."""
+        with self.write(claim) as writer:
+            token = claim.holder.token if isinstance(claim, HeldClaim) else ""
+            return writer.take_texts(space_id, hashes, token)
+
+    @contextmanager
+    def changes(self) -> Iterator[Callable[[float], bool]]:
+        """Listen to commits of all processes; see :class:`mdvec.stores.sharing.AnnouncedChanges`."""
+        with self._database.listening() as wait:
+            yield wait
+
+    def grant(self, collection: Collection, role: str) -> None:
+        """Let a role read a collection; see :class:`mdvec.stores.sharing.SharedStore`."""
+        with self._database.writing() as connection:
+            access.grant(connection, self._database.access.schema, collection.id, role)
+
+    def revoke(self, collection: Collection, role: str) -> None:
+        """Take the right to read a collection back."""
+        with self._database.writing() as connection:
+            access.revoke(connection, collection.id, role)
+
+    def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
+        """Show a collection to other programs; see :class:`mdvec.stores.sharing.SharedStore`."""
+        schema, vector_schema = self._database.access.schema, self._database.opened.vector_schema
+        with self._database.writing() as connection:
+            return make_views(connection, schema, vector_schema, collection.id, space_id)
+
+    def close(self) -> None:
+        """Give the claims back and close the connections; a second call does nothing."""
+        if not self._database.closed:
+            self._claims.release_all()
+            self._database.close()

@@ -1,0 +1,370 @@
+"""Vectors as rows, by space and text: searched in one matrix in memory, in a large space by its index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, Seen
+from mdvec.stores.memo import Memo
+from mdvec.stores.postgres.claims import ClaimReader
+from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.postgres.documents import DocumentReader
+from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
+from mdvec.stores.vectors.index import VectorKind
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.query import Where
+from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
+
+if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mdvec.stores.exact import ExactView
+
+_BATCH_ROWS = 4096
+
+Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
+"""The owners that may be found, where they are few; else returns those of some that may."""
+
+# What stands before the numbers, which are in the order of the network: two lengths of two bytes.
+STORED = "substring(halfvec_send(v.vector) FROM 5)"
+
+_NEWEST = """SELECT coalesce((SELECT max(id) FROM vectors), 0), coalesce((SELECT max(id) FROM chunks), 0),
+    coalesce((SELECT max(id) FROM names), 0)"""
+_NEW_VECTORS = f"""SELECT v.id, {STORED} FROM vectors v
+    WHERE v.space_id = %s AND v.id > %s ORDER BY v.id LIMIT {_BATCH_ROWS}"""  # noqa: S608 - constants
+
+# Chunks own the vectors of their texts, documents those of their names.
+_TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
+_OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
+_NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o JOIN vectors v ON v.text_hash = o.text_hash
+    WHERE v.space_id = %s AND o.id > %s ORDER BY o.id"""
+_OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v JOIN {table} o ON o.text_hash = v.text_hash
+    WHERE v.space_id = %s AND v.id > %s AND o.id <= %s ORDER BY v.id"""
+
+# What a live process is embedding is left to it.
+_NOT_TAKEN = """AND NOT EXISTS(SELECT 1 FROM taken w
+        WHERE w.space_id = %s AND w.text_hash = {}.text_hash AND w.token = ANY(%s))"""
+_PENDING_CHUNKS = f"""WITH missing AS (
+    SELECT min(c.id) AS id FROM chunks c JOIN documents d ON d.id = c.document_id AND NOT d.superseded
+    WHERE c.collection_id = %s AND NOT EXISTS(
+        SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = c.text_hash) {_NOT_TAKEN.format("c")}
+    GROUP BY c.text_hash ORDER BY 1 LIMIT %s
+) SELECT c.text_hash, c.document_id, c.start, c.stop, c.context, d.title
+    FROM missing m JOIN chunks c ON c.id = m.id JOIN documents d ON d.id = c.document_id ORDER BY c.id"""  # noqa: S608 - constants
+_MISSING_NAMES = """FROM names n JOIN documents d ON d.id = n.document_id
+    WHERE d.collection_id = %s AND NOT d.superseded AND NOT EXISTS(
+        SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = n.text_hash)"""
+
+_PUT = """INSERT INTO vectors(space_id, text_hash, vector, named)
+    SELECT %s, u.text_hash, u.vector::halfvec, EXISTS(SELECT 1 FROM names n WHERE n.text_hash = u.text_hash)
+    FROM unnest(%s::bytea[], %s::text[]) WITH ORDINALITY u(text_hash, vector, position)
+    WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = u.text_hash)
+    ORDER BY u.position"""
+_TAKE = """INSERT INTO taken(space_id, text_hash, token)
+    SELECT %s, u.text_hash, %s FROM unnest(%s::bytea[]) u(text_hash)
+    WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = u.text_hash)
+    ON CONFLICT (space_id, text_hash) DO UPDATE SET token = excluded.token
+    WHERE NOT taken.token = ANY(%s) RETURNING text_hash"""
+_GIVE_BACK = "DELETE FROM taken WHERE space_id = %s AND text_hash = ANY(%s::bytea[])"
+_DROP_UNUSED = """DELETE FROM vectors WHERE id IN (
+    SELECT v.id FROM vectors v
+    WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
+    AND NOT EXISTS(SELECT 1 FROM names n WHERE n.text_hash = v.text_hash)
+    ORDER BY v.id DESC OFFSET %s)"""
+
+
+class VectorReader(ClaimReader, DocumentReader):
+    """Finds by vectors, and those that have none yet.
+
+    Args:
+        connection: Inside a transaction.
+        memo: What is known of versions; None where what is read may yet be undone.
+        spaces: The matrices of the store; None where what is read may yet be undone.
+        exact_up_to: How many vectors a space may have to be searched in memory.
+    """
+
+    def __init__(
+        self, connection: Connection, memo: Memo | None, spaces: LoadedSpaces | None, exact_up_to: int
+    ) -> None:
+        super().__init__(connection, memo)
+        self.exact_up_to = exact_up_to
+        self._spaces = spaces
+        self._views: dict[SpaceId, ExactView] = {}
+        self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
+
+    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space that is known already."""
+
+        def find() -> SpaceId | None:
+            found = self.connection.execute("SELECT id FROM spaces WHERE key = %s", (space.key,)).fetchone()
+            return None if found is None else SpaceId(found[0])
+
+        return self.memorized(("space", space.key), find)
+
+    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
+        """Return every space that a vector was ever made in."""
+        rows = self.connection.execute("SELECT id, key FROM spaces ORDER BY id")
+        return {SpaceId(key): EmbeddingSpace.from_key(text) for key, text in rows}
+
+    def vectors(
+        self, space_id: SpaceId, *, after: bytes, limit: int
+    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+        """Return vectors of a space with the hashes of their texts, in order of hash."""
+        import numpy as np
+
+        rows = self.connection.execute(
+            f"""SELECT v.text_hash, {STORED} FROM vectors v WHERE v.space_id = %s AND v.text_hash > %s
+            ORDER BY v.text_hash LIMIT %s""",  # noqa: S608 - constants
+            (space_id, after, limit),
+            binary=True,
+        ).fetchall()
+        matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
+        return [TextHash(row[0]) for row in rows], matrix.reshape(len(rows), self.dimension(space_id))
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until it was measured."""
+
+        def read() -> UnrelatedTexts | None:
+            sql = "SELECT unspaced, mean, spread FROM unrelated WHERE space_id = %s"
+            rows = self.connection.execute(sql, (space_id,))
+            found = {unspaced: Unrelated(mean, spread) for unspaced, mean, spread in rows}
+            return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
+
+        return self.memorized(("unrelated", space_id), read)
+
+    def nearest_chunks(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[ChunkId, float]]:
+        """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
+        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
+        return [(ChunkId(key), similarity) for key, similarity in found]
+
+    def nearest_documents(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[DocumentId, float]]:
+        """Return the documents whose names are nearest to a query."""
+        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
+        return [(DocumentId(key), similarity) for key, similarity in found]
+
+    def chunk_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> dict[ChunkId, float]:
+        """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
+        found = self._similarities(VectorKind.TEXT, space_id, query, ids)
+        return {ChunkId(key): value for key, value in found.items()}
+
+    def name_similarities(
+        self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> dict[DocumentId, float]:
+        """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
+        found = self._similarities(VectorKind.NAME, space_id, query, documents)
+        return {DocumentId(key): value for key, value in found.items()}
+
+    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return chunks that are spread evenly over a whole space."""
+        return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
+
+    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        return self._places_of(self._view(space_id).sample(count))
+
+    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Return those of the hashes that have a vector."""
+        rows = self.connection.execute(
+            "SELECT text_hash FROM vectors WHERE space_id = %s AND text_hash = ANY(%s::bytea[])",
+            (space_id, list(hashes)),
+        )
+        return {TextHash(row[0]) for row in rows}
+
+    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
+        arguments = (collection_id, space_id, space_id, self.live_tokens(), limit)
+        rows = self.connection.execute(_PENDING_CHUNKS, arguments).fetchall()
+        bodies = self.bodies(list({row[1] for row in rows})) if rows else {}
+        found: list[PendingText] = []
+        for text_hash, document_id, start, stop, context, title in rows:
+            text = bodies[document_id][start:stop]
+            found.append(PendingText(TextHash(text_hash), f"{context}\n{text}" if context else text, title))
+        return found
+
+    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return names without a vector in the space, oldest first, each hash once."""
+        rows = self.connection.execute(
+            f"""SELECT n.text_hash, min(n.text) {_MISSING_NAMES} {_NOT_TAKEN.format("n")}
+            GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
+            (collection_id, space_id, space_id, self.live_tokens(), limit),
+        )
+        return [PendingText(TextHash(text_hash), text) for text_hash, text in rows]
+
+    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
+        """Return how many names :meth:`pending_names` would return without a limit."""
+        return self._number(f"SELECT count(DISTINCT n.text_hash) {_MISSING_NAMES}", (collection_id, space_id))
+
+    # --- rows, for what is in memory -----------------------------------------------------------
+
+    def vector_count(self, space_id: SpaceId) -> int:
+        """Return the number of vectors of a space."""
+        return self._number("SELECT count(*) FROM vectors WHERE space_id = %s", (space_id,))
+
+    def dimension(self, space_id: SpaceId) -> int:
+        """Return the length of a vector of a space."""
+        return self._number("SELECT dimension FROM spaces WHERE id = %s", (space_id,))
+
+    def newest(self) -> Seen:
+        """Return the largest ids there are; 0 without a row."""
+        return Seen(*self.connection.execute(_NEWEST).fetchall()[0])
+
+    def vectors_after(
+        self, space_id: SpaceId, vector: int
+    ) -> Iterator[tuple[Sequence[int], Sequence[bytes]]]:
+        """Yield ids and vectors of a space with larger ids, some at a time and in order."""
+        while True:
+            rows = self.connection.execute(_NEW_VECTORS, (space_id, vector), binary=True).fetchall()
+            if not rows:
+                return
+            yield [row[0] for row in rows], little_endian([row[1] for row in rows])
+            vector = rows[-1][0]
+
+    def owners_after(self, kind: VectorKind, space_id: SpaceId, owner: int) -> NDArray[np.int64]:
+        """Return owners whose rows have larger ids, with the ids of their vectors."""
+        sql = _NEW_OWNERS.format(owner=_OWNERS[kind], table=_TABLES[kind])
+        return self._pairs(sql, (space_id, owner))
+
+    def owners_of_vectors_after(
+        self, kind: VectorKind, space_id: SpaceId, vector: int, owner: int
+    ) -> NDArray[np.int64]:
+        """Return owners whose rows have ids up to ``owner`` and whose vectors have ids above ``vector``."""
+        sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=_TABLES[kind])
+        return self._pairs(sql, (space_id, vector, owner))
+
+    def _nearest_inside(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[int, float]]:
+        if limit <= 0 or not where.collections:
+            return []
+        few = self.few_inside(where)
+        if few is not None:
+            inside: frozenset[int] = few[0] if kind is VectorKind.TEXT else few[1]
+            return self._nearest(kind, space_id, query, where, limit, inside)
+        keep = self.keep_chunks if kind is VectorKind.TEXT else self.keep_documents
+        return self._nearest(kind, space_id, query, where, limit, lambda ids: keep(where, ids))
+
+    def _nearest(
+        self,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,  # noqa: ARG002 - for an index
+        limit: int,
+        inside: Inside,
+    ) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside."""
+        view = self._view(space_id)
+        owners = view.chunks if kind is VectorKind.TEXT else view.documents
+        return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
+
+    def _similarities(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, float]:
+        """Return the exact cosine similarity of those of the owners that have a vector."""
+        view = self._view(space_id)
+        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, query)
+
+    def _view(self, space_id: SpaceId) -> ExactView:
+        if space_id not in self._views:
+            if self._spaces is None:  # what may yet be undone is nothing for others
+                return LoadedSpace(self, space_id, self.version, self.vector_epoch).matrix.view()
+            self._views[space_id] = self._spaces.view(self, space_id, self.version, self.vector_epoch)
+        return self._views[space_id]
+
+    def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Multiply once for the texts and the names of one query."""
+        known = self._products
+        if known is None or known[0] != space_id or known[1] is not query:
+            known = space_id, query, self._view(space_id).products(query)
+            self._products = known if self._spaces is not None else None
+        return known[2]
+
+    def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
+        number: int = self.connection.execute(sql, arguments).fetchall()[0][0]
+        return number
+
+    def _pairs(self, sql: str, arguments: tuple[Any, ...]) -> NDArray[np.int64]:
+        import numpy as np
+
+        rows = self.connection.execute(sql, arguments, binary=True).fetchall()
+        return np.array(rows, np.int64).reshape(len(rows), 2)
+
+
+class VectorWriter(VectorReader):
+    """Writes vectors and spaces."""
+
+    def open_space(self, space: EmbeddingSpace) -> SpaceId:
+        """Return the id of a space, writing it when it is new."""
+        known = self.find_space(space)
+        if known is not None:
+            return known
+        sql = "INSERT INTO spaces(key, dimension) VALUES (%s, %s) RETURNING id"
+        return SpaceId(self._number(sql, (space.key, space.dimension)))
+
+    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
+        """Write how similar unrelated texts are, unless that is known."""
+        for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
+            self.connection.execute(
+                "INSERT INTO unrelated VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                (space_id, unspaced, each.mean, each.spread),
+            )
+
+    def put_vectors(
+        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
+    ) -> None:
+        """Add unit vectors; a hash that has one keeps it."""
+        expected = (len(hashes), self.dimension(space_id))
+        if vectors.shape != expected:
+            msg = f"vectors of shape {vectors.shape} where {expected} was expected"
+            raise ValueError(msg)
+        first = {key: at for at, key in reversed([*enumerate(hashes)])}
+        rows = sorted(first.items(), key=lambda pair: pair[1])
+        keys, texts = [key for key, _ in rows], [as_text(vectors[at]) for _, at in rows]
+        self.connection.execute(_PUT, (space_id, keys, texts, space_id))
+        self.connection.execute(_GIVE_BACK, (space_id, keys))
+
+    def take_texts(self, space_id: SpaceId, hashes: Sequence[TextHash], token: str) -> set[TextHash]:
+        """Take those of the texts that have no vector and that no live process has; return them."""
+        live = [each for each in self.live_tokens() if each != token]
+        rows = self.connection.execute(_TAKE, (space_id, token, list({*hashes}), space_id, live))
+        return {TextHash(row[0]) for row in rows}
+
+    def drop_space(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space; its row stays, so that its id is not used again."""
+        return self._remove("DELETE FROM vectors WHERE space_id = %s", (space_id,))
+
+    def drop_unused(self, *, keep: int = 0) -> int:
+        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
+        return self._remove(_DROP_UNUSED, (keep,))
+
+    def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:  # noqa: ARG002
+        """Find nothing damaged: the server checks what it reads."""
+        return DamagedRows()
+
+    def _remove(self, sql: str, arguments: tuple[Any, ...]) -> int:
+        """Remove vectors, and return how many; those in memory are of no use then."""
+        removed = self.connection.execute(sql, arguments).rowcount
+        if removed:
+            self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
+        return removed
+
+
+def little_endian(vectors: Iterable[bytes]) -> list[bytes]:
+    """Return vectors in the order of bytes that :func:`mdvec.stores.exact.encode` writes."""
+    import numpy as np
+
+    return [np.frombuffer(vector, ">f2").astype("<f2").tobytes() for vector in vectors]
+
+
+def as_text(vector: NDArray[np.float32]) -> str:
+    """Return a vector as pgvector reads it; rounded here, as every store rounds."""
+    import numpy as np
+
+    return "[" + ",".join(map(repr, vector.astype(np.float16).astype(np.float64).tolist())) + "]"

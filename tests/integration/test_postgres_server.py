@@ -1,0 +1,299 @@
+"""A server that is not as one would wish: away, restarted, without its extension; and processes that end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.contract.store_world import SPACE, add_collection, make_document, put, unit_vectors
+from tests.postgres_server import new_schema, open_postgres, shared_server
+
+from mdvec.errors import (
+    ConfigError,
+    MdvecError,
+    NewerDatabaseError,
+    StoreError,
+    StoreUnavailableError,
+    WriterBusyError,
+)
+from mdvec.text.hashing import text_hash
+from mdvec.types.query import Where
+
+pytestmark = pytest.mark.postgres
+
+ROUNDS = 50
+# Writes documents of which each has a word and a vector of its own, and says which are committed.
+WRITER = """
+import sys
+from tests.contract.store_world import SPACE, make_document, put, unit_vectors
+from mdvec.stores.postgres.store import PostgresStore
+from mdvec.text.hashing import text_hash
+address, schema, first = sys.argv[1], sys.argv[2], int(sys.argv[3])
+store = PostgresStore(address, schema=schema)
+with store.read() as view:
+    (notes,) = view.collections()
+with store.claim(notes, "importing", wait_s=60) as claim:
+    for number in range(first, first + 1000):
+        with store.write(claim) as writer:
+            text = f"word{number} all"
+            put(writer, notes.id, *make_document(f"{number % 40}.md", [text, f"{text} more"]))
+            writer.put_vectors(writer.open_space(SPACE), [text_hash(text)], unit_vectors(1, seed=number))
+        print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def sql() -> Iterator[Any]:
+    import psycopg
+
+    with psycopg.connect(shared_server(), autocommit=True) as connection:
+        yield connection
+
+
+def end_connections(sql: Any) -> None:
+    """End all connections of mdvec, as a restart of the server does."""
+    sql.execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'mdvec'"
+    )
+
+
+def test_connections_that_were_lost_while_idle_are_replaced(sql: Any) -> None:
+    """After a restart of the server the next transaction works, and nobody is told."""
+    store = open_postgres()
+    notes = add_collection(store)
+    with store.read(), store.read():  # two connections
+        pass
+    end_connections(sql)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["text"]))
+    with store.read() as view:
+        assert view.counts(notes.id, None).documents == 1
+    store.close()
+
+
+def test_a_connection_that_is_lost_in_a_batch_takes_only_the_batch(sql: Any) -> None:
+    """The error says that trying again helps; what was committed is there, and the next batch works."""
+    store = open_postgres()
+    notes = add_collection(store)
+    with store.claim(notes, "importing", wait_s=0) as claim:
+        with store.write(claim) as writer:
+            put(writer, notes.id, *make_document("a.md", ["text"]))
+
+        def lose() -> None:
+            with store.write(claim) as writer:
+                put(writer, notes.id, *make_document("b.md", ["text"]))
+                end_connections(sql)
+                put(writer, notes.id, *make_document("c.md", ["text"]))
+
+        with pytest.raises(StoreUnavailableError, match="was lost") as caught:
+            lose()
+        assert caught.value.retry
+        with store.write(claim) as writer:
+            assert list(writer.known_documents(notes.id)) == ["a.md"]
+            put(writer, notes.id, *make_document("b.md", ["text"]))
+    assert store.check() == []
+    store.close()
+
+
+def test_killed_writers_leave_whole_batches() -> None:
+    """kill -9, fifty times: what was reported is there, nothing is there by halves, and the next resumes."""
+    schema = new_schema()
+    store = open_postgres(schema=schema)
+    notes = add_collection(store)
+    everything = Where((notes.id,))
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    first = 0
+    for round_number in range(ROUNDS):
+        arguments = [sys.executable, "-P", "-c", WRITER, shared_server(), schema, str(first)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=env) as process:
+            assert process.stdout is not None
+            reported = [int(process.stdout.readline()) for _ in range(1 + round_number % 5)]
+            process.send_signal(signal.SIGKILL)
+            reported += [int(line) for line in process.stdout]
+        assert reported[0] == first  # the claim of the one that was killed is no obstacle
+        with store.read() as view:
+            chunks = view.counts(notes.id, None).chunks
+            assert chunks == 2 * len(view.known_documents(notes.id))
+            assert len(view.bm25(["all"], everything, 999)) == chunks
+            space_id = view.find_space(SPACE)
+            assert space_id is not None
+            for number in reported[-20:]:
+                assert len(view.bm25([f"word{number}"], everything, 9)) == 2
+                assert view.cached(space_id, [text_hash(f"word{number} all")])
+        first = reported[-1] + 2
+    assert store.check() == []
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:s3cr/et@h/db?sslkey=hidden",
+        "postgresql://me:s3cr%2Fet@127.0.0.1:1/db",
+        "postgresql://me:s3cr:et@127.0.0.1:1/db?sslpassword=hidden",
+        "postgresql://me:s3cret@127.0.0.1:1/db?unknown=1",
+        "postgresql://me@127.0.0.1:1/db?password=s3cret",
+        "postgresql://me:s3cr@et@no-such-host.invalid/db",
+    ],
+)
+def test_no_message_shows_a_password(address: str) -> None:
+    """Nor a part of it, however the address is misread; the place is named."""
+    with pytest.raises(MdvecError) as caught:
+        open_store(address)
+    shown = f"{caught.value} {caught.value.hint}"
+    for secret in ("s3cr", "hidden", "et@"):
+        assert secret not in shown
+    assert "postgresql://" in shown
+    assert caught.value.__cause__ is None
+
+
+def open_store(address: str, **settings: Any) -> Any:
+    from mdvec.stores.postgres.store import PostgresStore
+
+    return PostgresStore(address, **settings)
+
+
+def test_the_location_shows_no_password() -> None:
+    """Nor the user; what libpq takes from the environment is not in it at all."""
+    address = shared_server().replace("postgres:@", "postgres:s3cret@")
+    store = open_store(address, schema=new_schema())
+    assert "s3cret" not in store.location
+    assert store.location.startswith("postgresql://***@/postgres")
+    store.close()
+
+
+def test_a_password_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, sql: Any) -> None:
+    """As for every program that uses libpq."""
+    monkeypatch.setenv("PGUSER", "postgres")
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    store = open_store(shared_server().replace("postgres:@", ""), schema=new_schema())
+    assert store.check() == []
+    store.close()
+
+
+def test_a_missing_extension_is_named(sql: Any) -> None:
+    """With the command that makes it; nothing is made in the database."""
+    sql.execute("DROP DATABASE IF EXISTS plain")
+    sql.execute("CREATE DATABASE plain TEMPLATE template0")
+    with pytest.raises(ConfigError, match="plain has no extension") as caught:
+        open_store(shared_server().replace("/postgres?", "/plain?"))
+    assert "CREATE EXTENSION vector;" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("version", "warned"), [("0.8.3", True), ("0.7", True), ("0.8.4", False), ("0.10.0", False)]
+)
+def test_doctor_warns_of_an_old_extension(sql: Any, version: str, warned: bool) -> None:
+    """It may damage indexes: doctor names the version and what to run; nothing else is refused."""
+    import psycopg
+
+    from mdvec import open_workspace
+    from mdvec.testing.embedder import HashingEmbedder
+
+    sql.execute("DROP DATABASE IF EXISTS older")
+    sql.execute("CREATE DATABASE older TEMPLATE template0")
+    address = shared_server().replace("/postgres?", "/older?")
+    with psycopg.connect(address) as older:
+        older.execute("CREATE EXTENSION vector")
+        older.execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", (version,))
+    with open_workspace(database=address, embedder=HashingEmbedder(dimension=16)) as workspace:
+        told = [
+            f"{each.severity} {each.message}" for each in workspace.doctor() if "pgvector" in each.message
+        ]
+    assert len(told) == warned
+    for each in told:
+        assert each.startswith(f"note pgvector {version} may damage")
+        assert "ALTER EXTENSION vector UPDATE;" in each
+
+
+def test_a_database_in_another_encoding_is_refused(sql: Any) -> None:
+    """It could not hold every text."""
+    sql.execute("DROP DATABASE IF EXISTS latin")
+    sql.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    with pytest.raises(ConfigError, match="encoding LATIN1"):
+        open_store(shared_server().replace("/postgres?", "/latin?"))
+
+
+def test_a_newer_database_is_left_alone(sql: Any) -> None:
+    """As is a schema that another program made."""
+    schema = new_schema()
+    open_postgres(schema=schema).close()
+    sql.execute(f"UPDATE {schema}.meta SET value = 999 WHERE key = 'schema_version'")
+    with pytest.raises(NewerDatabaseError, match="format 999"):
+        open_postgres(schema=schema)
+    sql.execute(f"DELETE FROM {schema}.meta")
+    with pytest.raises(StoreError, match="belongs to another program"):
+        open_postgres(schema=schema)
+
+
+def test_processes_that_open_at_once_make_the_tables_once() -> None:
+    """The first one makes them; the others wait and find them."""
+    schema, errors = new_schema(), []
+
+    def open_and_close() -> None:
+        try:
+            open_postgres(schema=schema).close()
+        except BaseException as error:  # noqa: BLE001 - shown by the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=open_and_close) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_nothing_is_left_on_a_connection(sql: Any) -> None:
+    """A transaction pooler may give it to others: no setting, lock or prepared statement is left."""
+    store = open_postgres(exact_up_to=1)
+    notes = add_collection(store)
+    with store.write() as writer:
+        space_id = writer.open_space(SPACE)
+        texts = [f"text {number}" for number in range(5)]
+        put(writer, notes.id, *make_document("a.md", texts))
+        writer.put_vectors(space_id, [text_hash(text) for text in texts], unit_vectors(5))
+    for _ in range(8):
+        with store.read() as view:
+            view.nearest_chunks(space_id, unit_vectors(1)[0], Where((notes.id,)), 3)
+            view.bm25(["text"], Where((notes.id,)), 3)
+    with store._database.outside_transactions() as connection:
+        changed = connection.execute(
+            "SELECT name FROM pg_settings WHERE source = 'session' AND name NOT IN ('DateStyle')"
+        ).fetchall()
+        prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+        locks = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone()
+    assert (changed, prepared, locks) == ([], (0,), (0,))
+    store.close()
+
+
+def test_a_writer_that_waits_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process writes, and does not end."""
+    monkeypatch.setattr("mdvec.stores.postgres.database.LOCK_TIMEOUT_S", 0.2)
+    schema = new_schema()
+    first, second = open_postgres(schema=schema), open_postgres(schema=schema)
+    with first.write(), pytest.raises(WriterBusyError, match="locked by another process"), second.write():
+        pass
+    first.close()
+    second.close()
+
+
+def test_nul_in_a_text_moves_nothing() -> None:
+    """It is replaced by one character: words beside it stay apart, and spans stay true."""
+    store = open_postgres()
+    notes = add_collection(store)
+    document, chunks = make_document("a.md", ["one\0two", "three"], tags=("t\0g",), aliases=("n\0",))
+    with store.write() as writer:
+        ids = put(writer, notes.id, document, chunks)
+    with store.read() as view:
+        found = view.chunks(ids)
+        assert [found[each].text for each in ids] == ["one\ufffdtwo", "three"]
+        assert view.bm25(["one\0two"], Where((notes.id,)), 3)[0][0] == ids[0]
+        assert view.find_document(notes.id, "a\0.md") is None
+    store.close()

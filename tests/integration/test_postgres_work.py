@@ -1,0 +1,107 @@
+"""Several processes that embed into one store in PostgreSQL, and what they hear of each other."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.contract.store_world import SPACE, add_collection, make_document, put, read, unit_vectors
+from tests.postgres_server import new_schema, open_postgres, shared_server
+
+from mdvec import open_workspace
+from mdvec.config import load_config
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.text.hashing import text_hash
+from mdvec.types.report import ImportReport
+
+pytestmark = pytest.mark.postgres
+
+
+def test_a_text_is_taken_once() -> None:
+    """By one claim of two; with its vector, or with the claim, it is free again."""
+    schema = new_schema()
+    one, two = open_postgres(schema=schema), open_postgres(schema=schema)
+    a, b = add_collection(one, "a"), add_collection(one, "b")
+    with one.write() as writer:
+        space_id = writer.open_space(SPACE)
+        for each in (a, b):
+            put(writer, each.id, *make_document("x.md", ["same", f"own of {each.name}"]))
+    hashes = [text_hash(text) for text in ("same", "own of a", "own of b")]
+    with one.claim(a, "importing", wait_s=0) as first:
+        with two.claim(b, "importing", wait_s=0) as second:
+            assert one.take_texts(first, space_id, hashes[:2]) == {*hashes[:2]}
+            assert two.take_texts(second, space_id, hashes) == {hashes[2]}
+            assert one.take_texts(first, space_id, hashes[:1]) == {hashes[0]}  # who has it may ask again
+            assert read(two, lambda view: view.pending(b.id, space_id, 9)) == []
+            assert read(two, lambda view: view.counts(b.id, space_id)).pending_chunks == 2
+            with two.write(second) as writer:
+                writer.put_vectors(space_id, hashes[2:], unit_vectors(1))
+            assert two.take_texts(second, space_id, hashes) == set()
+        assert read(two, lambda view: view.pending(b.id, space_id, 9)) == []
+    assert [each.text for each in read(two, lambda view: view.pending(b.id, space_id, 9))] == ["same"]
+    one.close()
+    two.close()
+
+
+class SlowEmbedder(HashingEmbedder):
+    """Takes a few texts at a time, so that two of them have something to do."""
+
+    @property
+    def texts_at_once(self) -> int:
+        """Fewer than there are."""
+        return 4
+
+
+def test_two_imports_embed_no_text_twice(tmp_path: Path) -> None:
+    """Of two collections with equal documents, at once; both end with all their vectors."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for number in range(30):
+            text = f"# Note {number}\n\n" + "\n\n".join(
+                f"## Part {part}\n\nText {number} {part}." for part in range(5)
+            )
+            (tmp_path / name / f"{number}.md").write_text(text)
+    env = {"MDVEC_STORE_LOCATION": shared_server(), "MDVEC_STORE_POSTGRES_SCHEMA": new_schema()}
+    config = load_config(cwd=tmp_path, env=env).config
+    embedders = {name: SlowEmbedder(dimension=16) for name in ("a", "b")}
+    reports: list[ImportReport] = []
+    with open_workspace(config, embedder=HashingEmbedder(dimension=16)) as workspace:
+        for name in ("a", "b"):
+            workspace.add_collection(name, "", str(tmp_path / name))
+
+    def work(name: str) -> None:
+        with open_workspace(config, embedder=embedders[name]) as workspace:
+            reports.append(workspace.import_collection(name))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each.pending_chunks for each in reports] == [0, 0]
+    counts = Counter(text for each in embedders.values() for text in each.embedded)
+    assert len(counts) > 60
+    assert {text: count for text, count in counts.items() if count > 1} == {}
+    assert all(each.embedded for each in embedders.values())
+
+
+def test_commits_are_heard_by_others() -> None:
+    """Each commit of any process ends the wait; without one there is nothing to hear, and reading is none."""
+    schema = new_schema()
+    one, two = open_postgres(schema=schema), open_postgres(schema=schema)
+    notes = add_collection(one)
+    with two.changes() as wait:
+        assert not wait(0.01)
+        with one.read() as view:
+            assert view.collections()
+        with one.write():
+            pass
+        assert not wait(0.01)
+        with one.write() as writer:
+            put(writer, notes.id, *make_document("a.md", ["text"]))
+        assert wait(60)
+        assert not wait(0.01)
+    one.close()
+    two.close()
