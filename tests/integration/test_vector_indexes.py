@@ -9,6 +9,7 @@ import pytest
 
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.errors import ConfigError
+from mdvec.registry import install_command
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace, open_workspace
@@ -49,16 +50,26 @@ def test_sqlite_vec(docs: Path, tmp_path: Path, place: str) -> None:
     assert found[0].similarity == pytest.approx(expected[0].similarity, abs=1e-5)
 
 
-def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the command that installs it, before anything is searched or written."""
-    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-    monkeypatch.delitem(sys.modules, "mdvec.stores.vectors.sqlite_vec", raising=False)
+@pytest.mark.parametrize(
+    ("name", "library", "module"),
+    [
+        ("sqlite-vec", "sqlite_vec", "sqlite_vec"),
+        ("lancedb", "lancedb", "lancedb"),
+        ("chroma", "chromadb", "chroma"),
+    ],
+)
+def test_without_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str, module: str
+) -> None:
+    """The error names the command that installs it, before anything is written."""
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"mdvec.stores.vectors.{module}", raising=False)
     with (
-        open_with("sqlite-vec", tmp_path / "index.sqlite") as workspace,
-        pytest.raises(ConfigError, match="'sqlite-vec' is not installed") as caught,
+        open_with(name, tmp_path / "index.sqlite") as workspace,
+        pytest.raises(ConfigError, match=f"'{name}' is not installed") as caught,
     ):
-        workspace.collections()
-    assert "pip install 'mdvec[sqlite-vec]'" in caught.value.hint
+        workspace.add_collection("docs", "Docs", str(tmp_path))
+    assert install_command(name) in caught.value.hint
     assert not (tmp_path / "index.sqlite").exists()
 
 
@@ -68,8 +79,8 @@ def test_rebuild(docs: Path, tmp_path: Path) -> None:
     with open_with("sqlite-vec", database) as workspace:
         workspace.add_collection("docs", "Docs", str(docs))
         chunks = workspace.import_collection("docs").embedded_chunks
-        rebuilt = workspace.rebuild_vector_index()
+        rebuilt = workspace.stores.rebuild_vector_index()
     assert rebuilt.location == f"{database}.sqlite-vec"
     assert rebuilt.vectors > chunks
     with open_with(None, database) as workspace, pytest.raises(ConfigError, match="no vector index"):
-        workspace.rebuild_vector_index()
+        workspace.stores.rebuild_vector_index()

@@ -1,18 +1,111 @@
-"""``mdvec store``: what is kept beside the database."""
+"""``mdvec store``: where everything is kept, and the vector index beside it."""
 
 from __future__ import annotations
 
 import click
 
+from mdvec import registry
+from mdvec.interfaces.cli.completing import collection_names
 from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_options, format_option
-from mdvec.interfaces.cli.terminal import write, write_json
+from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
+
+_BYTES_PER_MB = 1_000_000
+_name_option = click.option(
+    "-n", "--name", shell_complete=collection_names, required=True, help="The collection."
+)
 
 
 @click.command(cls=Group)
 @common_options
 def store() -> None:
-    """Look after the database."""
+    """Look after the store."""
+
+
+@store.command("ls")
+@format_option("text", "json")
+@common_options
+@click.pass_obj
+def list_stores(session: Session, format_name: str | None) -> None:
+    """List the stores and vector indexes to choose from."""
+    config = session.load_config().config
+    used = registry.named_vector_index(config.store.vectors or "")[0]
+    in_use = registry.named_store(str(session.database or config.store.location or "")), used
+    rows = [
+        {
+            "kind": kind,
+            "name": name,
+            "in_use": name == current,
+            "installed": registry.is_installed(stage, name),
+        }
+        for kind, stage, current in zip(
+            ("store", "vector index"), ("stores", "vector_indexes"), in_use, strict=True
+        )
+        for name in registry.names(stage)
+    ]
+    if chosen_format(format_name, config, ("text", "json")) == "json":
+        write_json(rows)
+        return
+    shown = [
+        (
+            str(row["kind"]),
+            str(row["name"]),
+            "yes" if row["in_use"] else "",
+            "yes" if row["installed"] else registry.install_command(str(row["name"])),
+        )
+        for row in rows
+    ]
+    write_table(("kind", "name", "in use", "installed"), shown)
+
+
+@store.command()
+@format_option("text", "json")
+@common_options
+@click.pass_obj
+def show(session: Session, format_name: str | None) -> None:
+    """Show what the store holds."""
+    with session.open() as (workspace, config):
+        found = workspace.stores.describe()
+    if chosen_format(format_name, config, ("text", "json")) == "json":
+        write_json(found)
+        return
+    lines = [
+        f"{found.name}: {visible(found.location)}, {found.size_bytes / _BYTES_PER_MB:,.1f} MB",
+        f"{found.collections:,} collections, {found.documents:,} documents, {found.chunks:,} chunks",
+        *(f"{each.vectors:,} vectors of {visible(each.space)}" for each in found.spaces),
+    ]
+    if found.vector_index:
+        lines.append(f"vector index: {visible(found.vector_index)}")
+        lines += [f"  {visible(each)}" for each in found.problems]
+    write("\n".join(lines) + "\n")
+
+
+@store.command()
+@click.argument("target")
+@format_option("text", "json")
+@common_options
+@click.pass_obj
+def move(session: Session, target: str, format_name: str | None) -> None:
+    """Copy everything to another store, with its vectors.
+
+    TARGET is a path, or an address such as postgresql://HOST/DATABASE. Nothing is embedded, and both are
+    compared before the command succeeds. The old store and the configuration stay as they are.
+    A copy that was interrupted is resumed.
+    """
+    with session.open() as (workspace, config):
+        moved = workspace.stores.move(target)
+    if chosen_format(format_name, config, ("text", "json")) == "json":
+        write_json(moved)
+        return
+    held = moved.contents
+    location = visible(moved.location)
+    write(
+        f"{location} holds the same {held.documents:,} documents, {held.chunks:,} chunks and "
+        f"{held.vectors:,} vectors (checksum {held.checksum[:12]}).\n"
+        "To use it, set in the configuration:\n"
+        f"  [store]\n  location = '{location}'\n"
+        "Then the old one can be deleted.\n"
+    )
 
 
 @store.command()
@@ -22,8 +115,47 @@ def store() -> None:
 def rebuild(session: Session, format_name: str | None) -> None:
     """Empty the vector index and fill it again; nothing is embedded."""
     with session.open() as (workspace, config):
-        rebuilt = workspace.rebuild_vector_index()
+        rebuilt = workspace.stores.rebuild_vector_index()
     if chosen_format(format_name, config, ("text", "json")) == "json":
         write_json(rebuilt)
         return
     write(f"{visible(rebuilt.location)}: {rebuilt.vectors:,} vectors\n")
+
+
+@store.command()
+@_name_option
+@common_options
+@click.pass_obj
+def views(session: Session, name: str) -> None:
+    """Make views of a collection for programs that query PostgreSQL.
+
+    They are raw.docs_github, rag.documents, rag.documents_with_metadata, rag.chunks and the function
+    public.search_chunks. Those of another collection are replaced.
+    """
+    with session.open() as (workspace, _):
+        made = workspace.sharing.make_views(name)
+    write("".join(f"{each}\n" for each in made))
+
+
+@store.command()
+@click.argument("role")
+@_name_option
+@common_options
+@click.pass_obj
+def grant(session: Session, role: str, name: str) -> None:
+    """Let a role of PostgreSQL read a collection, and no other one."""
+    with session.open() as (workspace, _):
+        workspace.sharing.grant(name, role)
+    note(f"{visible(role)} may read {name}")
+
+
+@store.command()
+@click.argument("role")
+@_name_option
+@common_options
+@click.pass_obj
+def revoke(session: Session, role: str, name: str) -> None:
+    """Take the right to read a collection back."""
+    with session.open() as (workspace, _):
+        workspace.sharing.revoke(name, role)
+    note(f"{visible(role)} may not read {name} any more")

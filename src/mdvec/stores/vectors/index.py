@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NewType, Protocol
 
 from mdvec.types.ids import CollectionId
 
@@ -57,6 +57,10 @@ class VectorEntry:
         ordinal: Position of the chunk in the document; 0 for a name.
         depth: Depth of the chunk, 0-3; 0 for a name.
         heading: The heading path of the chunk, joined by `` > ``; for a name, the name.
+        parent: Id of the chunk that starts the parent section; None at the top, and for a name.
+        token_count: Tokens of the chunk; 0 for a name.
+        content_hash: The identity of the document's content.
+        text: The text of the chunk, for an index that keeps texts; else empty.
     """
 
     id: int
@@ -67,6 +71,10 @@ class VectorEntry:
     ordinal: int
     depth: int
     heading: str
+    parent: int | None = None
+    token_count: int = 0
+    content_hash: bytes = b""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,32 +95,6 @@ class VectorChanges:
     added: Sequence[tuple[VectorKind, VectorEntry]]
 
 
-@dataclass(frozen=True, slots=True)
-class RebuiltIndex:
-    """A vector index that was emptied and filled.
-
-    Attributes:
-        location: Where it is, for people.
-        vectors: How many it holds.
-    """
-
-    location: str
-    vectors: int
-
-
-@runtime_checkable
-class IndexedStore(Protocol):
-    """A store beside which a vector index may lie."""
-
-    def rebuild_vector_index(self) -> RebuiltIndex | None:
-        """Empty the vector index and fill it from the vectors of the store; None without an index.
-
-        Raises:
-            StoreError: If the index cannot be used.
-        """
-        ...
-
-
 class VectorIndex(Protocol):
     """A rebuildable index of vectors. Safe to use from several threads and several processes.
 
@@ -128,6 +110,11 @@ class VectorIndex(Protocol):
     @property
     def location(self) -> str:
         """Where it is, for people; never with a password."""
+        ...
+
+    @property
+    def keeps_texts(self) -> bool:
+        """True if it is given the texts of chunks, for other programs that read it."""
         ...
 
     def applied(self, space: IndexedSpace) -> Mark | None:
@@ -169,6 +156,17 @@ class VectorIndex(Protocol):
 
     def drop(self, space: IndexedSpace) -> None:
         """Remove a space and its mark; one that it does not hold is no error."""
+        ...
+
+    def optimize(self) -> None:
+        """Do what makes it fast and small, if it is due; may take minutes, and never changes what is found.
+
+        It is called after imports and rebuilds, never by a search.
+        """
+        ...
+
+    def check(self) -> list[str]:
+        """Return what keeps it from being used or from being fast, for people; empty when all is well."""
         ...
 
     def close(self) -> None:

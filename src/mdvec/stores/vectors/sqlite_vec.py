@@ -90,6 +90,11 @@ class SqliteVecIndex:
         """True after :meth:`close`."""
         return self._closed
 
+    @property
+    def keeps_texts(self) -> bool:
+        """False."""
+        return False
+
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""
         return self._run(lambda connection: _mark(connection, space), None)
@@ -115,6 +120,14 @@ class SqliteVecIndex:
     def drop(self, space: IndexedSpace) -> None:
         """Remove a space."""
         self._run(lambda connection: _drop(connection, space), None, write=True)
+
+    def optimize(self) -> None:
+        """Nothing: :meth:`apply` keeps the file small."""
+
+    def check(self) -> list[str]:
+        """Return why it cannot be used."""
+        self.applied(IndexedSpace("", 1))
+        return []
 
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""

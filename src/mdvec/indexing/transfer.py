@@ -1,0 +1,247 @@
+"""Copies everything from one store to another through their port: nothing is embedded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mdvec import run
+from mdvec.errors import StoreError
+from mdvec.indexing.prepare import make_record
+from mdvec.stores.interface import Store, View
+from mdvec.stores.records import DocumentRecord, StoredDocument
+from mdvec.stores.versions import read_versions
+from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.types.chunk import Chunk
+from mdvec.types.collection import Collection
+from mdvec.types.document import Document, DocumentState, with_comments
+from mdvec.types.ids import CollectionId, TextHash
+from mdvec.types.report import StoreContents
+from mdvec.types.space import EmbeddingSpace
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+_DOCUMENT_FACTS = (
+    *("path", "locator", "title", "body", "comments", "content_start", "frontmatter", "tags", "aliases"),
+    *("content_hash", "mtime_ns", "size", "dirty"),
+)
+_DOCUMENTS_A_BATCH = 100
+_VECTORS_A_BATCH = 2_000
+
+
+def copy_store(
+    source: Store, target: Store, parse: Callable[[str, str], Document], *, wait_s: float
+) -> StoreContents:
+    """Copy all collections, documents, words and vectors, and compare both stores afterwards.
+
+    What the target has already stays, so a copy that was interrupted is resumed.
+
+    Args:
+        source: Where everything is; it is claimed meanwhile, and not changed.
+        target: An empty store, or one that an earlier copy has begun.
+        parse: Makes a document of a path and its text.
+        wait_s: How long to wait for another process that works on a collection, in seconds.
+
+    Returns:
+        What the target holds.
+
+    Raises:
+        StoreError: If the target holds anything else, or differs from the source afterwards.
+        WriterBusyError: If a collection is being imported for longer than that.
+        ImportStoppedError: If the run is cancelled; what was copied stays.
+    """
+    with ExitStack() as claims:
+        with source.read() as view:
+            collections = view.collections()
+        for each in collections:
+            claims.enter_context(source.claim(each, "moving to another store", wait_s=wait_s))
+        # No process writes documents from here on; vectors of other imports may still come, and stay behind.
+        with source.read() as view:
+            collections = view.collections()
+            _refuse_others(target, collections)
+            total = sum(len(view.known_documents(each.id)) for each in collections)
+            done = 0
+            for each in collections:
+                done = _copy_collection(view, target, each, parse, done, total)
+            for space in view.spaces().values():
+                _copy_space(view, target, space)
+            expected = describe(view)
+    with target.read() as view:
+        found = describe(view)
+    if found != expected:
+        msg = f"{target.location} differs from {source.location} after copying: {found} instead of {expected}"
+        raise StoreError(
+            msg, hint="Nothing was changed in the old one. Run it again; it copies what differs."
+        )
+    return found
+
+
+def describe(view: View) -> StoreContents:
+    """Count everything in a store and compute its checksum; reads all of it."""
+    total = hashlib.sha256()
+    documents = chunks = vectors = 0
+    collections = sorted(view.collections(), key=lambda each: each.name)
+    for collection in collections:
+        _add(total, [str(replace(collection, id=CollectionId(0))), *_outcome(view, collection)])
+        for path in sorted(view.known_documents(collection.id)):
+            run.current().check()
+            documents += 1
+            chunks += _add_document(total, view, collection, path)
+    for space_id, space in sorted(view.spaces().items(), key=lambda pair: pair[1].key):
+        counted = 0
+        for hashes, matrix in _pages(view, space):
+            counted += len(hashes)
+            total.update(b"".join(hashes))
+            total.update(matrix.astype("<f2").tobytes())
+        if counted:  # an empty space is nothing
+            _add(total, [space.key, str(view.unrelated(space_id))])
+        vectors += counted
+    return StoreContents(len(collections), documents, chunks, vectors, total.hexdigest())
+
+
+def _refuse_others(target: Store, collections: Sequence[Collection]) -> None:
+    with target.read() as view:
+        known = {each.name: each for each in view.collections()}
+    for each in collections:
+        if each.name in known and known[each.name].source == each.source:
+            del known[each.name]
+    if known:
+        msg = f"{target.location} holds other collections: {', '.join(sorted(known))}"
+        raise StoreError(msg, hint="Name an empty place, or delete them there first.")
+
+
+def _copy_collection(
+    view: View,
+    target: Store,
+    collection: Collection,
+    parse: Callable[[str, str], Document],
+    done: int,
+    total: int,
+) -> int:
+    """Copy what differs; return how many documents are done."""
+    with target.write() as writer:
+        found = next((each for each in writer.collections() if each.name == collection.name), None)
+        if found is None:
+            found = writer.add_collection(
+                collection.name, collection.description, collection.source, collection.chunking
+            )
+        own = found.id
+        writer.change_collection(own, lambda _: replace(collection, id=own))
+        there = writer.known_documents(own)
+    here = view.known_documents(collection.id)
+    gone = [path for path in there if path not in here]
+    paths = [path for path, known in sorted(here.items()) if not _is_same(known, there.get(path))]
+    done += len(here) - len(paths)
+    for at in range(0, len(paths), _DOCUMENTS_A_BATCH):
+        run.current().check()
+        run.current().report(run.Stage.TEXT, done, total)
+        batch = paths[at : at + _DOCUMENTS_A_BATCH]
+        records = [_record(view, collection, here[path], parse) for path in batch]
+        with target.write() as writer:
+            writer.put_documents(own, records)
+            writer.mark_dirty(own, [path for path in batch if here[path].dirty_since_ms is not None])
+        done += len(batch)
+    states = view.file_states(collection.id, None)
+    with target.write() as writer:
+        writer.delete_documents(own, gone)
+        writer.set_outcome(
+            own,
+            exclusions=[Exclusion(e.path, e.reason) for e in states if e.state is DocumentState.EXCLUDED],
+            failures=[Unreadable(e.path, e.reason) for e in states if e.state is DocumentState.FAILED],
+        )
+        writer.set_superseded(own, read_versions(own, writer).superseded)
+    return done
+
+
+def _is_same(known: KnownDocument, other: KnownDocument | None) -> bool:
+    """Return True if two documents are equal but for the time of a mark, which is not copied."""
+    if other is None or (known.dirty_since_ms is None) != (other.dirty_since_ms is None):
+        return False
+    return replace(known, dirty_since_ms=None) == replace(other, dirty_since_ms=None)
+
+
+def _record(
+    view: View, collection: Collection, known: KnownDocument, parse: Callable[[str, str], Document]
+) -> DocumentRecord:
+    """Return a document as it was written: parsed again, but with its own chunks."""
+    path = known.path
+    stored = view.find_document(collection.id, path)
+    if stored is None:
+        msg = f"{path} is listed and not there"
+        raise StoreError(msg)
+    document = parse(path, with_comments(stored.body, stored.comments))
+    entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)
+    chunks = _chunks(view, collection, stored)
+    return make_record(entry, stored.content_hash, known.fingerprint, document, chunks)
+
+
+def _chunks(view: View, collection: Collection, stored: StoredDocument) -> tuple[Chunk, ...]:
+    contexts = view.contexts(collection.id, stored.path)
+    return tuple(
+        Chunk(
+            each.ordinal,
+            each.parent,
+            each.depth,
+            each.heading_path[-1] if each.heading_path else "",
+            each.heading_path,
+            each.start,
+            each.end,
+            each.start_line,
+            each.end_line,
+            each.token_count,
+            each.text,
+            context,
+        )
+        for each, context in zip(view.document_chunks(stored.id), contexts, strict=True)
+    )
+
+
+def _copy_space(view: View, target: Store, space: EmbeddingSpace) -> None:
+    space_id = view.find_space(space)
+    for hashes, vectors in _pages(view, space):
+        run.current().check()
+        with target.write() as writer:
+            own = writer.open_space(space)
+            writer.put_vectors(own, hashes, vectors)
+            unrelated = None if space_id is None else view.unrelated(space_id)
+            if unrelated is not None:
+                writer.set_unrelated(own, unrelated)
+
+
+def _pages(view: View, space: EmbeddingSpace) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
+    """Yield all vectors of a space, in order of hash."""
+    space_id, after = view.find_space(space), b""
+    while space_id is not None:
+        hashes, vectors = view.vectors(space_id, after=after, limit=_VECTORS_A_BATCH)
+        if not hashes:
+            return
+        yield hashes, vectors
+        after = hashes[-1]
+
+
+def _add_document(total: _Hash, view: View, collection: Collection, path: str) -> int:
+    """Add a document to a checksum; return how many chunks it has."""
+    stored = view.find_document(collection.id, path)
+    if stored is None:
+        return 0
+    facts = {name: getattr(stored, name) for name in _DOCUMENT_FACTS}
+    chunks = _chunks(view, collection, stored)
+    _add(total, [str(facts), str(view.links_of(stored.id)), *(str(each) for each in chunks)])
+    return len(chunks)
+
+
+def _outcome(view: View, collection: Collection) -> list[str]:
+    states = view.file_states(collection.id, None)
+    return sorted(f"{each.path}\0{each.state}\0{each.reason}" for each in states)
+
+
+def _add(total: _Hash, values: Sequence[str]) -> None:
+    for value in values:
+        total.update(value.encode(errors="surrogatepass") + b"\0")

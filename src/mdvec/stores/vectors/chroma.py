@@ -1,0 +1,412 @@
+"""A vector index in Chroma: collections in a folder that one process owns, or on a server for several."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import chromadb
+import httpx
+import numpy as np
+from chromadb.config import Settings
+from chromadb.errors import ChromaError, NotFoundError
+from msgspec import Meta
+
+from mdvec.errors import StoreError
+from mdvec.locks import locked
+from mdvec.settings import Count, Section
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
+from mdvec.types.ids import CollectionId
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LOCK = "mdvec.lock"  # a folder without it is not ours
+_MOST_IDS = 500  # in a condition
+_LEASE_S = 120.0  # after so long a writer on a server counts as gone; a step takes seconds
+
+# What our collections carry; those of others are not touched.
+_SPACE, _MARK, _GRAPH = "mdvec_space", "mdvec_mark", "mdvec_graph"
+_KIND, _COLLECTION = "mdvec_kind", "mdvec_collection"
+
+# AttributeError: of a client whose folder could not be opened.
+_FAILURES = (ChromaError, httpx.HTTPError, ValueError, OSError, RuntimeError, AttributeError)
+
+CollectionName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,200}[a-zA-Z0-9]$",
+        description="3 to 200 letters, digits, dots, hyphens or underscores",
+    ),
+]
+
+
+class HnswSpace(StrEnum):
+    """How Chroma measures distances."""
+
+    COSINE = "cosine"
+    L2 = "l2"
+    IP = "ip"
+
+
+class ChromaSettings(Section, frozen=True, kw_only=True):
+    """``[store.chroma]``. A change of the graph builds the index again.
+
+    Attributes:
+        collection_name: The first collection; others end in a number, and those of names in ``names``.
+        hnsw_space: How distances are measured; vectors have unit length, so the order is the same.
+        hnsw_construction_ef: Candidates that are looked at for each new vector.
+        hnsw_search_ef: Candidates that are looked at for each query.
+        hnsw_M: Neighbours of each vector.
+    """
+
+    collection_name: CollectionName | None = None
+    hnsw_space: HnswSpace | None = None
+    hnsw_construction_ef: Count | None = None
+    hnsw_search_ef: Count | None = None
+    hnsw_M: Count | None = None  # noqa: N815 - as Chroma and its users write it
+
+
+class ChromaVectorIndex:
+    """Vectors with the metadata of a chunk: ``file_path``, ``chunk_index`` and ``heading``.
+
+    Each collection of mdvec has one of Chroma for its texts and one for its names. A space has an empty one,
+    whose metadata hold its mark.
+
+    Two processes that use a folder of Chroma at once miss each other's changes and can damage it. So the
+    first one keeps it until it ends, and the others do without; ``chroma run`` serves several.
+
+    Args:
+        place: A folder, or ``http://HOST:PORT`` of ``chroma run``.
+        collection_name: See :class:`ChromaSettings`.
+        hnsw_space: See :class:`ChromaSettings`.
+        hnsw_construction_ef: See :class:`ChromaSettings`.
+        hnsw_search_ef: See :class:`ChromaSettings`.
+        hnsw_M: See :class:`ChromaSettings`.
+
+    Raises:
+        StoreError: If the place is something else.
+    """
+
+    Settings = ChromaSettings
+
+    def __init__(
+        self,
+        place: str,
+        *,
+        collection_name: str = "documents",
+        hnsw_space: str = HnswSpace.COSINE,
+        hnsw_construction_ef: int = 200,
+        hnsw_search_ef: int = 100,
+        hnsw_M: int = 16,  # noqa: N803
+    ) -> None:
+        self._folder = None if place.startswith(("http://", "https://")) else Path(place).absolute()
+        self.location = place if self._folder is None else str(self._folder)
+        self._name = collection_name
+        self._graph = {
+            "space": str(hnsw_space),
+            "ef_construction": hnsw_construction_ef,
+            "ef_search": hnsw_search_ef,
+            "max_neighbors": hnsw_M,
+        }
+        self._guard = threading.RLock()
+        self._client: Any = None
+        self._owned = ExitStack()
+        _refuse_other_files(self._folder)
+
+    @property
+    def keeps_texts(self) -> bool:
+        """True: they are the documents of Chroma."""
+        return True
+
+    def applied(self, space: IndexedSpace) -> Mark | None:
+        """Return the mark of the last applied changes."""
+        with self._translated():
+            marked = self._marked(space)
+        mark = None if marked is None else marked.metadata[_MARK]
+        return Mark(mark) if mark else None
+
+    def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
+        """Apply changes, the mark last; each entry has an id, so that applying them again repairs all."""
+        with self._translated(), self._writing(space) as mine:
+            if not mine:
+                return False
+            marked = self._marked(space)
+            if ("" if marked is None else marked.metadata[_MARK]) != (changes.since or ""):
+                return False
+            if changes.since is None:
+                self._remove(space)
+                marked = self._connect().create_collection(
+                    _mark_name(space), metadata=self._mark_of(space, ""), embedding_function=None
+                )
+            for kind in VectorKind:
+                self._write(space, kind, changes)
+            if marked is not None:
+                marked.modify(metadata=self._mark_of(space, changes.until))
+        return True
+
+    def nearest(
+        self,
+        space: IndexedSpace,
+        query: NDArray[np.float32],
+        kind: VectorKind,
+        limit: int,
+        collections: Sequence[CollectionId] | None,
+    ) -> list[tuple[int, float]]:
+        """Return the owners of the nearest entries, from the graphs of the collections."""
+        found: list[tuple[int, float]] = []
+        if limit <= 0:
+            return found
+        with self._translated():
+            for collection_id, each in self._collections(space, kind).items():
+                if collections is not None and collection_id not in collections:
+                    continue
+                best = self._query(each, query, limit)
+                if len(best) < limit and len(best) < each.count():  # it has lost some (chroma#7758)
+                    self._remove(space)
+                    return []
+                found += best
+        return sorted(found, key=lambda pair: -pair[1])[:limit]
+
+    def drop(self, space: IndexedSpace) -> None:
+        """Remove a space."""
+        with self._translated(), self._writing(space):
+            self._remove(space)
+
+    def optimize(self) -> None:
+        """Remove collections from which everything was removed."""
+        with self._translated():
+            for each in self._connect().list_collections() if self._is_made() else ():
+                if _KIND in (each.metadata or {}) and not each.count():
+                    self._connect().delete_collection(each.name)
+
+    def check(self) -> list[str]:
+        """Return nothing where it can be used."""
+        with self._translated():
+            if self._is_made():
+                self._connect().heartbeat()
+        return []
+
+    def close(self) -> None:
+        """Close the folder, so that another process can use it."""
+        with self._guard:
+            client, self._client = self._client, None
+            if client is not None:
+                client.close()
+            self._owned.close()
+
+    # --- collections ---------------------------------------------------------------------------
+
+    def _is_made(self) -> bool:
+        return self._folder is None or (self._folder / "chroma.sqlite3").exists()
+
+    def _connect(self) -> Any:
+        """Return the client; the folder belongs to this process from then on.
+
+        Raises:
+            StoreError: If another process has the folder.
+        """
+        with self._guard:
+            if self._client is not None and self._is_made():
+                return self._client
+            self.close()
+            quiet = Settings(anonymized_telemetry=False)
+            if self._folder is None:
+                address = urlsplit(self.location)
+                is_safe = address.scheme == "https"
+                port = address.port or (443 if is_safe else 8000)
+                self._client = chromadb.HttpClient(address.hostname, port, ssl=is_safe, settings=quiet)
+                return self._client
+            _refuse_other_files(self._folder)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._owned.enter_context(locked(self._folder / _LOCK, wait_s=0)):
+                self._owned.close()
+                msg = f"another process uses the vector index {self.location}"
+                raise StoreError(
+                    msg, hint='For several processes run "chroma run", and set vectors = "chroma:http://…".'
+                )
+            self._client = chromadb.PersistentClient(self._folder, settings=quiet)
+            return self._client
+
+    def _marked(self, space: IndexedSpace) -> Any:
+        """Return the collection that holds the mark of a space; None without one, or with another graph.
+
+        Chroma itself keeps the old graph of a collection without a word, whatever it is asked for.
+        """
+        if not self._is_made():
+            return None
+        with suppress(NotFoundError):
+            marked = self._connect().get_collection(_mark_name(space), embedding_function=None)
+            if marked.metadata.get(_GRAPH) == json.dumps(self._graph):
+                return marked
+        return None
+
+    def _mark_of(self, space: IndexedSpace, mark: str) -> dict[str, str]:
+        return {_SPACE: space.key, _GRAPH: json.dumps(self._graph), _MARK: mark}
+
+    def _collections(self, space: IndexedSpace, kind: VectorKind) -> dict[int, Any]:
+        """Return the collections of a space and kind, by the id of the collection of mdvec."""
+        if not self._is_made():
+            return {}
+        return {
+            each.metadata[_COLLECTION]: each
+            for each in self._connect().list_collections()
+            if (each.metadata or {}).get(_SPACE) == space.key and each.metadata.get(_KIND) == kind.value
+        }
+
+    def _make(self, space: IndexedSpace, kind: VectorKind, collection_id: int) -> Any:
+        """Make a collection; its name says nothing, since Chroma refuses most names of ours."""
+        client = self._connect()
+        taken = {each.name for each in client.list_collections()}
+        base = self._name if kind is VectorKind.TEXT else f"{self._name}_names"
+        names = (base, *(f"{base}_{number}" for number in range(2, len(taken) + 3)))
+        return client.create_collection(
+            next(each for each in names if each not in taken),
+            metadata={_SPACE: space.key, _KIND: kind.value, _COLLECTION: collection_id},
+            configuration={"hnsw": self._graph},
+            embedding_function=None,
+        )
+
+    def _remove(self, space: IndexedSpace) -> None:
+        """Remove the mark first: what is left over then belongs to nothing."""
+        if not self._is_made():
+            return
+        client = self._connect()
+        with suppress(NotFoundError):
+            client.delete_collection(_mark_name(space))
+        for kind in VectorKind:
+            for each in self._collections(space, kind).values():
+                client.delete_collection(each.name)
+
+    def _write(self, space: IndexedSpace, kind: VectorKind, changes: VectorChanges) -> None:
+        held = self._collections(space, kind)
+        removed = [key for of, key in changes.removed if of is kind]
+        for at in range(0, len(removed), _MOST_IDS):
+            for each in held.values():
+                each.delete(where={"entry": {"$in": removed[at : at + _MOST_IDS]}})
+        added: dict[int, list[VectorEntry]] = {}
+        for of, entry in changes.added:
+            if of is kind:
+                added.setdefault(entry.collection_id, []).append(entry)
+        most = self._connect().get_max_batch_size()
+        for collection_id, entries in added.items():
+            into = held.get(collection_id) or self._make(space, kind, collection_id)
+            for at in range(0, len(entries), most):
+                batch = entries[at : at + most]
+                into.upsert(
+                    ids=[_id(kind, each) for each in batch],
+                    embeddings=np.stack([each.vector for each in batch]),
+                    documents=[each.text if kind is VectorKind.TEXT else each.heading for each in batch],
+                    metadatas=[_metadata(each) for each in batch],
+                )
+
+    def _query(self, collection: Any, query: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
+        found = collection.query(
+            query_embeddings=[query], n_results=limit, include=["metadatas", "distances"]
+        )
+        # Distances of l2 are squared; the others are 1 minus the similarity.
+        scale = 0.5 if self._graph["space"] == HnswSpace.L2 else 1.0
+        return [
+            (int(metadata["owner"]), 1.0 - scale * distance)
+            for metadata, distance in zip(found["metadatas"][0], found["distances"][0], strict=True)
+        ]
+
+    # --- processes and errors ------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self, space: IndexedSpace) -> Iterator[bool]:
+        """Keep others from writing to a space; yield whether that worked."""
+        with self._guard:
+            client = self._connect()
+            if self._folder is not None:
+                yield True
+                return
+            # A name is given once: the only thing on the server that two processes cannot both do.
+            name = f"mdvec-lock-{_digest(space)}"
+            with suppress(NotFoundError):
+                lock = client.get_collection(name, embedding_function=None)
+                if time.time() - lock.metadata["since"] > _LEASE_S:
+                    client.delete_collection(name)
+            try:
+                client.create_collection(name, metadata={"since": time.time()}, embedding_function=None)
+            except ChromaError:
+                yield False
+                return
+            try:
+                yield True
+            finally:
+                with suppress(NotFoundError):
+                    client.delete_collection(name)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise what Chroma raises as an error of ours; a damaged folder is emptied."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except _FAILURES as error:
+            self._remove_damage()
+            reason = next(iter(str(error).splitlines()), repr(error))
+            msg = f"the vector index {self.location} cannot be used: {reason}"
+            raise StoreError(msg) from error
+
+    def _remove_damage(self) -> None:
+        """Open the index again, and empty the folder if that does not help."""
+        with self._guard:
+            self.close()
+            if self._folder is None or not self._is_made():
+                return
+            try:
+                for each in self._connect().list_collections():
+                    each.peek(1)
+            except StoreError:
+                return
+            except _FAILURES:
+                self.close()
+                for entry in self._folder.iterdir():
+                    if entry.is_dir():
+                        shutil.rmtree(entry, ignore_errors=True)
+                    elif entry.name != _LOCK:
+                        entry.unlink(missing_ok=True)
+
+
+def _digest(space: IndexedSpace) -> str:
+    return hashlib.sha256(space.key.encode()).hexdigest()[:16]
+
+
+def _mark_name(space: IndexedSpace) -> str:
+    return f"mdvec-{_digest(space)}"
+
+
+def _id(kind: VectorKind, entry: VectorEntry) -> str:
+    part = f"chunk_{entry.ordinal}" if kind is VectorKind.TEXT else f"name_{entry.id}"
+    return f"{entry.path}::{part}"
+
+
+def _metadata(entry: VectorEntry) -> dict[str, str | int]:
+    return {
+        "file_path": entry.path,
+        "chunk_index": entry.ordinal,
+        "heading": entry.heading,
+        "entry": entry.id,
+        "owner": entry.owner,
+    }
+
+
+def _refuse_other_files(folder: Path | None) -> None:
+    """Raise an error for a folder that holds anything but an index of ours; it is not touched."""
+    if folder is None or not folder.exists():
+        return
+    if not folder.is_dir() or (not (folder / _LOCK).exists() and any(folder.iterdir())):
+        msg = f"{folder} is not a vector index of mdvec"
+        raise StoreError(msg, hint="Name another place in [store] vectors, or move it away.")

@@ -1,0 +1,280 @@
+"""Keeps a vector index up to date with its store, and searches it: one mechanism for every store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from mdvec import run
+from mdvec.errors import StoreError
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorIndex, VectorKind
+from mdvec.types.ids import CollectionId, SpaceId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# A search catches up with about so many entries, a second or two of work. What is left waits for the next
+# search or import, and the vectors of the store answer.
+_MOST_PER_SEARCH = 3_000
+
+# The index ranks by similarities of its own: the last of the nearest may come out just behind.
+_SPARE = 32
+
+# A filter usually lets a good part through; where it does not, more and more are proposed.
+_FIRST_FACTOR = 2
+_NEXT_FACTOR = 4
+# Of more, looking at all vectors of the store is no slower.
+_MOST_PROPOSED = 4_096
+
+
+class Standing(Enum):
+    """How an index stands to a snapshot of its store."""
+
+    CURRENT = auto()
+    """It holds all that the snapshot shows."""
+    BEHIND = auto()
+    """It missed changes, and they are known."""
+    AHEAD = auto()
+    """It has followed a later snapshot, and may lack what this one still shows."""
+    LOST = auto()
+    """What it missed is not known any more, or it followed another store: it has to start from nothing."""
+
+
+class ChangeFeed(Protocol):
+    """What changed in a store, as one snapshot knows it."""
+
+    def spaces(self) -> list[SpaceId]:
+        """Return the spaces of the store."""
+        ...
+
+    def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
+        """Return a space as an index knows it."""
+        ...
+
+    def standing(self, space_id: SpaceId, mark: Mark) -> Standing:
+        """Return how an index with this mark stands to the snapshot."""
+        ...
+
+    def changes(self, space_id: SpaceId, since: Mark | None, *, texts: bool) -> VectorChanges:
+        """Return the next step toward the snapshot: everything, or some thousand entries.
+
+        Args:
+            space_id: The space.
+            since: A mark that is behind; None to start from nothing.
+            texts: Whether entries carry the texts of chunks.
+        """
+        ...
+
+    def dropped_spaces(self, since: Mark) -> list[IndexedSpace]:
+        """Return the spaces that were dropped since a mark that is behind."""
+        ...
+
+    def count_entries(self, space_id: SpaceId) -> int:
+        """Count the texts and names that have a vector in a space."""
+        ...
+
+
+class AttachedIndex:
+    """The vector index of a store, shared by all snapshots.
+
+    Attributes:
+        index: The index.
+        catching_up: Held by the thread that applies changes: one is enough.
+    """
+
+    def __init__(self, index: VectorIndex) -> None:
+        self.index = index
+        self.catching_up = threading.Lock()
+
+
+class FollowedIndex:
+    """A vector index that follows its store up to one snapshot.
+
+    Args:
+        attached: The index.
+        feed: The changes up to the snapshot.
+    """
+
+    def __init__(self, attached: AttachedIndex, feed: ChangeFeed) -> None:
+        self._index = attached.index
+        self._guard = attached.catching_up
+        self._feed = feed
+        self._caught_up: dict[SpaceId, bool] = {}
+
+    @property
+    def location(self) -> str:
+        """Where the index is, for people."""
+        return self._index.location
+
+    def propose(
+        self,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        kind: VectorKind,
+        limit: int,
+        inside: Callable[[Sequence[int]], set[int]],
+        collections: Sequence[CollectionId] | None,
+    ) -> list[int] | None:
+        """Return the owners that may be among the nearest, after the index has caught up.
+
+        Args:
+            space_id: The space of the query.
+            query: Shape (dim,), unit length.
+            kind: Texts or names.
+            limit: How many will be returned to the user.
+            inside: Returns those of some owners that may be found.
+            collections: The owners that may be found are in these; None where nearly all may.
+
+        Returns:
+            ``min(limit, owners inside)`` and some more; None when the index cannot be used now, or too much
+            would have to be proposed: the vectors of the store answer then.
+        """
+        with run.current().step("vector index", kind=kind.value) as details:
+            try:
+                proposed = self._propose(space_id, query, kind, limit, inside, collections)
+            except StoreError as error:
+                details.update(problem=str(error))
+                proposed = None
+            details.update(used=proposed is not None)
+        return proposed
+
+    def update(self) -> int:
+        """Apply all that the index has missed, and make it fast; return how many vectors it holds.
+
+        Raises:
+            StoreError: If it does not take them.
+        """
+        total = 0
+        for space_id in self._feed.spaces():
+            entries = self._feed.count_entries(space_id)
+            # More than is needed, so that another process may interfere; but not for ever.
+            most = _MOST_PER_SEARCH + 3 * entries
+            if entries and not self._catch_up(space_id, most, total=entries, wait=True):
+                msg = f"the vector index {self.location} cannot be filled"
+                raise StoreError(msg, hint="Another process may be rebuilding it; try again.")
+            total += entries
+        self._index.optimize()
+        return total
+
+    def rebuild(self) -> int:
+        """Empty the index and fill it; return how many vectors it holds.
+
+        Raises:
+            StoreError: If it does not take them.
+        """
+        for space_id in self._feed.spaces():
+            self._index.drop(self._feed.indexed_space(space_id))
+        return self.update()
+
+    def problems(self) -> list[str]:
+        """Return why the index cannot be used, or is slow; searches then look at all vectors, silently."""
+        try:
+            return self._index.check()
+        except StoreError as error:
+            return [str(error)]
+
+    def _propose(
+        self,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        kind: VectorKind,
+        limit: int,
+        inside: Callable[[Sequence[int]], set[int]],
+        collections: Sequence[CollectionId] | None,
+    ) -> list[int] | None:
+        if space_id not in self._caught_up:
+            self._caught_up[space_id] = self._catch_up(space_id, _MOST_PER_SEARCH)
+        if not self._caught_up[space_id]:
+            return None
+        space = self._feed.indexed_space(space_id)
+        # A document may have many names.
+        size = (1 if collections is None and kind is VectorKind.TEXT else _FIRST_FACTOR) * limit + _SPARE
+        while True:
+            if size > _MOST_PROPOSED:
+                return None
+            found = self._index.nearest(space, query, kind, size, collections)
+            owners = list(dict.fromkeys(owner for owner, _ in found))
+            allowed = inside(owners)
+            if len(allowed) >= limit or len(found) < size:
+                break
+            size *= _NEXT_FACTOR
+        if not self._is_current(space_id):  # another process went on, or rebuilds it
+            return None
+        return [owner for owner in owners if owner in allowed][: limit + _SPARE]
+
+    def _is_current(self, space_id: SpaceId) -> bool:
+        mark = self._index.applied(self._feed.indexed_space(space_id))
+        return mark is not None and self._feed.standing(space_id, mark) is Standing.CURRENT
+
+    def _catch_up(self, space_id: SpaceId, most: int, *, total: int = 0, wait: bool = False) -> bool:
+        """Apply about ``most`` entries; return True if the index then holds all that the snapshot shows.
+
+        Args:
+            space_id: The space.
+            most: When to stop.
+            total: Entries in the space, for the progress; 0 to report none.
+            wait: Wait while another thread does the same; else return False then.
+        """
+        if self._is_current(space_id):
+            return True
+        if not self._guard.acquire(blocking=wait):
+            return False
+        try:
+            return self._apply(space_id, most, total)
+        finally:
+            self._guard.release()
+
+    def _apply(self, space_id: SpaceId, most: int, total: int) -> bool:
+        space, applied = self._feed.indexed_space(space_id), 0
+        while applied < most:
+            run.current().check()
+            mark = self._index.applied(space)
+            if mark is not None:
+                match self._feed.standing(space_id, mark):
+                    case Standing.CURRENT:
+                        return True
+                    case Standing.AHEAD:
+                        return False
+                    case Standing.LOST:
+                        self._index.drop(space)
+                        mark = None
+                    case Standing.BEHIND:
+                        # None of these is searched again, and would be noticed then.
+                        for other in self._feed.dropped_spaces(mark):
+                            self._index.drop(other)
+            changes = self._feed.changes(space_id, mark, texts=self._index.keeps_texts)
+            self._index.apply(space, changes)
+            applied += len(changes.added) + len(changes.removed) + 1
+            if total:
+                run.current().report(run.Stage.INDEX, min(applied, total), total)
+        return self._is_current(space_id)
+
+
+@runtime_checkable
+class IndexedStore(Protocol):
+    """A store beside which a vector index may lie."""
+
+    def vector_index(self) -> AbstractContextManager[FollowedIndex | None]:
+        """Open a snapshot with the vector index that follows it; None without an index."""
+        ...
+
+
+def update_vector_index(store: object) -> tuple[str, ...]:
+    """Bring the vector index beside a store up to date, if there is one.
+
+    Returns:
+        A warning when that does not work; searches then are right without it.
+    """
+    if not isinstance(store, IndexedStore):
+        return ()
+    with store.vector_index() as index:
+        try:
+            if index is not None:
+                index.update()
+        except StoreError as error:
+            return (f"the vector index is behind, and searches do without it: {error}",)
+    return ()

@@ -1,0 +1,122 @@
+"""The store of a workspace: what it holds, the vector index beside it, and how it moves elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mdvec import registry
+from mdvec.errors import ConfigError, StoreError
+from mdvec.stores.vectors.following import IndexedStore
+from mdvec.text.addresses import scheme_of
+from mdvec.types.report import MovedStore, RebuiltIndex, SpaceSize, StoreDescription
+from mdvec.workspace.origin import open_database
+
+if TYPE_CHECKING:
+    from mdvec.config.schema import Config
+    from mdvec.stores.interface import Store, View
+    from mdvec.types.ids import SpaceId
+    from mdvec.workspace.collections import Collections
+
+_MOVE_WAIT_S = 5.0  # for an import to end
+_VECTORS_A_PAGE = 20_000
+
+
+class Stores:
+    """The store of a workspace, and what can be done with it as a whole.
+
+    Args:
+        collections: What holds it.
+        config: Has the settings of stores.
+    """
+
+    def __init__(self, collections: Collections, config: Config) -> None:
+        self._collections = collections
+        self._config = config
+
+    def describe(self) -> StoreDescription:
+        """Describe the store: what it is, what it holds, and the vector index beside it."""
+        store = self._collections.store()
+        with store.read() as view:
+            counts = [view.counts(each.id, None) for each in view.collections()]
+            spaces = tuple(
+                SpaceSize(space.key, count)
+                for space_id, space in view.spaces().items()
+                if (count := _count_vectors(view, space_id))
+            )
+        location, problems = _vector_index(store)
+        return StoreDescription(
+            name=registry.named_store(str(self._collections.location)),
+            location=self._collections.shown,
+            size_bytes=store.size_bytes,
+            collections=len(counts),
+            documents=sum(each.documents for each in counts),
+            chunks=sum(each.chunks for each in counts),
+            spaces=spaces,
+            vector_index=location,
+            problems=problems,
+        )
+
+    def move(self, target: str) -> MovedStore:
+        """Copy everything to another store, vectors included, and compare both; nothing is embedded.
+
+        The workspace stays with its store. A copy that was interrupted is resumed.
+
+        Args:
+            target: A path, or an address; an empty place, or one that an earlier copy has begun.
+
+        Raises:
+            ConfigError: If there is no store for the address.
+            StoreError: If the place holds anything else, or differs afterwards.
+            WriterBusyError: If a collection is being imported.
+            ImportStoppedError: If the run is cancelled; what was copied stays.
+        """
+        from mdvec.documents.parse import parse_document
+        from mdvec.indexing.transfer import copy_store
+
+        place = target if scheme_of(target) else Path(target).absolute()
+        if str(place) == str(self._collections.location):
+            msg = f"{self._collections.shown} is where it is already"
+            raise StoreError(msg, hint="Name another file, or the address of another store.")
+        # An index follows once the new store is used.
+        beside_nothing = msgspec.structs.replace(self._config.store, vectors=None)
+        config = msgspec.structs.replace(self._config, store=beside_nothing)
+        store = open_database(place, config, folder=None)
+        try:
+            contents = copy_store(self._collections.store(), store, parse_document, wait_s=_MOVE_WAIT_S)
+            return MovedStore(store.location, contents)
+        finally:
+            store.close()
+
+    def rebuild_vector_index(self) -> RebuiltIndex:
+        """Empty the vector index beside the store and fill it again; nothing is embedded.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+        store = self._collections.store()
+        if isinstance(store, IndexedStore):
+            with store.vector_index() as index:
+                if index is not None:
+                    return RebuiltIndex(index.location, index.rebuild())
+        msg = "no vector index is in use"
+        raise ConfigError(msg, hint="Choose one in the configuration: [store] vectors.")
+
+
+def _count_vectors(view: View, space_id: SpaceId) -> int:
+    count, after = 0, b""
+    while True:
+        hashes, _ = view.vectors(space_id, after=after, limit=_VECTORS_A_PAGE)
+        if not hashes:
+            return count
+        count, after = count + len(hashes), hashes[-1]
+
+
+def _vector_index(store: Store) -> tuple[str, tuple[str, ...]]:
+    if isinstance(store, IndexedStore):
+        with store.vector_index() as index:
+            if index is not None:
+                return index.location, tuple(index.problems())
+    return "", ()

@@ -1,0 +1,300 @@
+"""LanceDB beside a store: the table that others read, graphs, damage, several processes, and S3."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.contract.test_attached_index import INDEXED, OTHER, entry, queries, step
+
+from mdvec.errors import StoreError
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
+
+pytestmark = pytest.mark.lancedb
+
+TEXT = VectorKind.TEXT
+SECOND = IndexedSpace(OTHER.key, OTHER.dimension)
+
+
+def open_index(place: Path | str, **settings: Any) -> Any:
+    from mdvec.stores.vectors.lancedb import LanceVectorIndex
+
+    return LanceVectorIndex(str(place), **settings)
+
+
+def read(place: Path, table: str = "sections") -> Any:
+    """Read a table as another program does."""
+    import lancedb
+
+    return lancedb.connect(str(place)).open_table(table)
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A folder with an index of 100 texts."""
+    index = open_index(tmp_path / "index")
+    assert index.apply(
+        INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(queries(100))])
+    )
+    index.close()
+    return tmp_path / "index"
+
+
+def test_the_table_that_search_docs_reads(tmp_path: Path) -> None:
+    """The columns of search-docs come first, in its order; no text is null, and ids are unique."""
+    index = open_index(tmp_path)
+    top, below = (replace(entry(key, queries(1)[0]), text="本文", token_count=3) for key in (1, 2))
+    below = replace(below, parent=1, content_hash=b"\x01\xff")
+    index.apply(INDEXED, step(None, "1", [top, below]))
+    table = read(tmp_path)
+    expected = "id document_path heading depth content token_count vector parent_id order is_dirty"
+    expected += " document_hash created_at updated_at"
+    assert table.schema.names[:13] == expected.split()
+    types = [str(each.type) for each in table.schema][:13]
+    assert [types[3], types[5], types[8], types[9], types[11]] == [
+        *("int32", "int32", "int32"),
+        *("bool", "timestamp[ms]"),
+    ]
+    rows = {row["id"]: row for row in table.to_arrow().to_pylist()}
+    assert rows["2"]["parent_id"] == "1"
+    assert rows["1"]["parent_id"] is None
+    assert (rows["2"]["document_hash"], rows["2"]["content"]) == ("01ff", "本文")
+    assert (rows["1"]["document_path"], rows["1"]["token_count"]) == ("1.md", 3)
+    wanted = table.search(queries(1)[0]).where("depth = 1 OR depth = 2").limit(5).to_arrow()
+    assert len(wanted) == 2
+
+
+def test_a_second_space_has_tables_of_its_own(filled: Path) -> None:
+    """The first space keeps the names that others know; a space that was dropped leaves them free."""
+    index = open_index(filled)
+    index.apply(SECOND, step(None, "1", [entry(1, queries(1, 16)[0])]))
+    assert len(read(filled, "sections_2")) == 1
+    assert len(read(filled)) == 100
+    index.drop(INDEXED)
+    index.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
+    assert len(read(filled)) == 1
+
+
+def test_a_graph(tmp_path: Path) -> None:
+    """From a size on a graph answers, as well as a look at everything; new rows are found at once."""
+    index = open_index(tmp_path, flat_rows=500)
+    vectors = queries(3_000)
+    index.apply(INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors[:2_900])]))
+    assert index.check() == []
+    index.optimize()
+    assert read(tmp_path).list_indices()[0].index_type == "IvfHnswSq"
+    more = [entry(at + 1, each) for at, each in enumerate(vectors) if at >= 2_900]
+    index.apply(INDEXED, step("1", "2", more, removed=list(range(1, 200))))
+    assert index.nearest(INDEXED, vectors[2_950], TEXT, 1, None)[0][0] == 2_951
+    assert "100 rows" in index.check()[0]
+    index.optimize()
+    assert index.check() == []
+    same = 0
+    for query in vectors[200:250]:
+        expected = {200 + at for at in np.argsort(-(vectors[199:] @ query))[:10].tolist()}
+        found = index.nearest(INDEXED, query, TEXT, 42, None)[:10]
+        same += len(expected & {owner for owner, _ in found})
+    assert same / 500 >= 0.98
+    assert len(index.nearest(INDEXED, vectors[0], TEXT, 4_000, None)) == 2_801
+
+
+def test_a_graph_that_cannot_be_completed_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever keeps Lance from adding to a graph, no row stays outside of it."""
+    from lancedb.table import LanceTable
+
+    def fail(*_: object, **__: object) -> None:
+        msg = "lance error: merge failed"
+        raise RuntimeError(msg)
+
+    index = open_index(tmp_path, flat_rows=200)
+    vectors = queries(400)
+    index.apply(INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors[:300])]))
+    index.optimize()
+    index.apply(INDEXED, step("1", "2", [entry(at + 301, each) for at, each in enumerate(vectors[300:])]))
+    assert index.check()
+    monkeypatch.setattr(LanceTable, "optimize", fail)
+    index.optimize()
+    assert index.check() == []
+
+
+def test_old_versions_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every write makes a version; there are never many more than are kept."""
+    from mdvec.stores.vectors import lancedb
+
+    monkeypatch.setattr(lancedb, "_KEPT", timedelta(milliseconds=1))
+    index = open_index(tmp_path)
+    since = None
+    for number in range(30):
+        index.apply(INDEXED, step(since, str(number), [entry(number + 1, queries(1)[0])]))
+        since = str(number)
+        index.optimize()
+    assert len(read(tmp_path).list_versions()) <= 22
+    assert len(read(tmp_path, "mdvec_spaces").list_versions()) <= 24
+    assert len(index.nearest(INDEXED, queries(1)[0], TEXT, 99, None)) == 30
+
+
+def spoil(path: Path) -> None:
+    for each in path.iterdir():
+        each.write_bytes(random.Random(1).randbytes(each.stat().st_size))
+
+
+def shorten(path: Path) -> None:
+    for each in path.iterdir():
+        each.write_bytes(each.read_bytes()[: each.stat().st_size // 2])
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "folder deleted": shutil.rmtree,
+    "table deleted": lambda path: shutil.rmtree(path / "sections.lance"),
+    "spaces deleted": lambda path: shutil.rmtree(path / "mdvec_spaces.lance"),
+    "rows deleted": lambda path: shutil.rmtree(path / "sections.lance" / "data"),
+    "rows spoiled": lambda path: spoil(path / "sections.lance" / "data"),
+    "rows shortened": lambda path: shorten(path / "sections.lance" / "data"),
+    "versions spoiled": lambda path: spoil(path / "sections.lance" / "_versions"),
+    "spaces shortened": lambda path: shorten(path / "mdvec_spaces.lance" / "data"),
+}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("damage", [*DAMAGES])
+def test_damage(filled: Path, damage: str, *, is_open: bool) -> None:
+    """What is gone or damaged is noticed at once or by an error, and can then be filled again."""
+    index = open_index(filled)
+    if is_open:
+        assert index.applied(INDEXED) == "1"
+    DAMAGES[damage](filled)
+    for _ in range(2):
+        try:
+            found = index.nearest(INDEXED, queries(1)[0], TEXT, 5, None)
+        except StoreError as error:
+            assert "cannot be used" in str(error)  # noqa: PT017 - one of two outcomes
+        else:
+            assert len(found) in (0, 5)
+    if index.applied(INDEXED) is None:
+        assert index.apply(INDEXED, step(None, "1", [entry(1, queries(1)[0])]))
+    assert index.nearest(INDEXED, queries(1)[0], TEXT, 1, None)[0][0] == 1
+
+
+def test_folders_of_others_are_not_touched(tmp_path: Path) -> None:
+    """A folder with tables or files of others is refused."""
+    import lancedb
+
+    lancedb.connect(str(tmp_path / "theirs")).create_table("sections", [{"id": "1"}])
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# A\n")
+    for name in ("theirs", "notes", "notes/a.md"):
+        with pytest.raises(StoreError, match="is not a vector index of mdvec"):
+            open_index(tmp_path / name)
+    assert len(read(tmp_path / "theirs")) == 1
+
+
+def _write_steps(place: str, worker: int) -> None:
+    """Apply what is next, again and again, as two processes that follow one store do."""
+    index = open_index(place)
+    vectors = queries(40)
+    for _ in range(200):
+        try:
+            mark = index.applied(INDEXED)
+            at = 0 if mark is None else int(mark) + 1
+            if at == len(vectors):
+                return
+            index.apply(
+                INDEXED,
+                VectorChanges(
+                    mark,
+                    Mark(str(at)),
+                    [(TEXT, at)] if at % 3 == 0 else [],
+                    [(TEXT, entry(at + 1, vectors[at]))],
+                ),
+            )
+        except StoreError:
+            continue
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    """Two that apply the same changes at once leave each entry once, and the last mark."""
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_steps, args=(str(tmp_path), each)) for each in range(2)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join(120)
+    assert [each.exitcode for each in writers] == [0, 0]
+    index = open_index(tmp_path)
+    assert index.applied(INDEXED) == "39"
+    found = sorted(owner for owner, _ in index.nearest(INDEXED, queries(1)[0], TEXT, 999, None))
+    assert found == [key for key in range(1, 41) if key % 3]
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An S3 bucket on this machine; yields the address of its server."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    boto3.client("s3", endpoint_url=address, region_name="us-east-1").create_bucket(Bucket="vectors")
+    yield address
+    server.stop()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_s3(bucket: str) -> None:
+    """The same in a bucket: marks, rows, removal, and a second reader that sees a write at once."""
+    settings = {"region": "us-east-1", "endpoint": bucket}
+    index, reader = (open_index("s3://vectors/index", **settings) for _ in range(2))
+    vectors = queries(50)
+    assert index.applied(INDEXED) is None
+    assert index.apply(INDEXED, step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)]))
+    assert reader.applied(INDEXED) == "1"
+    assert reader.nearest(INDEXED, vectors[7], TEXT, 3, None)[0][0] == 8
+    assert not reader.apply(INDEXED, step(None, "1", [entry(1, vectors[0])]))
+    assert index.apply(INDEXED, step("1", "2", [entry(60, vectors[7])], removed=[8]))
+    assert reader.nearest(INDEXED, vectors[7], TEXT, 1, None)[0][0] == 60
+    assert len(reader.nearest(INDEXED, vectors[7], TEXT, 99, None)) == 50
+    index.optimize()
+    assert reader.check() == []
+    reader.drop(INDEXED)
+    assert index.applied(INDEXED) is None
+    assert index.location == "s3://vectors/index"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_writers_to_a_bucket(bucket: str) -> None:
+    """Without a lock, two that apply the same changes at once leave each row once."""
+    settings = {"region": "us-east-1", "endpoint": bucket}
+    first, second = (open_index("s3://vectors/shared", **settings) for _ in range(2))
+    vectors = queries(30)
+    changes = step(None, "1", [entry(at + 1, each) for at, each in enumerate(vectors)])
+    outcomes = [first.apply(INDEXED, changes), second.apply(INDEXED, changes)]
+    assert outcomes == [True, False]
+    row = first._find(INDEXED)
+    # Both have seen the mark when they begin to write.
+    for index in (first, second):
+        index._write(row, TEXT, step("1", "2", [entry(31, vectors[0])]), INDEXED.dimension)
+    found = [owner for owner, _ in first.nearest(INDEXED, vectors[0], TEXT, 99, None)]
+    assert sorted(found) == [*range(1, 32)]
+
+
+def test_an_unreachable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no server the index cannot be used, and says so."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_MAX_RETRIES", "0")
+    with pytest.raises(StoreError, match=r"s3://nowhere/x cannot be used"):
+        open_index("s3://nowhere/x", region="us-east-1", endpoint="http://127.0.0.1:9").applied(INDEXED)

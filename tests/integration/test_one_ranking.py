@@ -1,0 +1,107 @@
+"""The same questions have the same answers on every store and with every vector index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.postgres_server import open_postgres
+
+from mdvec.config.schema import Config, StoreSettings
+from mdvec.documents.parse import parse_document
+from mdvec.indexing.transfer import copy_store
+from mdvec.search.answer import find
+from mdvec.search.proximity import QuerySpace
+from mdvec.stores.interface import Store
+from mdvec.stores.vectors.following import update_vector_index
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.testing.stores import MemoryStore
+from mdvec.text.scripts import holds_unspaced
+from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
+from mdvec.workspace import open_workspace
+from mdvec.workspace.wiring import open_store
+
+DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
+QUESTIONS = 40
+EMBEDDER = HashingEmbedder()
+
+INDEXES = [
+    "sqlite-vec",
+    pytest.param("lancedb", marks=pytest.mark.lancedb),
+    pytest.param("chroma", marks=pytest.mark.chroma),
+]
+STORES = ["memory", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+Hits = list[list[tuple[str, int]]]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation of Astro in English and Japanese, indexed."""
+    path = tmp_path_factory.mktemp("astro") / "index.sqlite"
+    with open_workspace(database=path, embedder=EMBEDDER) as workspace:
+        workspace.add_collection("docs", "Astro", str(DOCS / "tree"))
+        workspace.import_collection("docs")
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(database: Path) -> Iterator[Hits]:
+    """What SQLite answers by itself."""
+    store = open_store(database)
+    yield answers(store)
+    store.close()
+
+
+def questions() -> list[str]:
+    """Return questions: judged ones, and pieces of them."""
+    lines = (DOCS / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [str(json.loads(line)["text"]) for line in lines]
+    pieces = [text[at : at + 12] for text in asked for at in (0, 12)]
+    return [*asked, *pieces][:QUESTIONS]
+
+
+def answers(store: Store) -> Hits:
+    """Return the ten first hits of each question, as path and position; every third one is filtered."""
+    hits = []
+    with store.read() as view:
+        (space_id,) = view.spaces()
+        collections = tuple(each.id for each in view.collections())
+        count = sum(view.counts(each, space_id).chunks for each in collections)
+        for number, text in enumerate(questions()):
+            filters = Filters(path="ja/**") if number % 3 == 2 else Filters()
+            mode = SearchMode.DENSE if number % 5 == 4 else SearchMode.HYBRID
+            query = SearchQuery(text, mode, limit=10, filters=filters)
+            space = QuerySpace(
+                space_id, collections, EMBEDDER.embed_query(text), None, count, holds_unspaced(text)
+            )
+            found = find(query, Where(collections, filters), view, [space])
+            hits.append([(chunk.path, chunk.ordinal) for _, chunk in found.hits])
+    return hits
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_stores(database: Path, expected: Hits, name: str) -> None:
+    """A copy in another store has the same ten hits, in the same order."""
+    source = open_store(database)
+    target: Store = MemoryStore() if name == "memory" else open_postgres()
+    copy_store(source, target, parse_document, wait_s=0)
+    assert len(expected) == QUESTIONS
+    assert sum(len(each) for each in expected) > 0.8 * 10 * QUESTIONS
+    found = answers(target)
+    for store in (source, target):
+        store.close()
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_vector_indexes(database: Path, expected: Hits, tmp_path: Path, name: str) -> None:
+    """Through an index at least 98 % of the hits are the same."""
+    store = open_store(database, Config(store=StoreSettings(vectors=f"{name}:{tmp_path / 'index'}")))
+    assert update_vector_index(store) == ()
+    found = answers(store)
+    store.close()
+    same = sum(len({*one} & {*other}) for one, other in zip(found, expected, strict=True))
+    assert same >= 0.98 * sum(len(each) for each in expected)

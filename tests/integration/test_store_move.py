@@ -1,0 +1,179 @@
+"""A workspace is copied between stores with its vectors, and then answers the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mdvec import run
+from mdvec.documents.parse import parse_document
+from mdvec.errors import ImportStoppedError, StoreError
+from mdvec.indexing.transfer import copy_store, describe
+from mdvec.stores.interface import Store
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.testing.stores import MemoryStore
+from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace import Workspace, open_workspace
+
+UPDATE = ImportOptions(mode=ImportMode.UPDATE)
+QUERIES = ("harbour", "古い 港", "mountain path", "quiet")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Two collections of notes in two languages: links, tags, aliases, comments, a file that is left out."""
+    for name in ("notes", "more"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for number in range(130 if name == "notes" else 3):
+            (folder / f"{number}.md").write_text(
+                f"---\ntags: [{'rare' if number == 7 else 'often'}]\naliases: [note {number}]\n---\n"
+                f"# Harbour {number}\n\nThe old harbour [[{number + 1}]] is quiet. %% hidden %%\n\n"
+                f"## 港 {number}\n\n古い港は静かだ。{'山道' * (number % 5)}\n",
+                encoding="utf-8",
+            )
+        (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 50)
+    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as made:
+        for name in ("notes", "more"):
+            made.add_collection(name, f"{name}, 日本語も", str(tmp_path / name))
+            made.import_collection(name)
+        yield made
+
+
+def copy(source: Store, target: Store) -> None:
+    copy_store(source, target, parse_document, wait_s=0)
+
+
+def assert_equal(first: Store, second: Store) -> None:
+    """Both hold the same, and rank the same by words and by vectors."""
+    with first.read() as one, second.read() as other:
+        assert describe(one) == describe(other)
+        (space_id, space), *_ = one.spaces().items()
+        other_id = other.find_space(space)
+        assert other_id is not None
+        for text in QUERIES:
+            rankings = []
+            for view, own in ((one, space_id), (other, other_id)):
+                where = Where(tuple(each.id for each in view.collections()), Filters(tags=("often",)))
+                vector = HashingEmbedder().embed_query(text)
+                found = [
+                    *view.bm25(text.split(), where, 20),
+                    *view.nearest_chunks(own, vector, where, 20),
+                ]
+                chunks = view.chunks([key for key, _ in found])
+                rankings.append(
+                    sorted(
+                        (round(score, 5), chunks[key].collection, chunks[key].path, chunks[key].ordinal)
+                        for key, score in found
+                    )
+                )
+            # Equal scores come in order of id, which differs: so the last of them may.
+            assert [each[0] for each in rankings[0]] == [each[0] for each in rankings[1]]
+
+
+def test_there_and_back(workspace: Workspace, tmp_path: Path) -> None:
+    """From SQLite to memory and to SQLite again everything stays, and nothing is embedded."""
+    source = SqliteStore(tmp_path / "index.sqlite")
+    memory, last = MemoryStore(), SqliteStore(tmp_path / "last.sqlite")
+    copy(source, memory)
+    copy(memory, last)
+    assert_equal(source, memory)
+    assert_equal(source, last)
+    for each in (source, last):
+        each.close()
+
+
+def test_a_copy_that_was_interrupted_is_resumed(workspace: Workspace, tmp_path: Path) -> None:
+    """What was copied stays, and is not copied again; the result is the same."""
+    source, target = (SqliteStore(tmp_path / name) for name in ("index.sqlite", "target.sqlite"))
+    reported: list[tuple[int, int]] = []
+
+    def stop(stage: run.Stage, done: int, total: int, detail: str = "") -> None:
+        reported.append((done, total))
+        if len(reported) == 2:
+            running.cancel()
+
+    running = run.Run(stop)
+    with run.bound(running), pytest.raises(ImportStoppedError):
+        copy(source, target)
+    with target.read() as view:
+        begun = sum(len(view.known_documents(each.id)) for each in view.collections())
+    assert 0 < begun < 133
+    resumed: list[tuple[int, int]] = []
+    with run.bound(run.Run(lambda stage, done, total, detail="": resumed.append((done, total)))):
+        copy(source, target)
+    assert resumed[0] == (begun, 133)
+    assert_equal(source, target)
+    for each in (source, target):
+        each.close()
+
+
+def test_a_later_copy_takes_over_changes(workspace: Workspace, tmp_path: Path) -> None:
+    """Documents that changed or went since an earlier copy change and go there, too."""
+    source, target = (SqliteStore(tmp_path / name) for name in ("index.sqlite", "target.sqlite"))
+    copy(source, target)
+    (tmp_path / "notes" / "5.md").unlink()
+    (tmp_path / "notes" / "6.md").write_text("# Changed\n\nNow a lighthouse.\n")
+    workspace.import_collection("notes", UPDATE)
+    copy(source, target)
+    assert_equal(source, target)
+    for each in (source, target):
+        each.close()
+
+
+def test_a_place_with_other_collections_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    """Nothing is mixed with what was there before."""
+    other = tmp_path / "other.sqlite"
+    with open_workspace(database=other, embedder=HashingEmbedder()) as theirs:
+        theirs.add_collection("theirs", "", str(tmp_path / "more"))
+    source, target = SqliteStore(tmp_path / "index.sqlite"), SqliteStore(other)
+    with pytest.raises(StoreError, match="holds other collections: theirs"):
+        copy(source, target)
+    with target.read() as view:
+        assert [each.name for each in view.collections()] == ["theirs"]
+    for each in (source, target):
+        each.close()
+
+
+def test_a_difference_is_noticed(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target that does not hold what was written fails the check at the end."""
+    source, target = SqliteStore(tmp_path / "index.sqlite"), MemoryStore()
+
+    def lose(store: Store) -> None:
+        with store.write() as writer:
+            (first, *_) = writer.collections()
+            writer.delete_documents(first.id, ["1.md"])
+
+    read, calls = target.read, [0]
+
+    def reading() -> object:
+        calls[0] += 1
+        if calls[0] == 2:  # after everything was copied
+            lose(target)
+        return read()
+
+    monkeypatch.setattr(target, "read", reading)
+    with pytest.raises(StoreError, match="differs from"):
+        copy(source, target)
+    source.close()
+
+
+def test_a_workspace_is_moved(workspace: Workspace, tmp_path: Path) -> None:
+    """The copy answers as before, by another workspace that finds nothing to embed."""
+    moved = workspace.stores.move(str(tmp_path / "moved.sqlite"))
+    assert (moved.contents.collections, moved.contents.documents) == (2, 133)
+    assert moved.location == str(tmp_path / "moved.sqlite")
+    query = SearchQuery("old harbour", SearchMode.HYBRID, limit=10)
+    expected = [(each.path, round(each.score, 5)) for each in workspace.search(query).hits]
+    with open_workspace(database=tmp_path / "moved.sqlite", embedder=HashingEmbedder()) as other:
+        report = other.import_collection("notes", UPDATE)
+        assert (report.embedded_chunks, report.added, report.updated) == (0, 0, 0)
+        assert [(each.path, round(each.score, 5)) for each in other.search(query).hits] == expected
+    with pytest.raises(StoreError, match="is where it is"):
+        workspace.stores.move(str(tmp_path / "index.sqlite"))
