@@ -1,4 +1,4 @@
-"""Comments of Obsidian: text between two ``%%``, which only the author sees."""
+"""Comments, which only the author sees: text between two ``%%``, and between ``<!--`` and ``-->``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ Span = tuple[int, int]
 """First character, and one past the last."""
 
 _DELIMITER = "%%"
+_OPENING, _CLOSING = "<!--", "-->"
 # An escaped character is none of the others.
-_MARK = re.compile(r"\\[\\`%]|`+|%%")
+_MARK = re.compile(r"\\[\\`%<]|`+|%%|<!--")
 _RUN = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
 # White space between the beginning of a line and its first mark; CommonMark knows only spaces and tabs.
@@ -22,11 +23,17 @@ _BEFORE_FIRST_MARK = re.compile(r"^(?P<blank>[ \t]*)[^\S\n]*(?=[%`])", re.MULTIL
 _NOT_LINE_END = re.compile(r"[^\n]")
 
 
+def has_comments(text: str) -> bool:
+    """Return True if a text may hold a comment; quick."""
+    return text.find(_DELIMITER) >= 0 or text.find(_OPENING) >= 0
+
+
 def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment, ...]:
     """Find the comments of a Markdown text, in time linear in its length.
 
     A ``%%`` that begins a line opens a comment that ends at the next one, however far that is; any other
-    has to be closed in its paragraph. What is never closed is text: nothing is lost by a stray ``%%``.
+    has to be closed in its paragraph. ``<!--`` opens one that ends at the next ``-->``. What is never closed
+    is text: nothing is lost by a stray ``%%``.
     Code holds no comment, and code inside a comment does not end it.
 
     Args:
@@ -34,14 +41,13 @@ def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment,
         start: Where to start looking, at the start of a line.
         code: Blocks of code, in order.
     """
-    if text.count(_DELIMITER, start) < 2:
-        return ()
     marks = _outside(_MARK.finditer(text, start), code)
     delimiters = [match.start() for match in marks if match[0] == _DELIMITER]
     runs = _runs_by_length(text, start)
     lines = _Lines(text, start)
     comments: list[Comment] = []
     position = start
+    closes = True  # False once no more "-->" follows: looking again would take quadratic time
     for match in marks:
         if match.start() < position:
             continue
@@ -50,6 +56,12 @@ def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment,
             if closing is not None:
                 comments.append(Comment(match.start(), text[match.start() : closing]))
                 position = closing
+        elif match[0] == _OPENING:
+            closing = text.find(_CLOSING, match.end()) if closes else -1
+            closes = closing >= 0
+            if closes:
+                position = closing + len(_CLOSING)
+                comments.append(Comment(match.start(), text[match.start() : position]))
         elif match[0][0] == "`":
             position = _end_of_code_span(match, runs[len(match[0])], lines)
     return tuple(comments)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import datetime
+import json
 import math
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import yaml
@@ -38,6 +39,12 @@ _TOML_OPENING = re.compile(r"\+\+\+[ \t]*\n")
 _TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE)
 # A line that looks like metadata even when the whole does not parse.
 _KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTILINE)
+
+# The value of a line that is filled in when a note is made from a template; to YAML it is a broken mapping.
+_PLACEHOLDER = re.compile(
+    r"^([ \t]*(?:- +|[\w][\w .-]{0,60}:[ \t]+))([^\n\"'#]*\{\{[^\n\"'#]*\}\}[^\n\"'#]*)$", re.MULTILINE
+)
+_TEMPLATE_WARNING = "frontmatter has placeholders of a template, such as {{date}}; they are taken as text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,14 @@ def _read_toml(source: str, content_start: int) -> Frontmatter:
 
 
 def _read_yaml(source: str, content_start: int) -> Frontmatter:
+    quoted = _PLACEHOLDER.sub(lambda found: found[1] + json.dumps(found[2], ensure_ascii=False), source)
+    if quoted != source:
+        front = _read_values(quoted, content_start)
+        return replace(front, warnings=(*front.warnings, _TEMPLATE_WARNING)) if front.values else front
+    return _read_values(source, content_start)
+
+
+def _read_values(source: str, content_start: int) -> Frontmatter:
     try:
         _refuse_bombs(source)
         loader = _Loader(source)

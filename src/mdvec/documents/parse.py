@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mdvec.documents.comments import blank_out, find_comments
+from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
+from mdvec.documents.comments import blank_out, find_comments, has_comments
+from mdvec.documents.drawings import DRAWING_SUFFIX, drawing_comments, is_drawing
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.markdown import code_blocks, one_line, read_markdown
 from mdvec.documents.properties import property_links, updated_ns
@@ -14,15 +16,15 @@ from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter
 from mdvec.documents.tree import Heading, build_sections
 from mdvec.types.document import Block, BlockKind, Document, TitleSource
 
-PARSER_VERSION = 2
-"""Raised when the same text gives another document: everything is then parsed and cut again."""
+PARSER_VERSION = "3"
+"""Another one when the same text gives another document: everything is then parsed and cut again."""
 
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 # Lines of plain text that are not blank, without the last line end.
 _PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 
 
-def parse_document(path: str, text: str) -> Document:
+def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     r"""Parse a file.
 
     Files that end in ``.md``, ``.markdown`` or ``.mdx`` are Markdown. All others are plain text:
@@ -31,16 +33,25 @@ def parse_document(path: str, text: str) -> Document:
     Args:
         path: Relative to the source's root, with ``/``.
         text: The whole file, decoded, without byte order mark, line ends as ``\n``.
+        versions: Whether ``previous`` in frontmatter names older versions; otherwise it holds links.
 
     Returns:
         The document. Any text gives one; its warnings name what was odd.
     """
-    if PurePosixPath(path).suffix.lower() not in _MARKDOWN_SUFFIXES:
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix == CANVAS_SUFFIX:
+        text = canvas_text(text)
+    elif suffix not in _MARKDOWN_SUFFIXES:
         return _plain_document(path, text)
     front = read_frontmatter(text)
     start = front.content_start
-    # Code is found by a parse of its own, since a comment may hold text that looks like markup.
-    comments = find_comments(text, start, code_blocks(text, content_start=start)) if "%%" in text else ()
+    if is_drawing(front.values):
+        comments = drawing_comments(text, start)
+    elif has_comments(text):
+        # Code is found by a parse of its own, since a comment may hold text that looks like markup.
+        comments = find_comments(text, start, code_blocks(text, content_start=start))
+    else:
+        comments = ()
     body = blank_out(text, comments)
     content = read_markdown(body, content_start=start)
     title, title_source = _title(path, front.values, content.headings)
@@ -53,7 +64,7 @@ def parse_document(path: str, text: str) -> Document:
         frontmatter=front.values,
         tags=distinct_tags([*frontmatter_tags(front.values), *content.tags]),
         aliases=frontmatter_aliases(front.values),
-        links=(*property_links(text[:start], front.values), *content.links),
+        links=(*property_links(path, text[:start], front.values, versions=versions), *content.links),
         sections=build_sections(content.headings, content_start=start, length=len(body)),
         blocks=content.blocks,
         warnings=front.warnings,
@@ -85,7 +96,7 @@ def _title(
     named = frontmatter.get("title")
     if isinstance(named, (str, int, float)) and not isinstance(named, bool):
         title = one_line(str(named))
-        if title:
+        if title and "{{" not in title:  # of a template
             return title, TitleSource.FRONTMATTER
     for heading in headings:
         if heading.level == 1 and heading.text:
@@ -94,4 +105,5 @@ def _title(
 
 
 def _file_title(path: str) -> str:
-    return " ".join(PurePosixPath(path).stem.split()) or path
+    stem = PurePosixPath(path).stem.removesuffix(DRAWING_SUFFIX)
+    return " ".join(stem.split()) or path

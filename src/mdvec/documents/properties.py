@@ -13,6 +13,9 @@ from mdvec.documents.tags import scalars
 from mdvec.types.document import Link, LinkKind
 
 _PREVIOUS_KEY = "previous"
+_NEXT_KEY = "next"
+# A day, a week, a month, a quarter or a year, perhaps with more behind it.
+_DATED_NAME = re.compile(r"\d{4}(?:[-_.]?(?:\d{1,2}|W\d{1,2}|Q[1-4])(?:[-_.]?\d{1,2})?)?(?!\d)")
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
 # Those that people and plug-ins write at every change come first; the date of creation does not count.
 _UPDATED_KEYS = (
@@ -32,18 +35,24 @@ _MAX_UNSEEN_NAMES = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def property_links(source: str, frontmatter: Mapping[str, object]) -> tuple[Link, ...]:
+def property_links(
+    path: str, source: str, frontmatter: Mapping[str, object], *, versions: bool
+) -> tuple[Link, ...]:
     """Return the links in frontmatter, in order of line.
 
-    Wikilinks count in any value, quoted or not, even where the block does not parse. All that ``previous``
-    lists is an older version, whether it is a wikilink, a path or the name of a file.
+    Wikilinks count in any value, quoted or not, even where the block does not parse. Where ``previous`` names
+    older versions, all that it lists is one, whether it is a wikilink, a path or the name of a file. It does
+    not where ``next`` stands beside it, and from one day's note to another's: there it is the day before.
 
     Args:
+        path: The path of the document.
         source: The block as the file has it, from the first line.
         frontmatter: Its values.
+        versions: Whether ``previous`` may name older versions at all.
     """
     lines = source.split("\n")
-    first, last = _lines_of_previous(lines)
+    is_series = any(key.strip().casefold() == _NEXT_KEY for key in frontmatter)
+    first, last = _lines_of_previous(lines) if versions and not is_series else (0, -1)
     links: list[Link] = []
     for number, line in enumerate(lines, start=1):
         is_previous = first <= number <= last
@@ -51,10 +60,17 @@ def property_links(source: str, frontmatter: Mapping[str, object]) -> tuple[Link
             continue
         found = _wikilinks(line, number)
         links += (replace(link, kind=LinkKind.PREVIOUS) if is_previous else link for link in found)
-    parts = [each for each in map(_parts, _previous(frontmatter)) if each[0]]
+    parts = [each for each in map(_parts, _previous(frontmatter) if first else ()) if each[0]]
     places = _lines_of([target for target, _, _ in parts], lines[max(first, 1) - 1 : last], max(first, 1))
     for (target, fragment, shown), where in zip(parts, places, strict=True):
         links.append(Link(LinkKind.PREVIOUS, target, fragment, shown, where))
+    if _is_dated(path):
+        links = [
+            replace(link, kind=LinkKind.WIKI)
+            if link.kind is LinkKind.PREVIOUS and _is_dated(link.target)
+            else link
+            for link in links
+        ]
     return tuple(sorted(links, key=lambda link: link.line))
 
 
@@ -73,6 +89,10 @@ def updated_ns(frontmatter: Mapping[str, object]) -> int | None:
             if moment is not None:
                 return moment
     return None
+
+
+def _is_dated(path: str) -> bool:
+    return _DATED_NAME.match(path.rpartition("/")[2]) is not None
 
 
 def _lines_of_previous(lines: list[str]) -> tuple[int, int]:

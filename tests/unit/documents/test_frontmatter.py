@@ -81,7 +81,6 @@ def test_what_is_no_mapping_at_the_top_stays_content(text: str) -> None:
     "block",
     [
         "---\nname: x\ndescription: Use this: when\n---\n",
-        "---\ntitle: {{date}} {{title}}\n---\n",
         "---\nkey: [Name](https://example.org)\n---\n",
         "---\na: \x07bell\n---\n",
         "---\na: !!python/object/apply:os.system ['true']\n---\n",

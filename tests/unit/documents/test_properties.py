@@ -16,7 +16,7 @@ from mdvec.types.document import Link, LinkKind
 
 def links_of(frontmatter: str) -> list[tuple[LinkKind, str, str, str, int]]:
     """Return the parts of the links of a document that is frontmatter alone."""
-    links = parse_document("x.md", f"---\n{frontmatter}\n---\n").links
+    links = parse_document("x.md", f"---\n{frontmatter}\n---\n", versions=True).links
     return [(link.kind, link.target, link.fragment, link.text, link.line) for link in links]
 
 
@@ -59,10 +59,34 @@ def test_previous_lists_older_versions(frontmatter: str, found: list[tuple[str, 
     assert all(kind is LinkKind.PREVIOUS for kind, *_ in links)
 
 
+@pytest.mark.parametrize(
+    ("path", "frontmatter", "versions"),
+    [
+        ("x.md", 'previous: "[[Draft]]"', False),
+        ("x.md", 'previous: "[[Part 1]]"\nNext: "[[Part 3]]"', True),
+        ("x.md", 'previous: "[[Part 1]]"\nnext:', True),
+        ("daily/2026-05-02.md", 'previous: "[[2026-05-01]]"', True),
+        ("2026-05-02 Sat.md", 'previous: "[[daily/2026-05-01 Fri|Friday]]"', True),
+        ("2026-W18.md", 'previous: "[[2026-W17]]"', True),
+        ("20260502.md", 'previous: "[[20260501]]"', True),
+    ],
+)
+def test_previous_may_be_an_ordinary_link(path: str, frontmatter: str, versions: bool) -> None:
+    """In a series and between the notes of days it names what came before, and nowhere an older version."""
+    (link, *_) = parse_document(path, f"---\n{frontmatter}\n---\n", versions=versions).links
+    assert link.kind is LinkKind.WIKI
+
+
+def test_a_dated_note_may_be_an_older_version_of_one_without_a_date() -> None:
+    """Only from day to day ``previous`` is the day before."""
+    (link,) = parse_document("Plan.md", "---\nprevious: 2026-05-01 Plan\n---\n", versions=True).links
+    assert link.kind is LinkKind.PREVIOUS
+
+
 def test_toml_frontmatter_names_versions_and_links() -> None:
     """What YAML can say TOML can."""
     text = '+++\nprevious = ["old.md"]\nup = "[[Index]]"\n+++\n'
-    assert parse_document("x.md", text).links == (
+    assert parse_document("x.md", text, versions=True).links == (
         Link(LinkKind.PREVIOUS, "old.md", line=2),
         Link(LinkKind.WIKI, "Index", line=3),
     )
@@ -159,4 +183,4 @@ def test_many_links_take_linear_time(make: Callable[[int], str]) -> None:
         text = f"---\n{make(size)}\n---\n"
         return text, read_frontmatter(text).values
 
-    assert_grows_linearly(read, lambda front: property_links(*front), 20_000)
+    assert_grows_linearly(read, lambda front: property_links("a.md", *front, versions=True), 20_000)

@@ -1,0 +1,184 @@
+"""Text inside a block as HTML: wikilinks, tags, highlights, images, and marked words."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from mdvec.documents.links import WIKILINK, markdown_link, wikilink
+from mdvec.documents.tags import INLINE_TAG, is_inline_tag
+from mdvec.documents.targets import Job, anchor_of
+from mdvec.text.highlight import match_spans
+from mdvec.types.document import Link, LinkKind
+
+_IMAGE_SIZE = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+# The address of an image or a link in raw HTML.
+_RAW_ADDRESS = re.compile(
+    r"""(?P<before><(?:img\b[^>]*?\ssrc|a\b[^>]*?\shref)\s*=\s*)"""
+    r"""(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""",
+    re.IGNORECASE,
+)
+
+
+def add_inline_rules(parser: MarkdownIt) -> None:
+    """Add the rules to a parser; they find the :class:`Job` in the environment's key ``job``."""
+    parser.inline.ruler.before("link", "wikilink", _wikilink_rule)
+    parser.inline.ruler.before("link", "hashtag", _hashtag_rule)
+    parser.inline.ruler.before("emphasis", "highlight", _highlight_rule)
+    for name, rule in (
+        ("wikilink", _render_wikilink),
+        ("hashtag", _render_hashtag),
+        ("image", _render_image),
+        ("link_open", _render_link_open),
+        ("text", _render_text),
+        ("html_block", _render_raw),
+        ("html_inline", _render_raw),
+    ):
+        parser.add_render_rule(name, rule)
+
+
+def plain_parts(children: Sequence[Token]) -> Iterator[str]:
+    """Yield what a reader sees of inline tokens, without markup."""
+    for child in children:
+        if child.type == "wikilink":
+            yield child.meta["link"].text or child.meta["shown"]
+        elif child.type in {"softbreak", "hardbreak"}:
+            yield " "
+        elif child.type != "html_inline":
+            yield child.content
+
+
+# --- inline rules -----------------------------------------------------------------------------------------
+
+
+def _wikilink_rule(state: StateInline, silent: bool) -> bool:
+    if not state.src.startswith(("[[", "![["), state.pos):
+        return False
+    match = WIKILINK.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        token = state.push("wikilink", "", 0)
+        token.meta = {"link": wikilink(match, line=1), "shown": match[2]}
+    state.pos = match.end()
+    return True
+
+
+def _hashtag_rule(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] != "#" or state.linkLevel:
+        return False
+    match = INLINE_TAG.match(state.src, state.pos, state.posMax)
+    if match is None or not is_inline_tag(match):
+        return False
+    if not silent:
+        state.push("hashtag", "", 0).content = match[0]
+    state.pos = match.end()
+    return True
+
+
+def _highlight_rule(state: StateInline, silent: bool) -> bool:
+    """Parse ``==text==``."""
+    start, end = state.pos + 2, state.src.find("==", state.pos + 2, state.posMax)
+    if not state.src.startswith("==", state.pos) or end <= start or state.src[start].isspace():
+        return False
+    if not silent:
+        state.push("highlight_open", "mark", 1)
+        outer = state.posMax
+        state.pos, state.posMax = start, end
+        state.md.inline.tokenize(state)
+        state.posMax = outer
+        state.push("highlight_close", "mark", -1)
+    state.pos = end + 2
+    return True
+
+
+# --- HTML of inline tokens --------------------------------------------------------------------------------
+
+
+def _render_text(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
+    return with_marks(tokens[index].content, tokens[index].meta.get("query", ""))
+
+
+def with_marks(text: str, query: str) -> str:
+    """Escape a text, and mark the words of a query in it."""
+    parts: list[str] = []
+    position = 0
+    for start, end in match_spans(query, text) if query else ():
+        parts += (
+            html.escape(text[position:start]),
+            f'<mark class="word">{html.escape(text[start:end])}</mark>',
+        )
+        position = end
+    return "".join((*parts, html.escape(text[position:])))
+
+
+def _render_hashtag(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
+    tag = tokens[index].content
+    href = env["job"].targets.tag(tag[1:])
+    return f'<a class="tag" href="{html.escape(href)}">{html.escape(tag)}</a>'
+
+
+def _render_wikilink(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
+    link: Link = tokens[index].meta["link"]
+    targets = env["job"].targets
+    if link.kind is LinkKind.EMBED and (source := targets.image(link)) is not None:
+        size = _IMAGE_SIZE.fullmatch(link.text)
+        width = f' width="{size[1]}"' if size else ""
+        height = f' height="{size[2]}"' if size and size[2] else ""
+        alt = link.target if size or not link.text else link.text
+        return f'<img src="{html.escape(source)}" alt="{html.escape(alt)}"{width}{height} loading="lazy">'
+    shown = html.escape(link.text or " › ".join(filter(None, (link.target, *link.fragment.split("#")))))
+    href = targets.link(link)
+    if href is None:
+        return f'<a class="missing">{shown}</a>'
+    fragment = anchor_of(link.fragment)
+    return (
+        f'<a class="internal" href="{html.escape(href + (f"#{fragment}" if fragment else ""))}">{shown}</a>'
+    )
+
+
+def _render_image(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
+    token = tokens[index]
+    address = str(token.attrGet("src") or "")
+    alt = html.escape("".join(plain_parts(token.children or ())))
+    if _REMOTE.match(address):  # showing it would tell its host who reads what
+        return f'<a class="external" href="{html.escape(address)}">{alt or html.escape(address)}</a>'
+    source = env["job"].targets.image(markdown_link(address, "", line=1))
+    if source is None:
+        return f'<a class="missing">{alt or html.escape(address)}</a>'
+    return f'<img src="{html.escape(source)}" alt="{alt}" loading="lazy">'
+
+
+def _render_link_open(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
+    address = str(tokens[index].attrGet("href") or "")
+    if _REMOTE.match(address):
+        return f'<a class="external" href="{html.escape(address)}">'
+    link = markdown_link(address, "", line=1)
+    href = env["job"].targets.link(link)
+    if href is None:
+        return '<a class="missing">'
+    fragment = anchor_of(link.fragment)
+    return f'<a class="internal" href="{html.escape(href + (f"#{fragment}" if fragment else ""))}">'
+
+
+def _render_raw(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
+    """Resolve the addresses in raw HTML; an image that is not there keeps its text alone."""
+    targets = env["job"].targets
+
+    def resolved(match: re.Match[str]) -> str:
+        address = html.unescape(match["double"] or match["single"] or match["bare"] or "")
+        if not address or address.startswith("#") or _REMOTE.match(address):
+            return match[0]
+        link = markdown_link(address, "", line=1)
+        is_image = match["before"][1] in "iI"
+        found = (targets.image(link) if is_image else targets.link(link)) or ""
+        fragment = anchor_of(link.fragment) if found and not is_image else ""
+        return f'{match["before"]}"{html.escape(found + (f"#{fragment}" if fragment else ""))}"'
+
+    return _RAW_ADDRESS.sub(resolved, tokens[index].content)

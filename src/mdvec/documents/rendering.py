@@ -1,0 +1,230 @@
+"""Markdown as HTML for people: Obsidian's links, embeds and callouts resolved, and nothing that can run."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
+
+from mdvec.documents.inline import add_inline_rules, plain_parts, with_marks
+from mdvec.documents.links import WIKILINK, wikilink
+from mdvec.documents.sanitising import highlighted, sanitised
+from mdvec.documents.targets import Job, Targets, slug
+from mdvec.types.page import ANCHOR_PREFIX, PASSAGE_ANCHOR, Marked, OutlineHeading, RenderedDocument
+
+# A note in a note in a note; deeper ones are links.
+_MAX_EMBEDDING = 3
+_MAX_NESTING = 40
+_CALLOUT = re.compile(r"\[!(?P<kind>[\w-]+)[^\]]*\](?P<fold>[+-]?)[ \t]*(?P<title>[^\n]*)\n?")
+_BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)\Z")
+_TASK = re.compile(r"\[(?P<mark>[^\]\n])\][ \t]")
+_PLAIN_BLOCK = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
+# Blocks of text: what holds other blocks is not marked as a whole.
+_LEAVES = frozenset({"paragraph_open", "heading_open", "fence", "code_block", "tr_open"})
+
+
+def render_markdown(
+    text: str, targets: Targets, *, first_line: int = 1, marked: Marked | None = None
+) -> RenderedDocument:
+    """Render Markdown: CommonMark with tables, footnotes, code in colour, and Obsidian's own syntax.
+
+    The HTML of the text itself stays as far as it is harmless: no script, style, form, event handler or
+    request to another host is left. Blocks carry the attribute ``data-line``.
+
+    Args:
+        text: Without frontmatter.
+        targets: Where its links lead.
+        first_line: The line of the file in which the text begins.
+        marked: The passage whose blocks get the class ``passage``, with :data:`PASSAGE_ANCHOR` before it.
+    """
+    job = Job(targets, first_line, marked)
+    return RenderedDocument(sanitised(_html(text, job)), tuple(job.outline))
+
+
+def render_plain(text: str, *, marked: Marked | None = None) -> RenderedDocument:
+    """Render plain text: paragraphs as they are; see :func:`render_markdown`."""
+    parts: list[str] = []
+    first = True
+    for block in _PLAIN_BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        inside = marked is not None and _overlaps(line, line + block[0].count("\n"), marked)
+        classes = "plain passage" if inside else "plain"
+        anchor = f' id="{PASSAGE_ANCHOR}"' if inside and first else ""
+        first = first and not inside
+        shown = with_marks(block[0], marked.query) if inside and marked else html.escape(block[0])
+        parts.append(f'<p class="{classes}" data-line="{line}"{anchor}>{shown}</p>')
+    return RenderedDocument(sanitised("\n".join(parts)), ())
+
+
+def _html(text: str, job: Job) -> str:
+    return str(_parser().render(text, {"job": job}))
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt(
+        "commonmark", {"html": True, "maxNesting": _MAX_NESTING, "highlight": _highlight}
+    ).enable(["table", "strikethrough"])
+    parser.use(footnote_plugin)
+    add_inline_rules(parser)
+    parser.add_render_rule("made", lambda _, tokens, index, *__: tokens[index].content)
+    parser.core.ruler.before("inline", "obsidian", _mark_up_blocks)
+    parser.core.ruler.push("places", _place)
+    return parser
+
+
+def _highlight(code: str, language: str, _: str) -> str:
+    return highlighted(code, language)
+
+
+# --- blocks: callouts, tasks, embeds and block ids, before the text in them is parsed -------------------
+
+
+def _mark_up_blocks(state: StateCore) -> None:
+    job: Job = state.env["job"]
+    tokens = state.tokens
+    done: list[Token] = []
+    closing: list[str] = []  # the tags of open quotations: HTML of callouts
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if token.type == "blockquote_open":
+            callout = _callout(tokens, index)
+            closing.append("" if callout is None else callout[1])
+            done += [token] if callout is None else callout[0]
+        elif token.type == "blockquote_close":
+            end = closing.pop()
+            done.append(_made(end) if end else token)
+        elif token.type == "inline":
+            _set_block_id(token, done)
+            embed = _sole_embed(token, job) if done and done[-1].type == "paragraph_open" else None
+            if embed is None:
+                _set_task(token, done)
+                done.append(token)
+            else:
+                done[-1] = _made(embed)
+                index += 1  # its paragraph ends here
+        else:
+            done.append(token)
+        index += 1
+    state.tokens = list(_without_empty_paragraphs(done))
+
+
+def _callout(tokens: Sequence[Token], index: int) -> tuple[list[Token], str] | None:
+    """Return the opening and the closing HTML of a quotation that is a callout; None of any other."""
+    if index + 2 >= len(tokens) or tokens[index + 2].type != "inline":
+        return None
+    inline = tokens[index + 2]
+    match = _CALLOUT.match(inline.content)
+    if match is None:
+        return None
+    inline.content = inline.content[match.end() :]
+    kind = match["kind"].lower()
+    title = Token("inline", "", 0, content=match["title"] or kind.capitalize(), children=[], block=True)
+    title.map = tokens[index].map
+    opened = " open" if match["fold"] == "+" else ""
+    outer, inner = ("details", "summary") if match["fold"] else ("div", "div")
+    begin = f'<{outer} class="callout callout-{html.escape(kind)}"{opened}><{inner} class="callout-title">'
+    return [_made(begin), title, _made(f"</{inner}>")], f"</{outer}>"
+
+
+def _made(content: str) -> Token:
+    """Return a token of HTML that is not the author's: its addresses are those of the page."""
+    return Token("made", "", 0, content=content, block=True)
+
+
+def _set_block_id(inline: Token, before: Sequence[Token]) -> None:
+    match = _BLOCK_ID.search(inline.content)
+    if match and before:
+        inline.content = inline.content[: match.start()].rstrip()
+        before[-1].attrSet("id", f"^{match[1]}")
+
+
+def _set_task(inline: Token, before: Sequence[Token]) -> None:
+    """Make an item that begins with ``[ ]`` or ``[x]`` a task."""
+    if len(before) < 2 or before[-2].type != "list_item_open":
+        return
+    match = _TASK.match(inline.content)
+    if match:
+        inline.content = inline.content[match.end() :]
+        before[-2].attrJoin("class", "task" if match["mark"] == " " else "task done")
+
+
+def _sole_embed(inline: Token, job: Job) -> str | None:
+    """Return the HTML of the document that a paragraph is nothing but an embed of; None otherwise."""
+    match = WIKILINK.fullmatch(inline.content.strip())
+    if match is None or not match[1] or job.depth == _MAX_EMBEDDING:
+        return None
+    found = job.targets.embedded(wikilink(match, line=1))
+    if found is None:
+        return None
+    inner = _html(found.text, Job(found.targets, depth=job.depth + 1))
+    return (
+        f'<div class="embed"><div class="embed-title"><a href="{html.escape(found.href)}">'
+        f"{html.escape(found.title)}</a></div>{inner}</div>"
+    )
+
+
+def _without_empty_paragraphs(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Leave out paragraphs of which nothing is left."""
+    skip = 0
+    for index, token in enumerate(tokens):
+        if skip:
+            skip -= 1
+            continue
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        is_empty = following is not None and following.type == "inline" and not following.content.strip()
+        if token.type == "paragraph_open" and is_empty and not token.attrs:
+            skip = 2
+            continue
+        yield token
+
+
+# --- places: lines, headings and the marked passage -----------------------------------------------------
+
+
+def _place(state: StateCore) -> None:
+    """Give blocks their lines, headings their ids, and the marked passage its marks."""
+    job: Job = state.env["job"]
+    if job.depth:
+        return
+    first_marked: int | None = None
+    for index, token in enumerate(state.tokens):
+        if token.map is None or token.nesting < 0:
+            continue
+        first, last = token.map[0] + job.first_line, token.map[1] + job.first_line - 1
+        inside = job.marked is not None and _overlaps(first, max(first, last), job.marked)
+        if token.type == "inline":
+            for child in token.children or ():
+                child.meta["query"] = job.marked.query if inside and job.marked else ""
+            continue
+        token.attrSet("data-line", str(first))
+        if token.type == "heading_open":
+            _set_heading_id(token, state.tokens[index + 1], job)
+        if inside and token.type in _LEAVES:
+            # The paragraph of a tight list is not written: its item is marked.
+            block = state.tokens[index - 1] if token.hidden else token
+            block.attrJoin("class", "passage")
+            first_marked = index if first_marked is None else first_marked
+    if first_marked is not None:  # a heading keeps its own id, so the anchor stands before it
+        state.tokens.insert(first_marked, _made(f'<span id="{PASSAGE_ANCHOR}"></span>'))
+
+
+def _overlaps(first: int, last: int, marked: Marked) -> bool:
+    return first <= marked.last and last >= marked.first
+
+
+def _set_heading_id(token: Token, inline: Token, job: Job) -> None:
+    text = " ".join("".join(plain_parts(inline.children or ())).split())
+    name = slug(text) or "section"
+    number = job.anchors.get(name, 0)
+    job.anchors[name] = number + 1
+    anchor = f"{name}-{number}" if number else name
+    token.attrSet("id", anchor)
+    job.outline.append(OutlineHeading(int(token.tag[1]), text, f"{ANCHOR_PREFIX}{anchor}"))

@@ -1,0 +1,107 @@
+"""HTML that runs nothing and requests nothing, and code in colour."""
+
+from __future__ import annotations
+
+import re
+
+import nh3
+from pygments.token import STANDARD_TYPES
+
+from mdvec.types.page import ANCHOR_PREFIX
+
+# Colouring longer code takes too long for a page.
+_MAX_HIGHLIGHTED_CHARS = 50_000
+# fmt: off
+_TAGS = frozenset({
+    "a", "abbr", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col",
+    "colgroup", "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure",
+    "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "ins", "kbd", "li", "mark", "ol", "p",
+    "pre", "q", "rp", "rt", "ruby", "s", "samp", "section", "small", "span", "strike", "strong",
+    "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "tt", "u", "ul",
+    "var", "wbr",
+})
+# fmt: on
+_CLEANED_WITH_CONTENT = {"script", "style", "title", "textarea", "template", "noscript", "iframe", "object"}
+_ATTRIBUTES = {
+    "*": {"class", "data-line", "dir", "id", "lang"},
+    "a": {"href", "title"},
+    "details": {"open"},
+    "img": {"alt", "height", "loading", "src", "title", "width"},
+    "ol": {"start"},
+    "td": {"align", "colspan", "rowspan"},
+    "th": {"align", "colspan", "rowspan"},
+}
+_SCHEMES = {"http", "https", "mailto"}
+# fmt: off
+# A note cannot dress itself up as a part of the page: it gets the classes of rendered Markdown alone.
+_CLASSES = frozenset({
+    "callout", "callout-title", "embed", "embed-title", "external", "footnote-backref",
+    "footnote-item", "footnote-ref", "footnotes", "footnotes-list", "footnotes-sep", "internal",
+    "missing", "passage", "plain", "tag", "task", "done", "word",
+})
+# fmt: on
+_CALLOUT_CLASS = re.compile(r"callout-[\w-]{1,30}")
+_LANGUAGE_CLASS = re.compile(r"language-[\w+#.-]{1,30}")
+_COLOURS = frozenset(STANDARD_TYPES.values())
+_HAS_HOST = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:|[/\\]{2})")
+_ALIGNMENT = re.compile(r' style="text-align:(left|center|right)"')
+
+
+def sanitised(text: str) -> str:
+    """Return HTML without scripts, styles, forms, frames, event handlers and requests to other hosts.
+
+    Args:
+        text: HTML of any origin.
+    """
+    # The parser writes the alignment of cells as a style.
+    aligned = _ALIGNMENT.sub(r' align="\1"', text)
+    return nh3.clean(
+        aligned,
+        tags={*_TAGS},
+        clean_content_tags=_CLEANED_WITH_CONTENT,
+        attributes=_ATTRIBUTES,
+        attribute_filter=_filter,
+        url_schemes=_SCHEMES,
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+def highlighted(code: str, language: str) -> str:
+    """Return the HTML of code, its parts in spans with the short classes of Pygments; empty if it has none.
+
+    Args:
+        code: The code.
+        language: As a fence names it.
+    """
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    if not language or len(code) > _MAX_HIGHLIGHTED_CHARS:
+        return ""
+    try:
+        lexer = get_lexer_by_name(language)
+    except ClassNotFound:
+        return ""
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+def _filter(tag: str, attribute: str, value: str) -> str | None:
+    match attribute:
+        case "class":
+            return " ".join(each for each in value.split() if _is_known(tag, each)) or None
+        case "id":
+            return f"{ANCHOR_PREFIX}{value.removeprefix(ANCHOR_PREFIX)}"
+        case "href" if value.startswith("#"):
+            return f"#{ANCHOR_PREFIX}{value[1:].removeprefix(ANCHOR_PREFIX)}"
+        case "src" if _HAS_HOST.match(value):
+            return None
+        case _:
+            return value
+
+
+def _is_known(tag: str, name: str) -> bool:
+    if name in _CLASSES or _CALLOUT_CLASS.fullmatch(name):
+        return True
+    return (tag == "span" and name in _COLOURS) or (tag == "code" and bool(_LANGUAGE_CLASS.fullmatch(name)))

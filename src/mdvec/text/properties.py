@@ -1,0 +1,105 @@
+"""Properties of frontmatter in the form in which they are compared, and the conditions on them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from mdvec.text.folding import nfc
+
+MAX_PROPERTIES = 200
+"""A document has no more values to filter by; a longer list is data."""
+
+MAX_VALUE_CHARS = 200
+"""Values are compared by so many characters."""
+
+# Found by filters and fields of their own.
+_NAMES = frozenset({"title", "aliases", "alias", "tags", "tag"})
+# Written by mdvec itself.
+_OWN = "mdvec-"
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
+_YEAR = re.compile(r"[0-9]{4}")
+_NUMBER = re.compile(r"[-+]?\.?[0-9]")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
+
+
+class Property(NamedTuple):
+    """One value of a property.
+
+    Attributes:
+        key: Folded; of a value inside another one ``outer.inner``.
+        value: Folded text: dates as ISO 8601, a link by its target.
+        number: The value as a number; None when it is none.
+    """
+
+    key: str
+    value: str
+    number: float | None
+
+
+def fold_property(text: str) -> str:
+    """Return the form in which keys and values are compared: a link by its target, without regard to case."""
+    return nfc(" ".join(_WIKILINK.sub(r"\1", text).casefold().split()))[:MAX_VALUE_CHARS]
+
+
+def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:
+    """Return the values of a document's properties, each once, in order; those of a list one by one."""
+    found: dict[Property, None] = {}
+    for key, value in _flat("", frontmatter):
+        if len(found) >= MAX_PROPERTIES:
+            break
+        if key.startswith(_OWN):
+            continue
+        text = fold_property(value)
+        found[Property(fold_property(key), text, as_number(text))] = None
+    return list(found)
+
+
+def property_text(frontmatter: Mapping[str, object]) -> str:
+    """Return the values that are words, one a line, for search by words; titles, tags and aliases are not."""
+    values = (
+        _ADDRESS.sub("", _WIKILINK.sub(r"\1", value))
+        for key, value in _flat("", frontmatter)
+        if key.casefold() not in _NAMES and not key.startswith(_OWN)
+    )
+    words = dict.fromkeys(value[:MAX_VALUE_CHARS].strip() for value in values if _LETTERS.search(value))
+    return "\n".join(list(words)[:MAX_PROPERTIES])
+
+
+def as_number(text: str) -> float | None:
+    """Return a text as a number; None when it is none."""
+    try:
+        number = float(text) if _NUMBER.match(text) else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_date(text: str) -> bool:
+    """Return True if a text starts with a year and a month; such texts sort by time."""
+    return _DATE.match(text) is not None
+
+
+def is_year(text: str) -> bool:
+    """Return True if a text may be a year."""
+    return _YEAR.fullmatch(text) is not None
+
+
+def _flat(outer: str, value: object) -> Iterator[tuple[str, str]]:
+    match value:
+        case Mapping():
+            for key, inner in value.items():
+                yield from _flat(f"{outer}.{key}" if outer else str(key), inner)
+        case list():
+            for inner in value:
+                yield from _flat(outer, inner)
+        case bool():
+            yield outer, str(value).lower()
+        case str() | int() | float():
+            yield outer, str(value)
+        case _:
+            pass  # a key without a value

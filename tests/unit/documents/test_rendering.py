@@ -1,0 +1,295 @@
+"""Documents as HTML: what Obsidian and CommonMark write is shown, and nothing in it runs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+import pytest
+
+from mdvec.documents.rendering import render_markdown, render_plain
+from mdvec.documents.targets import Embedded
+from mdvec.types.document import Link
+from mdvec.types.page import PASSAGE_ANCHOR, Marked
+
+
+@dataclass
+class Known:
+    """Targets by name: documents, images, and texts to embed."""
+
+    documents: tuple[str, ...] = ("note", "other.md")
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def link(self, link: Link) -> str | None:
+        return f"/doc/{link.target}" if link.target in self.documents else "" if not link.target else None
+
+    def image(self, link: Link) -> str | None:
+        return f"/file/{link.target}" if link.target.endswith(".png") else None
+
+    def embedded(self, link: Link) -> Embedded | None:
+        text = self.texts.get(link.target)
+        return None if text is None else Embedded(link.target, f"/doc/{link.target}", text, self)
+
+    def tag(self, tag: str) -> str:
+        return f"/?tag={tag}"
+
+
+def rendered(text: str, known: Known | None = None, marked: Marked | None = None) -> str:
+    return render_markdown(text, known or Known(), marked=marked).html
+
+
+def text_of(html: str) -> str:
+    return re.sub(r"<[^>]+>", "", html)
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def test_commonmark_and_tables_are_rendered() -> None:
+    """Emphasis, lists, quotations, tables with alignment, footnotes and struck text become HTML."""
+    html = rendered(
+        "*a* **b** ~~c~~\n\n- one\n\n> said\n\n| x | y |\n|--:|---|\n| 1 | 2 |\n\nz[^1]\n\n[^1]: foot\n"
+    )
+    for part in ("<em>a</em>", "<strong>b</strong>", "<s>c</s>", ">one</li>", "<blockquote", "footnote-ref"):
+        assert part in html
+    assert '<th align="right">x</th>' in html
+
+
+def test_wikilinks_lead_to_documents() -> None:
+    """A wikilink has the address of its document, the id of its heading and its own text."""
+    html = rendered("[[note#Two Words|shown]] [[note]] [[#Here]] [[nowhere]]")
+    assert '<a class="internal" href="/doc/note#note-two-words"' in html
+    assert ">shown</a>" in html
+    assert ">note</a>" in html
+    assert 'href="#note-here"' in html
+    assert re.search(r'<a class="missing"[^>]*>nowhere</a>', html)
+
+
+def test_markdown_links_lead_to_documents_and_outside() -> None:
+    """A relative link is resolved, one outside stays and tells its site nothing about the page."""
+    html = rendered("[in](other.md#a%20b) [out](https://example.com/x) [gone](no.md)")
+    assert 'href="/doc/other.md#note-a-b"' in html
+    assert re.search(r'href="https://example.com/x" rel="noopener noreferrer nofollow"', html)
+    assert re.search(r'<a class="missing"[^>]*>gone</a>', html)
+
+
+def test_headings_are_the_outline() -> None:
+    """Each heading has an id of its own, which the outline names, whatever markup is in it."""
+    document = render_markdown("# A *b*\n\n## 見出し\n\n## 見出し\n", Known())
+    assert [(each.level, each.text, each.anchor) for each in document.outline] == [
+        (1, "A b", "note-a-b"),
+        (2, "見出し", "note-見出し"),
+        (2, "見出し", "note-見出し-1"),
+    ]
+    assert all(f'id="{each.anchor}"' in document.html for each in document.outline)
+
+
+@pytest.mark.parametrize(("fold", "tag"), [("", "div"), ("-", "details"), ("+", "details")])
+def test_callouts_have_a_kind_and_a_title(fold: str, tag: str) -> None:
+    """A callout is a box; one that can be folded opens by itself with a plus sign alone."""
+    html = rendered(f"> [!Warning]{fold} Mind *this*\n> The text.\n")
+    assert f'<{tag} class="callout callout-warning"' in html
+    assert "Mind <em>this</em>" in html
+    assert (" open" in html) == (fold == "+")
+    assert "[!" not in html
+    assert "The text." in html
+
+
+def test_a_callout_without_a_title_has_its_kind_as_one() -> None:
+    """``> [!tip]`` alone says Tip; a quotation in it stays one."""
+    html = rendered("> [!tip]\n> Text\n>\n> > said\n")
+    assert '<div class="callout-title">Tip</div>' in html
+    assert "<blockquote" in html
+
+
+def test_tasks_tags_and_highlights() -> None:
+    """Tasks show whether they are done, tags lead to their documents, marked text is marked."""
+    html = rendered("- [ ] open\n- [x] done\n\n#a/b and ==very *new*==\n")
+    assert 'class="task"' in html
+    assert 'class="task done"' in html
+    assert '<a class="tag" href="/?tag=a/b"' in html
+    assert "<mark>very <em>new</em></mark>" in html
+
+
+def test_images_of_the_vault_are_shown_and_remote_ones_are_links() -> None:
+    """An image beside the notes is shown, in its size; one elsewhere is never requested."""
+    html = rendered("![[a.png|300x20]] ![alt](b.png) ![far](https://example.com/c.png)")
+    assert re.search(r'<img src="/file/a.png" alt="a.png" width="300" height="20"', html)
+    assert '<img src="/file/b.png" alt="alt"' in html
+    assert html.count("<img") == 2
+    assert '<a class="external" href="https://example.com/c.png"' in html
+
+
+def test_embeds_show_their_document() -> None:
+    """An embed alone in its paragraph shows the text; its headings are no part of the outline."""
+    known = Known(texts={"part": "## Inner\n\nThe *text* and [[note]].\n"})
+    document = render_markdown("# Top\n\n![[part]]\n", known)
+    assert "The <em>text</em> and " in document.html
+    assert '<a href="/doc/part"' in document.html
+    assert 'href="/doc/note"' in document.html
+    assert '<div class="embed">' in document.html
+    assert [each.text for each in document.outline] == ["Top"]
+
+
+def test_documents_that_embed_each_other_end() -> None:
+    """A circle of embeds is cut after three, and the rest is a link or its name."""
+    html = rendered("![[a]]", Known(documents=("a",), texts={"a": "again\n\n![[a]]\n"}))
+    assert html.count("again") == 3
+
+
+def test_blocks_have_ids() -> None:
+    """``^id`` at the end of a block is not shown; a link to it finds it."""
+    html = rendered("A block. ^my-id\n\n[[#^my-id]]\n")
+    assert 'id="note-^my-id"' in html
+    assert 'href="#note-^my-id"' in html
+    assert text_of(html).count("^my-id") == 1
+
+
+def test_code_is_coloured() -> None:
+    """A language that is known has its parts in spans; any other is plain, and its HTML escaped."""
+    html = rendered("```python\ndef f(): return '<b>'\n```\n\n```nolanguage\n<i>\n```\n")
+    assert '<span class="k">def</span>' in html
+    assert "&lt;i&gt;" in html
+    assert "<b>" not in html
+
+
+# --- the passage ------------------------------------------------------------------------------------
+
+
+def test_the_passage_is_marked_block_by_block() -> None:
+    """Blocks of the lines are marked, tight items of lists too; lines count from the file's first one."""
+    text = "one\n\ntwo\n\n- three\n- four\n\nfive\n"
+    html = render_markdown(text, Known(), first_line=11, marked=Marked(13, 15)).html
+    marked = re.findall(r'<(\w+)[^>]*class="passage"[^>]*>(\w+)|<(\w+)[^>]*class="passage"', html)
+    assert [each[1] for each in marked] == ["two", "three"]
+    assert html.index(PASSAGE_ANCHOR) < html.index("two")
+    assert html.count(PASSAGE_ANCHOR) == 1
+
+
+def test_words_are_marked_inside_the_passage_alone() -> None:
+    """Japanese bigrams that touch are one mark, inside links and emphasis too."""
+    html = rendered("検索の話\n\n日本語の**検索**について\n", marked=Marked(3, 3, "日本語 検索"))
+    assert re.findall(r'<mark class="word">(.*?)</mark>', html) == ["日本語", "検索"]
+
+
+def test_plain_text_keeps_its_lines() -> None:
+    """Plain text is shown as it is, its markup too, with the passage marked."""
+    html = render_plain("# no heading\n\n<b>x</b>\nこれ\n", marked=Marked(4, 4, "これ")).html
+    assert "# no heading" in html
+    assert "&lt;b&gt;" in html
+    assert '<mark class="word">これ</mark>' in html
+    assert html.count('class="plain passage"') == 1
+
+
+# --- what must never run ------------------------------------------------------------------------------
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    "<scr<script>ipt>alert(1)</scr</script>ipt>",
+    "<img src=x onerror=alert(1)>",
+    "<img src='https://evil.example/p.png'>",
+    "<img src=//evil.example/p.png>",
+    "<img srcset='https://evil.example/p.png 2x' src=a.png>",
+    "<img src='\\\\evil.example/p.png'>",
+    "<picture><source srcset='https://evil.example/p.png'></picture>",
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<svg><a xlink:href='javascript:alert(1)'>x</a></svg>",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>",
+    "<iframe src='javascript:alert(1)'></iframe>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<object data='data:text/html,<script>alert(1)</script>'></object>",
+    "<embed src='https://evil.example/x.swf'>",
+    "<link rel=stylesheet href='https://evil.example/x.css'>",
+    "<style>@import 'https://evil.example/x.css'; body { background: url(https://evil.example/p) }</style>",
+    "<p style='background: url(https://evil.example/p.png)'>x</p>",
+    "<base href='https://evil.example/'>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example/'>",
+    "<form action='https://evil.example/'><input name=a><button formaction='javascript:a(1)'>x</button>",
+    "<a href='javascript:alert(1)'>x</a>",
+    "<a href='JaVa\tScRiPt:alert(1)'>x</a>",
+    "<a href='&#106;avascript:alert(1)'>x</a>",
+    "<a href='data:text/html,<script>alert(1)</script>'>x</a>",
+    "<a href='vbscript:msgbox(1)'>x</a>",
+    "<a href='x' ping='https://evil.example/'>x</a>",
+    "<b onmouseover=alert(1) onclick=alert(1)>x</b>",
+    "<details open ontoggle=alert(1)>x</details>",
+    "<video src='https://evil.example/v' poster='https://evil.example/p' autoplay></video>",
+    "<audio src=x onerror=alert(1)></audio>",
+    "<input autofocus onfocus=alert(1)>",
+    "<template><script>alert(1)</script></template>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'></noscript>",
+    "<textarea><img title='</textarea><img src=x onerror=alert(1)>'></textarea>",
+    "<table background='https://evil.example/p'><tr><td background='https://evil.example/p'>x</table>",
+    "<body onload=alert(1)>",
+    "<div id=help class='bar notice hit'>dressed up</div>",
+    "<!--><img src=x onerror=alert(1)>-->",
+    "[x](javascript:alert(1))",
+    "[x](<java\nscript:alert(1)>)",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "![x](javascript:alert(1))",
+    "![x](data:image/svg+xml,<svg onload=alert(1)>)",
+    "[[javascript:alert(1)]]",
+    "[[x|<img src=x onerror=alert(1)>]]",
+    "![[\"><img src=x onerror=alert(1)>.png]]",
+    "![[a.png|\"onerror=alert(1)]]",
+    "#tag\"onclick=alert(1)",
+    "> [!\"onclick=alert(1)] <img src=x onerror=alert(1)>",
+    "```\"onclick=alert(1)\n<script>alert(1)</script>\n```",
+    "| <img src=x onerror=alert(1)> |\n|---|\n| x |",
+    "x[^<script>]\n\n[^<script>]: <img src=x onerror=alert(1)>",
+    "# <img src=x onerror=alert(1)>",
+    "==<script>alert(1)</script>==",
+    "<https://evil.example/\"onmouseover=alert(1)>",
+    "text ^\"onclick=alert(1)",
+]  # fmt: skip
+
+
+FORBIDDEN = re.compile(
+    "script|style|iframe|object|embed|form|input|button|link|meta|base|svg|math|video|audio|source"
+    "|template|textarea|noscript|body"
+)
+
+
+class _Inspector(HTMLParser):
+    """Collects what could run or request something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if FORBIDDEN.fullmatch(tag):
+            self.found.append(f"<{tag}>")
+        for name, value in attrs:
+            address = re.sub(r"[\s\x00-\x1f]", "", value or "").lower()
+            if name.startswith("on") or name in {"style", "srcset", "poster", "background", "ping", "action"}:
+                self.found.append(name)
+            elif name == "href" and re.match(r"(?!https?:|mailto:)[a-z][a-z0-9+.-]*:", address):
+                self.found.append(f"href={address}")
+            elif name == "src" and (
+                re.match(r"[a-z][a-z0-9+.-]*:", address) or address[:2] in {"//", "\\\\"}
+            ):
+                self.found.append(f"src={address}")
+            elif name == "id" and not address.startswith("note-"):
+                self.found.append(f"id={address}")
+            elif name == "class" and {"bar", "notice", "hit"} & set(address.split()):
+                self.found.append(f"class={address}")
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_nothing_of_a_note_runs(payload: str) -> None:
+    """No script, style, form, event handler, dangerous address or remote request is left, in any place."""
+    known = Known(texts={"evil": payload})
+    for text in (payload, f"- {payload}\n", f"> {payload}\n", f"before\n\n{payload}\n\nafter\n", "![[evil]]"):
+        inspector = _Inspector()
+        inspector.feed(rendered(text, known, Marked(1, 9, "alert evil x")))
+        assert inspector.found == [], text
+
+
+def test_harmless_html_stays() -> None:
+    """What notes use HTML for is kept: folding, keys, sub- and superscript, ruby."""
+    folded = "<details><summary>More</summary>\n\ninside\n\n</details>\n\n"
+    html = rendered(f"{folded}<kbd>K</kbd> H<sub>2</sub>O <ruby>漢<rt>かん</rt></ruby>")
+    for part in ("<details>", "<summary>", "<kbd>K</kbd>", "<sub>2</sub>", "<rt>かん</rt>"):
+        assert part in html
