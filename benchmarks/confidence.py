@@ -3,7 +3,8 @@
     python -m benchmarks.confidence SETS_DIR --embed-cache DIR
 
 Answerable are questions put to the documents they were written for; unanswerable are questions of another
-set of the same language. Every set of the table below that lies in the folder takes part.
+set of the same language. Across languages the documents are the folder of the other language. Every set of
+the tables below that lies in the folder takes part.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from mdvec import SearchQuery, open_workspace
 from mdvec.config import Config
 from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
 from mdvec.evaluation.judgements import Question, read_judged_set
+from mdvec.evaluation.runner import scope_filters
 from mdvec.text.hashing import text_hash
+from mdvec.text.scripts import holds_unspaced
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
 
@@ -30,6 +33,8 @@ LANGUAGES = {
     "ja": ("ja_jsquad", "ja_localgovfaq", "ja_niilc", "ja_wikiqa", "docs_astro", "vault_obsidian_help"),
     "en": ("en_cisi", "en_cranfield", "en_stackfaq", "til_titles", "docs_astro", "vault_obsidian_help"),
 }
+# Sets whose questions have the folder of the other language as their scope.
+ACROSS = ("docs_astro", "docs_glossary", "vault_obsidian_help")
 SAME_SUBJECT = [{"ja_jsquad", "ja_niilc", "ja_wikiqa"}]
 
 OWN_QUESTIONS = 150
@@ -79,13 +84,33 @@ def searched(
                 yield name == home, mode, result.confidence
 
 
-def measure(language: str, folder: Path, cache: Path | None) -> dict[str, Any]:
+def searched_across(
+    home: str, language: str, questions: dict[str, Sequence[Question]], folder: Path, cache: Path | None
+) -> Iterator[tuple[bool, SearchMode, Confidence]]:
+    """Search documents of the other language for a set's own questions and for those of the other sets."""
+    judged = read_judged_set(folder / home, suffix="_xl")
+    own = [each for each in judged.set.questions if holds_unspaced(each.text) == (language == "ja")]
+    with (
+        temporary_folder() as temporary,
+        indexed_set(judged, Indexing(open_workspace, Config(), cache or temporary)) as corpus,
+    ):
+        filters = scope_filters(own[0])
+        others = [those for name, those in questions.items() if name != home]
+        for those in (own, *others):
+            count = OWN_QUESTIONS if those is own else OTHER_QUESTIONS
+            for question, mode in product(sampled(those, language, count), SearchMode):
+                query = SearchQuery(question.text, mode=mode, filters=filters, limit=1)
+                yield those is own, mode, corpus.workspace.search(query).confidence
+
+
+def measure(language: str, folder: Path, cache: Path | None, *, across: bool = False) -> dict[str, Any]:
     """Measure one language.
 
     Args:
         language: ``ja`` or ``en``.
         folder: Folder of the sets.
         cache: Folder of the indexes; None for a temporary one.
+        across: Whether to search documents of the other language.
 
     Returns:
         AUROC of each mode, and how the levels of hybrid answers are spread.
@@ -97,9 +122,11 @@ def measure(language: str, folder: Path, cache: Path | None) -> dict[str, Any]:
     levels: dict[tuple[bool, SearchMode], list[Confidence]] = {
         key: [] for key in product((True, False), SearchMode)
     }
-    for home in names:
+    homes = [name for name in ACROSS if (folder / name).is_dir()] if across else names
+    for home in homes:
         print(f"{language}: {home}", file=sys.stderr, flush=True)
-        for is_own, mode, level in searched(home, language, questions, folder, cache):
+        answers = (searched_across if across else searched)(home, language, questions, folder, cache)
+        for is_own, mode, level in answers:
             levels[is_own, mode].append(level)
     spread = {
         level.value: {
@@ -125,7 +152,12 @@ def main() -> None:
     parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
     parser.add_argument("--output", type=Path, metavar="F")
     arguments = parser.parse_args()
-    result = {name: measure(name, arguments.folder, arguments.embed_cache) for name in LANGUAGES}
+    result = {
+        f"{name} across" if across else name: measure(
+            name, arguments.folder, arguments.embed_cache, across=across
+        )
+        for name, across in product(LANGUAGES, (False, True))
+    }
     for name, figures in result.items():
         print(name, " ".join(f"{mode} {value:.3f}" for mode, value in figures["auroc"].items()))
         for level, counts in figures["levels"].items():

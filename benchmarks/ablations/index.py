@@ -21,10 +21,10 @@ from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
-from mdvec.search.versions import read_versions
 from mdvec.search.where import narrowed
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
+from mdvec.stores.versions import read_versions
 from mdvec.types.ids import ChunkId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import ImportMode, ImportOptions

@@ -60,7 +60,7 @@ def less_hubness(evidence: Evidence, query: Query) -> Evidence:
     index, excess = query.index, _excess(query.index)
     similarities = {
         chunk: similarity - _HUBNESS_SHARE * float(excess[index.rows[chunk]])
-        for chunk, similarity in evidence.dense.similarities.items()
+        for chunk, similarity in evidence.dense.nearness.items()
     }
     return replace(evidence, dense=_with(evidence.dense, similarities))
 
@@ -76,4 +76,4 @@ def _excess(index: Index) -> Vector:
 
 def _with(dense: DenseEvidence, similarities: Mapping[ChunkId, float]) -> DenseEvidence:
     ranking = sorted(dense.ranking, key=lambda chunk: (-similarities[chunk], chunk))
-    return replace(dense, ranking=ranking, similarities=similarities)
+    return replace(dense, ranking=ranking, nearness=similarities)

@@ -81,8 +81,10 @@ def _find(question: Question, index: Index, variant: Variant, depth: int) -> tup
     query = replace(query, vector=variant.aim(query))
     handed: list[Evidence] = []
 
-    def record(lexical: LexicalEvidence, dense: DenseEvidence) -> list[Candidate]:
-        handed.append(Evidence(lexical, dense))
+    def record(
+        lexical: LexicalEvidence, dense: DenseEvidence, *, repetitions: Mapping[ChunkId, int]
+    ) -> list[Candidate]:
+        handed.append(Evidence(lexical, dense, repetitions))
         return []
 
     with applied([Patch(answer, "fuse", record)]):
@@ -98,9 +100,14 @@ def _ranked(
     all_near = len(evidence.dense.ranking) < depth
     match mode:
         case SearchMode.LEXICAL:
-            return [each.id for each in fusion.rank_by_words(evidence.lexical)], all_words
+            return [
+                each.id for each in fusion.rank_by_words(evidence.lexical, repetitions=evidence.repetitions)
+            ], all_words
         case SearchMode.DENSE:
-            return [each.id for each in fusion.rank_by_similarity(evidence.dense)], all_near
+            return [
+                each.id
+                for each in fusion.rank_by_similarity(evidence.dense, repetitions=evidence.repetitions)
+            ], all_near
         case SearchMode.HYBRID:
             return variant.rank(evidence, query), all_words and all_near
         case _:

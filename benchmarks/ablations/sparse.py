@@ -48,7 +48,7 @@ def with_candidates(dense: DenseEvidence, chunks: Sequence[ChunkId], query: Quer
     others = evidence_in(
         query.space, found, chunks, neighbourhood(chunks, view), view, depth=len(chunks), alone=True
     )
-    return replace(dense, similarities={**others.similarities, **dense.similarities})
+    return replace(dense, nearness={**others.nearness, **dense.nearness})
 
 
 class _Codes:

@@ -23,13 +23,11 @@ from mdvec.types.ids import DocumentId
 
 # The real functions, from before anything stands for them.
 _by_kind = terms._by_kind
-_kind_of = terms._kind_of
+_forms = terms._forms
+_hiragana_in = terms._hiragana_in
 _index_terms = terms.index_terms
-_chunk_terms = prepare._terms
+_chunk_terms = prepare.chunk_terms
 _expanded = lexical._expanded
-
-_Kind = terms._Kind
-_Kinds = dict[terms._Kind, list[str]]
 
 # Shorter ones are a bigram already.
 _KATAKANA_WORD = re.compile(rf"[{KATAKANA}]{{3,}}")
@@ -41,42 +39,43 @@ NO_MATCH = re.compile(r"(?!)")
 # --- English words -----------------------------------------------------------------------------
 
 
-def add_word_as_written(word: str, kinds: _Kinds) -> None:
+def word_as_written(word: str) -> tuple[str, str]:
     """Take an English word as it is, without its stem."""
-    kind = _Kind.STOP_WORD if word in STOP_WORDS else _Kind.WORD
-    kinds[kind].append(word)
+    return ("", word) if word in STOP_WORDS else (word, "")
 
 
-def add_stem_alone(word: str, kinds: _Kinds) -> None:
+def stem_alone(word: str) -> tuple[str, str]:
     """Take the stem of an English word, and not the word."""
-    if not is_english(word):
-        kinds[_Kind.WORD].append(word)
-    elif word in STOP_WORDS:
-        kinds[_Kind.STOP_WORD].append(word)
-    else:
-        kinds[_Kind.WORD].append(stem(word))
+    if word in STOP_WORDS:
+        return "", word
+    return stem(word) if is_english(word) else word, ""
+
+
+def function_word_as_any(word: str) -> tuple[str, str]:
+    """Take a function word as any other English word."""
+    stemmed, written = _forms(word)
+    return stemmed or stem(word), written
 
 
 # --- Japanese ----------------------------------------------------------------------------------
 
 
-def pair_is_bigram(bigram: str) -> terms._Kind:
+def pair_is_bigram(bigram: str) -> int:
     """Treat a bigram of hiragana and something else as an informative one."""
-    kind = _kind_of(bigram)
-    return _Kind.BIGRAM if kind is _Kind.PAIR else kind
+    return 2 if _hiragana_in(bigram) == 2 else 0
 
 
-def with_katakana_words(text: str) -> _Kinds:
+def with_katakana_words(text: str) -> terms._TermsByKind:
     """Add whole katakana words to the bigrams they are made of."""
-    kinds = _by_kind(text)
-    kinds[_Kind.BIGRAM] += _KATAKANA_WORD.findall(normalise(text))
-    return kinds
+    found = _by_kind(text)
+    found.bigrams += _KATAKANA_WORD.findall(normalise(text))
+    return found
 
 
 def terms_with_repeated_pairs(text: str) -> Terms:
     """Keep pairs as often as they occur."""
-    kinds = _by_kind(text)
-    return replace(_index_terms(text), pairs=(*kinds[_Kind.PAIR], *kinds[_Kind.PARTICLE]))
+    found = _by_kind(text)
+    return replace(_index_terms(text), pairs=(*found.pairs, *found.particles))
 
 
 def chunk_terms_with_repeated_pairs(title: Terms, chunk: Chunk) -> ChunkTerms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +12,7 @@ from mdvec.config.schema import ChunkingSettings
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
 from mdvec.search.proximity import QuerySpace
+from mdvec.text.scripts import holds_unspaced
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -26,10 +27,11 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of both sides for one question; ``dense`` has the similarities of all candidates."""
+    """The evidence of both sides for one question, and how often each candidate's text is repeated."""
 
     lexical: LexicalEvidence
     dense: DenseEvidence
+    repetitions: Mapping[ChunkId, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Query:
     def space(self) -> QuerySpace:
         """The question in the one space of the index."""
         index = self.index
-        return QuerySpace(index.space_id, self.where.collections, self.vector, None, len(index.chunks))
+        collections, unspaced = self.where.collections, holds_unspaced(self.text)
+        return QuerySpace(index.space_id, collections, self.vector, None, len(index.chunks), unspaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,9 @@ def as_embedded(query: Query) -> Vector:
 
 def as_shipped(evidence: Evidence, _query: Query) -> list[ChunkId]:
     """Rank by the real fusion."""
-    return [each.id for each in fusion.fuse(evidence.lexical, evidence.dense)]
+    return [
+        each.id for each in fusion.fuse(evidence.lexical, evidence.dense, repetitions=evidence.repetitions)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

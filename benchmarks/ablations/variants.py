@@ -39,20 +39,22 @@ def _of_terms() -> Iterator[Variant]:
         return Patch(real_terms, name, value)
 
     yield indexed(
-        "no-stems", "English words as they are written alone", term("_add_word", terms.add_word_as_written)
+        "no-stems", "English words as they are written alone", term("_forms", terms.word_as_written)
     )
-    yield indexed("stems-alone", "stems of English words alone", term("_add_word", terms.add_stem_alone))
-    yield indexed("no-stop-words", "words like 'the' count as others do", term("STOP_WORDS", frozenset()))
+    yield indexed("stems-alone", "stems of English words alone", term("_forms", terms.stem_alone))
+    yield indexed(
+        "no-stop-words", "words like 'the' count as others do", term("_forms", terms.function_word_as_any)
+    )
     yield indexed(
         "pairs-main",
         "bigrams of kanji and hiragana count as those of kanji do",
-        term("_kind_of", terms.pair_is_bigram),
+        term("_hiragana_in", terms.pair_is_bigram),
     )
     yield indexed(
         "pairs-repeated",
         "bigrams with hiragana count as often as they occur in a chunk",
         Patch(prepare, "index_terms", terms.terms_with_repeated_pairs),
-        Patch(prepare, "_terms", terms.chunk_terms_with_repeated_pairs),
+        Patch(prepare, "chunk_terms", terms.chunk_terms_with_repeated_pairs),
     )
     yield indexed("no-singles", "no single kanji beside bigrams", term("_HAN", terms.NO_MATCH))
     yield Variant(
@@ -94,7 +96,7 @@ def _of_fields() -> Iterator[Variant]:
         "no-headings",
         "no field for the headings above a chunk",
         Stage.INDEXING,
-        patches=(Patch(prepare, "_terms", terms.chunk_terms_without_headings),),
+        patches=(Patch(prepare, "chunk_terms", terms.chunk_terms_without_headings),),
     )
     for weight in (0.3, 0.5):
         yield weighted(

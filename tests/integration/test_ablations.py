@@ -98,7 +98,7 @@ def _portable(evidence: Evidence, places: dict[Any, tuple[str, int]]) -> object:
         round(words.max_score, 6),
         round(words.matched_weight, 6),
         sorted(places[chunk] for chunk in words.named),
-        sorted((places[chunk], round(value, 5)) for chunk, value in dense.similarities.items()),
+        sorted((places[chunk], round(value, 5)) for chunk, value in dense.nearness.items()),
     )
 
 

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from mdvec import run
 from mdvec.search.confidence import judge
+from mdvec.search.exact import exact_matches
 from mdvec.search.expand import Extract, extract, fit
 from mdvec.search.fusion import (
     Candidate,
@@ -42,10 +43,12 @@ class Found:
     Attributes:
         hits: Best first, each with the chunk it was made from.
         confidence: How sure it is that they answer the query.
+        hidden: Similarities of candidates that the threshold hides, best first, where it hides all of them.
     """
 
     hits: list[tuple[SearchHit, StoredChunk]]
     confidence: Confidence
+    hidden: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ def find(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpa
     with run.current().step("show", hits=len(chosen)):
         chunks = view.chunks([candidate.id for candidate in chosen])
         hits = _show(query, [(each, chunks[each.id]) for each in chosen], view)
-    return Found(hits, _confidence(chosen, ranking.places, spaces))
+    known = () if chosen else (each.similarity for each in ranking.candidates)
+    hidden = tuple(sorted((each for each in known if each is not None), reverse=True))
+    return Found(hits, _confidence(query, chosen, ranking.places, spaces), hidden)
 
 
 def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpace], depth: int) -> _Ranking:
@@ -84,11 +89,14 @@ def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySp
     by_words: list[ChunkId] = []
     if query.mode is not SearchMode.DENSE:
         words = find_by_words(query.text, view, where=where, limit=depth)
+        if words.matched_weight and not words.named:
+            words = replace(words, exact=exact_matches(query.text, words.ranking, view))
         by_words = list(dict.fromkeys([*(chunk for chunk, _ in words.ranking), *words.named]))
     searched = () if query.mode is SearchMode.LEXICAL else spaces
     found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
     everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))
     places = neighbourhood(everything, view)
+    repetitions = view.repetitions(everything)
     dense = [
         evidence_in(space, each, by_words, places, view, depth=depth, alone=len(searched) == 1)
         for space, each in zip(searched, found, strict=True)
@@ -97,14 +105,14 @@ def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySp
     match query.mode:
         case SearchMode.LEXICAL:
             assert words is not None  # noqa: S101 - made above
-            return _Ranking(rank_by_words(words), places, len(words.ranking) < depth)
+            return _Ranking(rank_by_words(words, repetitions=repetitions), places, len(words.ranking) < depth)
         case SearchMode.DENSE:
-            return _Ranking(rank_by_similarity(*dense), places, complete)
+            return _Ranking(rank_by_similarity(*dense, repetitions=repetitions), places, complete)
         case SearchMode.HYBRID:
             assert words is not None  # noqa: S101 - made above
             words = replace(words, other_language=_other_language(query, by_words, dense, places))
             with run.current().step("fuse"):
-                fused = fuse(words, *dense)
+                fused = fuse(words, *dense, repetitions=repetitions)
             return _Ranking(fused, places, complete and len(words.ranking) < depth)
         case _:
             assert_never(query.mode)
@@ -121,7 +129,7 @@ def _other_language(
     A query with any Japanese in it is a Japanese one.
     """
     unspaced_query = holds_unspaced(query.text)
-    candidates = {chunk for each in dense for chunk in each.similarities}.union(by_words)
+    candidates = {chunk for each in dense for chunk in each.nearness}.union(by_words)
     return frozenset(
         chunk for chunk in candidates if chunk in places and places[chunk].unspaced != unspaced_query
     )
@@ -151,14 +159,19 @@ def _passes(query: SearchQuery, candidate: Candidate) -> bool:
 
 
 def _confidence(
-    chosen: Sequence[Candidate], places: Mapping[ChunkId, ChunkPlace], spaces: Sequence[QuerySpace]
+    query: SearchQuery,
+    chosen: Sequence[Candidate],
+    places: Mapping[ChunkId, ChunkPlace],
+    spaces: Sequence[QuerySpace],
 ) -> Confidence:
     """Judge by the best hit, as its own model finds it."""
     if not chosen:
         return Confidence.NONE
     best, collection = chosen[0], places[chosen[0].id].collection_id
     own = next((space.unrelated for space in spaces if collection in space.collections), None)
-    return judge(best.similarity, best.coverage, own)
+    across = places[best.id].unspaced != holds_unspaced(query.text)
+    exact = best.coverage == 1.0
+    return judge(best.nearness, best.coverage, own, across=across and not exact)
 
 
 def _show(

@@ -13,38 +13,47 @@ from mdvec.types.space import Unrelated
 _BOTH = (1.72, 8.63, -7.72)  # nearness, coverage, constant
 _NEARNESS_ALONE = (2.13, -7.13)
 _COVERAGE_ALONE = (14.62, -3.27)
+# Where the best hit is in the other writing, it holds few words of the query whatever it is about
+# (docs/decisions/0033-confidence-across-languages.md).
+_NEARNESS_ACROSS = (2.70, -7.75)
 _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
 # What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 10 % in 1 of 100.
 _LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.1, Confidence.LOW))
 
 
-def judge(similarity: float | None, coverage: float | None, unrelated: Unrelated | None) -> Confidence:
+def judge(
+    nearness: float | None, coverage: float | None, unrelated: Unrelated | None, *, across: bool = False
+) -> Confidence:
     """Return how sure it is that the searched documents answer a query.
 
     Args:
-        similarity: Cosine similarity of the best hit; None when it has no vector or none was used.
+        nearness: Of the best hit, on the scale of cosine similarity; None when it has no vector or none was
+            used.
         coverage: Share of a full word match that the best hit has, words that no document holds
             counted as missing, 0..1; None when words were not used.
         unrelated: The similarity of unrelated texts in the model used; None without a model, and
             where it was not measured: a similarity says nothing then.
+        across: Whether the best hit is written in another way than the query.
     """
-    probability = _probability(similarity, coverage, unrelated)
+    probability = _probability(nearness, coverage, unrelated, across=across)
     return next((level for least, level in _LEVELS if probability >= least), Confidence.NONE)
 
 
-def _probability(similarity: float | None, coverage: float | None, unrelated: Unrelated | None) -> float:
-    if similarity is None or unrelated is None:
+def _probability(
+    nearness: float | None, coverage: float | None, unrelated: Unrelated | None, *, across: bool
+) -> float:
+    if nearness is None or unrelated is None:
         if coverage is None:
             return _NOTHING_KNOWN
         weight, constant = _COVERAGE_ALONE
         return _logistic(weight * coverage + constant)
-    nearness = (similarity - unrelated.mean) / unrelated.spread
-    if coverage is None:
-        weight, constant = _NEARNESS_ALONE
-        return _logistic(weight * nearness + constant)
+    deviations = (nearness - unrelated.mean) / unrelated.spread
+    if across or coverage is None:
+        weight, constant = _NEARNESS_ACROSS if across else _NEARNESS_ALONE
+        return _logistic(weight * deviations + constant)
     of_nearness, of_coverage, constant = _BOTH
-    return _logistic(of_nearness * nearness + of_coverage * coverage + constant)
+    return _logistic(of_nearness * deviations + of_coverage * coverage + constant)
 
 
 def _logistic(evidence: float) -> float:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from mdvec.errors import InvalidQueryError, UsageError
+from mdvec.text.properties import as_number, fold_property, is_date
 from mdvec.text.undecodable import spelled
-from mdvec.types.query import Filters, SearchQuery
+from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchQuery
 
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000
 MAX_DEPTH = 3
+MAX_TAGS = 100  # each is a part of the SQL, of which there may not be too many
+# What a glob or the name of a file holds, and the name of a folder usually does not.
+_GLOB_OR_SUFFIX = re.compile(r"[*?\[\]{}]|\.\w+$")
 _MAX_NS = 2**63 - 1  # times of files are kept in 64 bits
 
 
@@ -47,6 +52,8 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     if since_ns is not None and until_ns is not None and until_ns <= since_ns:
         msg = "the time until which documents were updated is not after the one since which they were"
         raise UsageError(msg, hint="Give the earlier time to updated-since.")
+    for condition in query.filters.properties:
+        _check_condition(condition)
     for depth in query.filters.depths:
         _check_range("depth", depth, 0, MAX_DEPTH)
     return replace(query, text=text, filters=_clean_filters(query.filters)), warnings
@@ -59,15 +66,37 @@ def _check_range(name: str, value: int, least: int, most: int | None) -> None:
         raise UsageError(msg)
 
 
+def _folder_or_glob(path: str) -> str:
+    """Return a pattern that takes all below a folder, where one is named without the slash at its end."""
+    name = path.rpartition("/")[2]
+    return f"{path}/" if name and not _GLOB_OR_SUFFIX.search(name) else path
+
+
+def _check_condition(condition: PropertyCondition) -> None:
+    value = fold_property(condition.value)
+    if not fold_property(condition.key):
+        msg = "a condition names no property"
+        raise UsageError(msg, hint="Write it as author='Ridley Scott' or rating>=4.")
+    orders = condition.comparison not in (Comparison.EQUAL, Comparison.UNEQUAL)
+    if orders and as_number(value) is None and not is_date(value):
+        msg = (
+            f"{condition.key}{condition.comparison.value}{condition.value}: only numbers and dates compare so"
+        )
+        raise UsageError(msg, hint="Write a number, or a date such as 2026-05-01; or compare with = or !=.")
+
+
 def _clean_filters(filters: Filters) -> Filters:
     tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
+    if len(tags) > MAX_TAGS:
+        msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"
+        raise UsageError(msg, hint="Name a tag that is above them: a also finds a/b.")
     if any(not tag for tag in tags):
         msg = "a tag to filter by is empty"
         raise UsageError(msg)
     return replace(
         filters,
         tags=tags,
-        path=spelled(filters.path or "") or None,
+        path=_folder_or_glob(spelled(filters.path or "")) or None,
         # As in SQL, where the wildcard is written.
         alias_prefix=spelled(filters.alias_prefix or "").removesuffix("%") or None,
         linked_to=spelled(filters.linked_to or "").strip() or None,

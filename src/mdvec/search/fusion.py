@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mdvec.types.ids import ChunkId
+from mdvec.types.space import Unrelated
 
 # What BM25 is worth in standard deviations of similarity, once it is divided by the square root of the
 # maximum score (docs/decisions/0020-words-as-deviations.md).
@@ -15,11 +16,27 @@ _LEXICAL_WEIGHT = 0.8
 # What it is worth at least to be called exactly as the query.
 _NAMED_EVIDENCE = 7.0
 
+# What it is worth to say exactly what the query does, beside all of its words.
+_EXACT_EVIDENCE = 7.0
+
 # What a word of the query counts in a text of the other writing, where it is a name or a chance meeting.
 _OTHER_LANGUAGE_SHARE = 0.8
 
+# What texts in the other writing miss for want of words is made good where the nearest of them is nearer than
+# unrelated texts are, from here to there in their spread, and less by each deviation that one is behind it.
+_ORDINARY, _RELATED = 1.0, 3.0
+_CREDIT_REACH = 1.5
+
+# A text that more chunks than this have in common is repeated.
+# Shares that repeated text leaves no more of than this approach 0 instead of all being 0.
+_LEAST_SHARE = 0.01
+
+_UNREPEATED = 3
+
 # Where the score shown to people passes one half, in units of fused evidence.
 _SCORE_CENTRE = 3.0
+
+_NOT_REPEATED: Mapping[ChunkId, int] = {}
 
 # Below this the vectors are all the same (a collection of one text), and deviations mean nothing.
 _MIN_SPREAD = 1e-6
@@ -34,6 +51,7 @@ class LexicalEvidence:
         max_score: The score of a chunk that holds all of them, many times; positive when there are any.
         matched_weight: What share of the query's weight lies in terms that any chunk holds, 0..1.
         named: Chunks of documents that are called exactly as the query.
+        exact: The few chunks that say exactly what the query does.
         other_language: Candidates that are written in another way than the query (with spaces between
             words, or without), so that they hold few of its words whatever they are about.
     """
@@ -42,6 +60,7 @@ class LexicalEvidence:
     max_score: float
     matched_weight: float
     named: frozenset[ChunkId] = frozenset()
+    exact: frozenset[ChunkId] = frozenset()
     other_language: frozenset[ChunkId] = frozenset()
 
 
@@ -51,22 +70,33 @@ class DenseEvidence:
 
     Attributes:
         ranking: Nearest chunks, best first.
-        similarities: Cosine similarity of every candidate that has a vector.
-        mean: Mean similarity of unrelated chunks to this query.
+        nearness: How near every candidate is that has a vector, names and neighbours counted in.
+        similarities: Plain cosine similarity of the same.
+        mean: Mean similarity of any chunk to this query.
         spread: Standard deviation of the same.
+        unrelated: The similarity of unrelated texts in the model; None where it was not measured.
     """
 
     ranking: Sequence[ChunkId]
+    nearness: Mapping[ChunkId, float]
     similarities: Mapping[ChunkId, float]
     mean: float
     spread: float
+    unrelated: Unrelated | None = None
 
     def deviations(self) -> dict[ChunkId, float]:
-        """Return how far each similarity is above the mean, in standard deviations; 0 without a spread."""
+        """Return how much nearer than the mean each is, in standard deviations; 0 without a spread."""
         return {
-            chunk: (similarity - self.mean) / self.spread if self.spread > _MIN_SPREAD else 0.0
-            for chunk, similarity in self.similarities.items()
+            chunk: (near - self.mean) / self.spread if self.spread > _MIN_SPREAD else 0.0
+            for chunk, near in self.nearness.items()
         }
+
+    def relatedness(self, chunk: ChunkId) -> float:
+        """Return how far a chunk is from ordinary, 0..1, by what is ordinary in the model."""
+        if self.unrelated is None:
+            return 1.0
+        deviations = (self.nearness[chunk] - self.unrelated.mean) / self.unrelated.spread
+        return max(0.0, min(1.0, (deviations - _ORDINARY) / (_RELATED - _ORDINARY)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +106,8 @@ class Candidate:
     Attributes:
         id: The chunk.
         score: 0..1, higher is better.
-        similarity: Cosine similarity; None without a vector.
+        similarity: Plain cosine similarity; None without a vector.
+        nearness: The same, with names and neighbours counted in.
         dense_rank: From 1; None when not among the nearest.
         lexical_rank: From 1; None when no term was found.
         coverage: Share of a full word match, unknown words counted as missing, 0..1; None when words
@@ -86,13 +117,16 @@ class Candidate:
     id: ChunkId
     score: float
     similarity: float | None
+    nearness: float | None
     dense_rank: int | None
     lexical_rank: int | None
     coverage: float | None
 
 
-def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
-    """Rank by ``z + 0.8 * bm25 / sqrt(max_score)``.
+def fuse(
+    lexical: LexicalEvidence, *dense: DenseEvidence, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
+) -> list[Candidate]:
+    """Rank by ``z + 0.8 * bm25 / sqrt(max_score) - ln(repetitions / 3)``.
 
     z is the cosine similarity in standard deviations above this query's background in the chunk's space,
     which is what makes spaces comparable. The largest score that a query could reach grows with the number
@@ -100,14 +134,17 @@ def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
     short and long queries are on one scale, too (docs/decisions/0020-words-as-deviations.md).
 
     A chunk without a vector counts as an average one of those that were found by words, so that it is
-    neither buried nor favoured while it is pending. In the same way a chunk in another language has at least
-    the share of the maximum score that the nearest chunk in the query's own writing has more than the nearest
-    one in another: words are compared among chunks that can hold them
-    (docs/decisions/0016-two-languages.md).
+    neither buried nor favoured while it is pending. In the same way a near chunk in another language has the
+    share of the maximum score that the nearest chunk in the query's own writing has more than the nearest one
+    in another: words are compared among chunks that can hold them (docs/decisions/0030-own-writing.md).
+
+    Of n texts that are the same, each is what is looked for in one of n cases: hence the logarithm
+    (docs/decisions/0031-repeated-text.md).
 
     Args:
         lexical: The evidence of words.
         dense: The evidence of vectors, in each space; no chunk is in two of them.
+        repetitions: How many chunks have the text of each, where it is more than one.
 
     Returns:
         Every chunk of both sides once, best first; ties in order of id.
@@ -117,11 +154,12 @@ def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
     similarities = _merged(each.similarities for each in dense)
     peers = [deviations[chunk] for chunk in shares if chunk in deviations]
     unknown = sum(peers) / len(peers) if peers else 0.0
-    lexical_ranks = _ranks(_order_of_words(lexical, shares))
-    dense_ranks = _ranks(_order_of_meaning(dense, deviations))
-    words = _evidence_of_words(lexical, shares, deviations)
+    nearness = _merged(each.nearness for each in dense)
+    lexical_ranks = _ranks(_order_of_words(lexical, shares, repetitions))
+    dense_ranks = _ranks(_order_of_meaning(dense, deviations, repetitions))
+    words = _evidence_of_words(lexical, shares, _credit(lexical, shares, dense))
     fused = {
-        chunk: deviations.get(chunk, unknown) + words.get(chunk, 0.0)
+        chunk: deviations.get(chunk, unknown) + words.get(chunk, 0.0) - _commonness(chunk, repetitions)
         for chunk in deviations.keys() | shares.keys()
     }
     return [
@@ -129,6 +167,7 @@ def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
             chunk,
             _squash(fused[chunk]),
             similarities.get(chunk),
+            nearness.get(chunk),
             dense_ranks.get(chunk),
             lexical_ranks.get(chunk),
             _coverage(lexical, shares, chunk),
@@ -137,89 +176,136 @@ def fuse(lexical: LexicalEvidence, *dense: DenseEvidence) -> list[Candidate]:
     ]
 
 
-def rank_by_similarity(*dense: DenseEvidence) -> list[Candidate]:
-    """Rank by meaning alone.
+def rank_by_similarity(
+    *dense: DenseEvidence, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
+) -> list[Candidate]:
+    """Rank by meaning alone: by deviations, which are what can be compared between spaces.
 
-    In one space by cosine similarity, which is the score, too (0 when negative). Similarities of several
-    spaces cannot be compared: there deviations are what counts.
+    In one space the score is the nearness (0 when negative), less what a repeated text loses.
     """
+    deviations = _merged(each.deviations() for each in dense)
+    order = _order_of_meaning(dense, deviations, repetitions)
+    nearness = _merged(each.nearness for each in dense)
     similarities = _merged(each.similarities for each in dense)
     if len(dense) == 1:
-        order: Sequence[ChunkId] = dense[0].ranking
-        scores = {chunk: max(0.0, similarities[chunk]) for chunk in order}
+        lost = {chunk: dense[0].spread * _commonness(chunk, repetitions) for chunk in order}
+        scores = {chunk: max(0.0, nearness[chunk] - lost[chunk]) for chunk in order}
     else:
-        deviations = _merged(each.deviations() for each in dense)
-        order = _order_of_meaning(dense, deviations)
-        scores = {chunk: _squash(deviations[chunk]) for chunk in order}
+        scores = {chunk: _squash(deviations[chunk] - _commonness(chunk, repetitions)) for chunk in order}
     return [
-        Candidate(chunk, scores[chunk], similarities[chunk], rank, None, None)
+        Candidate(chunk, scores[chunk], similarities[chunk], nearness[chunk], rank, None, None)
         for rank, chunk in enumerate(order, 1)
     ]
 
 
-def rank_by_words(lexical: LexicalEvidence) -> list[Candidate]:
-    """Rank by words alone: names first, then BM25; the score is the share of the maximum score."""
-    shares = _shares(lexical)
+def rank_by_words(
+    lexical: LexicalEvidence, *, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
+) -> list[Candidate]:
+    """Rank by words alone: exact evidence first, then BM25; the score is the share of the maximum score.
+
+    Less what a repeated text loses.
+    """
+    shares, weight = _shares(lexical), _weight(lexical) or 1.0
     return [
-        Candidate(chunk, shares[chunk], None, None, rank, _coverage(lexical, shares, chunk))
-        for rank, chunk in enumerate(_order_of_words(lexical, shares), 1)
+        Candidate(
+            chunk,
+            _share_left(shares[chunk], _commonness(chunk, repetitions), weight),
+            None,
+            None,
+            None,
+            rank,
+            _coverage(lexical, shares, chunk),
+        )
+        for rank, chunk in enumerate(_order_of_words(lexical, shares, repetitions), 1)
     ]
 
 
 def _shares(lexical: LexicalEvidence) -> dict[ChunkId, float]:
-    """Return each score as a share of the maximum score, 1 for a document of that name."""
+    """Return each score as a share of the maximum score, 1 for a document of that name and what is exact."""
     found = {chunk: min(1.0, score / lexical.max_score) for chunk, score in lexical.ranking}
-    return {**found, **dict.fromkeys(lexical.named, 1.0)}
+    return {**found, **dict.fromkeys(lexical.named | lexical.exact, 1.0)}
 
 
 def _evidence_of_words(
-    lexical: LexicalEvidence, shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float]
+    lexical: LexicalEvidence, shares: Mapping[ChunkId, float], credit: Mapping[ChunkId, float]
 ) -> dict[ChunkId, float]:
     """Return the evidence of words for each chunk, in standard deviations."""
     counted = {
         chunk: share * _OTHER_LANGUAGE_SHARE if chunk in lexical.other_language else share
         for chunk, share in shares.items()
     }
-    credit = _cross_language_credit(counted, deviations, lexical.other_language)
-    counted |= {chunk: max(counted.get(chunk, 0.0), credit) for chunk in lexical.other_language}
-    weight = _LEXICAL_WEIGHT * math.sqrt(lexical.max_score)
+    counted |= {chunk: max(counted.get(chunk, 0.0), share) for chunk, share in credit.items()}
+    weight = _weight(lexical)
     evidence = {chunk: weight * share for chunk, share in counted.items()}
-    return evidence | {chunk: max(evidence[chunk], _NAMED_EVIDENCE) for chunk in lexical.named}
+    evidence |= {chunk: max(evidence[chunk], _NAMED_EVIDENCE) for chunk in lexical.named}
+    return evidence | {chunk: evidence[chunk] + _EXACT_EVIDENCE for chunk in lexical.exact}
 
 
-def _cross_language_credit(
-    shares: Mapping[ChunkId, float], deviations: Mapping[ChunkId, float], other_language: Set[ChunkId]
-) -> float:
-    """Return the share that the nearest chunk in the query's writing has more than the nearest other."""
-    same, other = deviations.keys() - other_language, deviations.keys() & other_language
-    if not (same and other):
-        return 0.0
-    nearest_same, nearest_other = (
-        max(chunks, key=lambda chunk: (deviations[chunk], -chunk)) for chunks in (same, other)
-    )
-    return max(0.0, shares.get(nearest_same, 0.0) - shares.get(nearest_other, 0.0))
+def _credit(
+    lexical: LexicalEvidence, shares: Mapping[ChunkId, float], dense: Sequence[DenseEvidence]
+) -> dict[ChunkId, float]:
+    """Return the share of the maximum score that chunks in the other writing are given.
+
+    At most what the nearest chunk in the query's writing has more than the nearest other one.
+    """
+    credit: dict[ChunkId, float] = {}
+    for each in dense:
+        deviations = each.deviations()
+        other = deviations.keys() & lexical.other_language
+        same = deviations.keys() - other
+        if not (same and other):
+            continue
+        nearest_same, nearest_other = (
+            max(chunks, key=lambda chunk: (deviations[chunk], -chunk)) for chunks in (same, other)
+        )
+        held = _OTHER_LANGUAGE_SHARE * shares.get(nearest_other, 0.0)
+        most = max(0.0, shares.get(nearest_same, 0.0) - held) * each.relatedness(nearest_other)
+        for chunk in other:
+            behind = (deviations[nearest_other] - deviations[chunk]) / _CREDIT_REACH
+            credit[chunk] = most * max(0.0, 1.0 - behind)
+    return credit
 
 
 def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float | None:
     if chunk in lexical.other_language and chunk not in shares:
         return None
-    return 1.0 if chunk in lexical.named else lexical.matched_weight * shares.get(chunk, 0.0)
+    if chunk in lexical.named or chunk in lexical.exact:
+        return 1.0
+    return lexical.matched_weight * shares.get(chunk, 0.0)
 
 
-def _order_of_words(lexical: LexicalEvidence, shares: Mapping[ChunkId, float]) -> list[ChunkId]:
-    """Rank by share; named chunks come in the order of their terms' scores, then of their ids."""
-    scores = dict(lexical.ranking)
-    return sorted(shares, key=lambda chunk: (-shares[chunk], -scores.get(chunk, 0.0), chunk))
+def _weight(lexical: LexicalEvidence) -> float:
+    """Return what the whole maximum score is worth, in standard deviations."""
+    return _LEXICAL_WEIGHT * math.sqrt(lexical.max_score)
+
+
+def _commonness(chunk: ChunkId, repetitions: Mapping[ChunkId, int]) -> float:
+    """Return what a repeated text loses, in units of fused evidence."""
+    return math.log(max(_UNREPEATED, repetitions.get(chunk, 1)) / _UNREPEATED)
+
+
+def _share_left(share: float, lost: float, weight: float) -> float:
+    """Return a share less what a repeated text loses, in the order of their difference and never below 0."""
+    left = share - lost / weight
+    return left if left >= _LEAST_SHARE else _LEAST_SHARE * math.exp((left - _LEAST_SHARE) * weight)
+
+
+def _order_of_words(
+    lexical: LexicalEvidence, shares: Mapping[ChunkId, float], repetitions: Mapping[ChunkId, int]
+) -> list[ChunkId]:
+    """Rank by share; equal ones come in the order of their terms' scores, then of their ids."""
+    scores, weight = dict(lexical.ranking), _weight(lexical)
+    evidence = {chunk: weight * share - _commonness(chunk, repetitions) for chunk, share in shares.items()}
+    return sorted(shares, key=lambda chunk: (-evidence[chunk], -scores.get(chunk, 0.0), chunk))
 
 
 def _order_of_meaning(
-    dense: Sequence[DenseEvidence], deviations: Mapping[ChunkId, float]
+    dense: Sequence[DenseEvidence], deviations: Mapping[ChunkId, float], repetitions: Mapping[ChunkId, int]
 ) -> Sequence[ChunkId]:
     """Return the nearest chunks of all spaces, best first."""
-    if len(dense) == 1:
-        return dense[0].ranking
     nearest = (chunk for each in dense for chunk in each.ranking)
-    return sorted(nearest, key=lambda chunk: (-deviations[chunk], chunk))
+    evidence = {chunk: deviations[chunk] - _commonness(chunk, repetitions) for chunk in nearest}
+    return sorted(evidence, key=lambda chunk: (-evidence[chunk], chunk))
 
 
 def _merged(parts: Iterable[Mapping[ChunkId, float]]) -> dict[ChunkId, float]:

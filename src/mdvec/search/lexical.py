@@ -67,13 +67,15 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
         called = view.documents_called(fold_name(text), where)
         named = view.places_in(called, where, limit)
         details.update(terms=len(terms), found=len(found), named=len(named))
+    informative = {each.term for each in wanted}
     known = sum(each.weight * frequencies.idf(each.term) for each in terms)
+    matched = sum(each.weight * frequencies.idf(each.term) for each in terms if each.term in informative)
     unknown = sum(each.weight for each in wanted if each.term not in frequencies.of_term)
     missing = unknown * frequencies.largest_idf
     return LexicalEvidence(
         ranking=found,
         max_score=(BM25_K1 + 1) * known,
-        matched_weight=known / (known + missing) if known else 0.0,
+        matched_weight=matched / (known + missing) if known else 0.0,
         named=frozenset(place.id for place in named),
     )
 

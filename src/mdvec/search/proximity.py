@@ -41,6 +41,9 @@ _RANKS_PER_NAME = 4
 # The mean and spread of similarities in a space are those of so many chunks.
 _SAMPLE_CHUNKS = 512
 
+# Of fewer in the query's own writing, nothing is known; then all count.
+_LEAST_SAMPLE = 16
+
 # Beside another space, the background of n chunks is known from them by n parts, and from unrelated texts of
 # the model by so many: the one good hit among five notes is a fifth of their background.
 _PRIOR_CHUNKS = 30
@@ -57,6 +60,7 @@ class QuerySpace:
         unrelated: The similarity of texts that are unrelated to such a query in its model; None where that
             was not measured yet.
         chunks: How many chunks these collections hold.
+        unspaced: Whether the query is written in a script without spaces.
     """
 
     id: SpaceId
@@ -64,6 +68,7 @@ class QuerySpace:
     vector: NDArray[np.float32]
     unrelated: Unrelated | None
     chunks: int
+    unspaced: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +122,29 @@ def evidence_in(
     """
     own = [place for place in places.values() if place.collection_id in space.collections]
     with run.current().step("rescore", chunks=len(own)):
-        near = _nearness(space, found, own, view)
+        texts, near = _nearness(space, found, own, view)
         ranked = sorted((key for key in found.candidates if key in near), key=lambda key: (-near[key], key))
         ranked = ranked[:depth]
-        similarities = {key: near[key] for key in (*ranked, *others) if key in near}
+        wanted = [key for key in dict.fromkeys((*ranked, *others)) if key in near]
         mean, spread = _background(space, view)
     if not alone and space.unrelated is not None:
         known = space.chunks / (space.chunks + _PRIOR_CHUNKS)
         mean = known * mean + (1 - known) * space.unrelated.mean
         spread = known * spread + (1 - known) * space.unrelated.spread
-    return DenseEvidence(ranked, similarities, mean, spread)
+    return DenseEvidence(
+        ranking=ranked,
+        nearness={key: near[key] for key in wanted},
+        similarities={key: texts[key] for key in wanted},
+        mean=mean,
+        spread=spread,
+        unrelated=space.unrelated,
+    )
 
 
 def _nearness(
     space: QuerySpace, found: Nearest, places: Sequence[ChunkPlace], view: View
-) -> dict[ChunkId, float]:
-    """Return how near chunks are, for those that have a vector.
+) -> tuple[Mapping[ChunkId, float], dict[ChunkId, float]]:
+    """Return plain similarities, and how near chunks are, for those that have a vector.
 
     Args:
         space: The space.
@@ -143,7 +155,7 @@ def _nearness(
     import numpy as np
 
     if not places:
-        return {}
+        return {}, {}
     ids, documents, _, ordinals, _ = zip(*places, strict=True)
     unknown = [key for key in ids if key not in found.texts]
     unnamed = [each for each in dict.fromkeys(documents) if each not in found.names]
@@ -160,13 +172,25 @@ def _nearness(
     count = before.astype(np.intp) + after
     mean = np.divide(beside, count, out=lifted.copy(), where=count > 0)  # without neighbours, its own
     near = (lifted + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
-    return {key: value for key, value, is_known in zip(ids, near.tolist(), known, strict=True) if is_known}
+    nearness = {
+        key: value for key, value, is_known in zip(ids, near.tolist(), known, strict=True) if is_known
+    }
+    return texts, nearness
 
 
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:
-    """Return mean and spread of the similarity of the query and any text."""
-    sample = view.sampled_similarities(space.id, space.vector, _SAMPLE_CHUNKS)
-    return (float(sample.mean()), float(sample.std())) if len(sample) else (0.0, 0.0)
+    """Return mean and spread of the similarity of the query and any text in its writing.
+
+    Texts in the other writing are further from the query, whatever they are about. Counted in, they would
+    widen the spread, and make every nearness look smaller than it is.
+    """
+    import numpy as np
+
+    sample = view.sampled_chunks(space.id, _SAMPLE_CHUNKS)
+    alike = [place.id for place in sample if place.unspaced == space.unspaced]
+    ids = alike if len(alike) >= _LEAST_SAMPLE else [place.id for place in sample]
+    near = np.array([*view.chunk_similarities(space.id, space.vector, ids).values()])
+    return (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
 
 
 def neighbourhood(ids: Sequence[ChunkId], view: View) -> dict[ChunkId, ChunkPlace]:

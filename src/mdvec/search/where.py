@@ -1,4 +1,4 @@
-"""From the filters of a query to the chunks that a store may find; and documents by what people call them."""
+"""From the filters of a query to the chunks that a store may find."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.interface import View
-from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import nfc
 from mdvec.text.links import file_key, link_key, resolve
 from mdvec.text.undecodable import spelled
@@ -64,6 +63,10 @@ def _linking_to(wanted: str, collections: Sequence[Collection], view: View) -> f
         if path is not None:
             known = True
             found.update(each.document_id for each in backlinks_of(collection.id, path, view))
+    if not known:  # a note that is still to be written may be linked to, too
+        links = [link for each in collections for link in view.links_to(each.id, file_key(wanted))]
+        found.update(each.document_id for each in links if each.link.kind is not LinkKind.PREVIOUS)
+        known = bool(found)
     if not known and collections:
         raise not_found(wanted, collections, view)
     return frozenset(found)
@@ -79,30 +82,6 @@ def _path_of(wanted: str, collection_id: CollectionId, view: View) -> str | None
         if found is not None:
             return found
     return None
-
-
-def document_at(path: str, collections: Sequence[Collection], view: View) -> StoredDocument:
-    r"""Find a document by its path.
-
-    Args:
-        path: As hits show it; a leading ``./`` and ``\`` for ``/`` are understood.
-        collections: Where to look.
-        view: The snapshot.
-
-    Raises:
-        DocumentNotFoundError: If none of the collections has it; the hint names the nearest paths.
-        UsageError: If more than one of them has it.
-    """
-    found: list[StoredDocument] = []
-    for collection in collections:
-        matches = (view.find_document(collection.id, spelling) for spelling in spellings(path))
-        found += [each for each in (next(filter(None, matches), None),) if each is not None]
-    if len(found) > 1:
-        msg = f"{path!r} is in more than one collection: {', '.join(item.collection for item in found)}"
-        raise UsageError(msg, hint="Name the collection.")
-    if not found:
-        raise not_found(path, collections, view)
-    return found[0]
 
 
 def spellings(path: str) -> tuple[str, ...]:

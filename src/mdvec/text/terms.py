@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import Enum, auto
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from mdvec.text.folding import normalise
+from mdvec.text.prose import ADDRESS
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
-TERMS_VERSION = f"2-{STEMMER_VERSION}"
+TERMS_VERSION = f"3-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that indexes are recognised as outdated."""
 
 # Vowel signs and accents that regular expressions do not count as letters, yet stand inside words.
@@ -21,6 +22,7 @@ _LETTER = rf"[^\W_{UNSPACED}]"
 RUN = re.compile(rf"([{UNSPACED}]+)|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*")
 """A run of an unspaced script (group 1), or a word."""
 
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _HAN = re.compile(rf"[{HAN}]")
 _HIRAGANA = re.compile(rf"[{HIRAGANA}]")
 _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
@@ -29,14 +31,21 @@ _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
 _AS_WRITTEN = "="
 
 
-class _Kind(Enum):
-    WORD = auto()
-    WRITTEN = auto()
-    STOP_WORD = auto()
-    BIGRAM = auto()
-    PAIR = auto()
-    PARTICLE = auto()
-    SINGLE = auto()
+# Words and bigrams recur: a few thousand of them make up most texts. About 15 MB each when full.
+_REMEMBERED = 1 << 16
+
+
+@dataclass(slots=True)
+class _TermsByKind:
+    """The terms of a text, repeated as often as they occur; see :class:`QueryTerms`."""
+
+    words: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    stop_words: list[str] = field(default_factory=list)
+    bigrams: list[str] = field(default_factory=list)
+    pairs: list[str] = field(default_factory=list)
+    particles: list[str] = field(default_factory=list)
+    singles: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,8 @@ class Terms:
     Attributes:
         main: The subject of the text: stems of English words, other words, and bigrams of unspaced
             scripts without hiragana; repeated as often as they occur.
-        words: English words as they are written, ``the`` and ``of`` included; repeated as often.
+        words: English words as they are written, ``the`` and ``of`` included, and the words of addresses;
+            repeated as often.
         pairs: Bigrams with hiragana, which mostly cross from one word into a particle; each once.
         singles: Chinese characters out of longer runs; each once.
     """
@@ -89,14 +99,17 @@ def index_terms(text: str) -> Terms:
     """Return the terms of a text to be indexed.
 
     Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams (a run of
-    one character that character); other scripts give words.
+    one character that character); other scripts give words. What stands in an address can be found, but is no
+    word of the text around it.
     """
-    kinds = _by_kind(text)
+    addresses = ADDRESS.findall(text)
+    found = _by_kind(ADDRESS.sub(" ", text) if addresses else text)
+    addressed = _by_kind(" ".join(addresses))
     return Terms(
-        main=(*kinds[_Kind.WORD], *kinds[_Kind.BIGRAM]),
-        words=(*kinds[_Kind.WRITTEN], *kinds[_Kind.STOP_WORD]),
-        pairs=_once([*kinds[_Kind.PAIR], *kinds[_Kind.PARTICLE]]),
-        singles=_once(kinds[_Kind.SINGLE]),
+        main=(*found.words, *found.bigrams),
+        words=(*found.written, *found.stop_words, *addressed.words, *addressed.bigrams),
+        pairs=_once([*found.pairs, *found.particles]),
+        singles=_once(found.singles),
     )
 
 
@@ -107,55 +120,81 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         text: A question or keywords.
         limit: Most terms of each kind.
     """
-    kinds = {kind: _once(terms)[:limit] for kind, terms in _by_kind(text).items()}
+    found = _by_kind(text)
     return QueryTerms(
-        words=kinds[_Kind.WORD],
-        bigrams=kinds[_Kind.BIGRAM],
-        written=kinds[_Kind.WRITTEN],
-        pairs=kinds[_Kind.PAIR],
-        singles=kinds[_Kind.SINGLE],
-        particles=kinds[_Kind.PARTICLE],
-        stop_words=kinds[_Kind.STOP_WORD],
+        words=_once(found.words)[:limit],
+        bigrams=_once(found.bigrams)[:limit],
+        written=_once(found.written)[:limit],
+        pairs=_once(found.pairs)[:limit],
+        singles=_once(found.singles)[:limit],
+        particles=_once(found.particles)[:limit],
+        stop_words=_once(found.stop_words)[:limit],
     )
 
 
 def word_terms(word: str) -> tuple[str, ...]:
     """Return every term that a folded word of a spaced script is found by."""
-    kinds: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
-    _add_word(word, kinds)
-    return tuple(term for terms in kinds.values() for term in terms)
+    return tuple(filter(None, _forms(word)))
 
 
-def _by_kind(text: str) -> dict[_Kind, list[str]]:
-    """Sort the terms of a text, repeated as often as they occur."""
-    kinds: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
-    for match in RUN.finditer(normalise(text)):
+def _by_kind(text: str) -> _TermsByKind:
+    found = _TermsByKind()
+    folded = normalise(text)
+    if folded.isascii():
+        _add_words(_ASCII_WORD.findall(folded), found)
+        return found
+    for match in RUN.finditer(folded):
         run = match.group()
-        if match.group(1) is None:
-            _add_word(run, kinds)
+        if match.lastindex is None:
+            _add_words((run,), found)
         elif len(run) == 1:
-            kinds[_Kind.BIGRAM].append(run)
+            found.bigrams.append(run)
         else:
-            for bigram in map("".join, pairwise(run)):
-                kinds[_kind_of(bigram)].append(bigram)
-            kinds[_Kind.SINGLE] += _HAN.findall(run)
-    return kinds
+            _add_bigrams(run, found)
+    return found
 
 
-def _add_word(word: str, kinds: dict[_Kind, list[str]]) -> None:
+def _add_words(words: Iterable[str], found: _TermsByKind) -> None:
+    for word in words:
+        stemmed, written = _forms(word)
+        if not written:
+            found.words.append(stemmed)
+        elif not stemmed:
+            found.stop_words.append(written)
+        else:
+            found.words.append(stemmed)
+            found.written.append(written)
+
+
+@functools.lru_cache(_REMEMBERED)
+def _forms(word: str) -> tuple[str, str]:
+    """Return the stem of a word and the word as it is written.
+
+    A function word has no stem, and a word that is not English stays as it is, without a written form.
+    """
     if not is_english(word):
-        kinds[_Kind.WORD].append(word)
-    elif word in STOP_WORDS:
-        kinds[_Kind.STOP_WORD].append(_AS_WRITTEN + word)
-    else:
-        kinds[_Kind.WORD].append(stem(word))
-        kinds[_Kind.WRITTEN].append(_AS_WRITTEN + word)
+        return word, ""
+    return "" if word in STOP_WORDS else stem(word), _AS_WRITTEN + word
 
 
-def _kind_of(bigram: str) -> _Kind:
+def _add_bigrams(run: str, found: _TermsByKind) -> None:
+    for bigram in map("".join, pairwise(run)):
+        match _hiragana_in(bigram):
+            case 0:
+                found.bigrams.append(bigram)
+            case 1:
+                found.pairs.append(bigram)
+            case _:
+                found.particles.append(bigram)
+    found.singles += _HAN.findall(run)
+
+
+@functools.lru_cache(_REMEMBERED)
+def _hiragana_in(bigram: str) -> int:
+    """Return 2 for hiragana alone, where ー counts as such, 1 for hiragana and something else, or 0."""
     if _HIRAGANA.search(bigram) is None:
-        return _Kind.BIGRAM
-    return _Kind.PARTICLE if _HIRAGANA_ONLY.fullmatch(bigram) else _Kind.PAIR
+        return 0
+    return 2 if _HIRAGANA_ONLY.fullmatch(bigram) else 1
 
 
 def _once(terms: Iterable[str]) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def _answer(store: Store, query: SearchQuery, names: Sequence[str] = ("first", "
             assert space_id is not None
             chunks = view.counts(collection.id, space_id).chunks
             vector = vector_of(f"{collection.name} {query.text}", alike=0.3)
-            spaces.append(QuerySpace(space_id, (collection.id,), vector, _UNRELATED, chunks))
+            spaces.append(QuerySpace(space_id, (collection.id,), vector, _UNRELATED, chunks, unspaced=False))
         where = Where(tuple(each.id for each in chosen), query.filters)
         return find(query, where, view, spaces)
 
@@ -118,27 +118,28 @@ QUERIES = (
 )
 
 
+@pytest.mark.parametrize("kind", STORES[1:])
 @pytest.mark.parametrize("seed", range(2))
-def test_both_stores_give_the_same_answers(tmp_path: Path, seed: int) -> None:
+def test_all_stores_give_the_same_answers(tmp_path: Path, seed: int, kind: str) -> None:
     """Equal hits in equal order, scores and similarities to 5 digits, in one space and in two."""
-    memory, sqlite = (_filled(open_store(kind, tmp_path), seed) for kind in STORES)
+    memory, other = (_filled(open_store(each, tmp_path), seed) for each in ("memory", kind))
     found = 0
     for query in QUERIES:
         for names in (("first",), ("first", "second")):
-            mine, theirs = (_answer(store, query, names) for store in (memory, sqlite))
+            mine, theirs = (_answer(store, query, names) for store in (memory, other))
             hits, others = ([hit for hit, _ in each.hits] for each in (mine, theirs))
             assert _without_scores(hits) == _without_scores(others)
             assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others], abs=1e-5)
-            for hit, other in zip(hits, others, strict=True):
+            for hit, theirs_hit in zip(hits, others, strict=True):
                 assert hit.similarity == (
-                    None if other.similarity is None else pytest.approx(other.similarity, abs=1e-5)
+                    None if theirs_hit.similarity is None else pytest.approx(theirs_hit.similarity, abs=1e-5)
                 )
             assert mine.confidence == theirs.confidence
             assert [chunk.text for _, chunk in mine.hits] == [chunk.text for _, chunk in theirs.hits]
             found += len(hits)
     assert found > 100
     memory.close()
-    sqlite.close()
+    other.close()
 
 
 @pytest.mark.parametrize("kind", STORES)

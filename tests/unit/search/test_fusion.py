@@ -10,18 +10,21 @@ from hypothesis import strategies as st
 
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence, fuse, rank_by_similarity, rank_by_words
 from mdvec.types.ids import ChunkId
+from mdvec.types.space import Unrelated
 
 MAX_SCORE = 10.0
 
 
-def evidence(similarities: dict[int, float], *, mean: float = 0.8, spread: float = 0.02) -> DenseEvidence:
+def evidence(
+    similarities: dict[int, float],
+    *,
+    mean: float = 0.8,
+    spread: float = 0.02,
+    unrelated: Unrelated | None = None,
+) -> DenseEvidence:
     ranking = sorted(similarities, key=lambda chunk: -similarities[chunk])
-    return DenseEvidence(
-        [ChunkId(chunk) for chunk in ranking],
-        {ChunkId(chunk): value for chunk, value in similarities.items()},
-        mean,
-        spread,
-    )
+    near = {ChunkId(chunk): value for chunk, value in similarities.items()}
+    return DenseEvidence([ChunkId(chunk) for chunk in ranking], near, near, mean, spread, unrelated)
 
 
 def words(
@@ -30,12 +33,18 @@ def words(
     max_score: float = MAX_SCORE,
     known: float = 1.0,
     named: Iterable[int] = (),
+    exact: Iterable[int] = (),
     other_language: Iterable[int] = (),
 ) -> LexicalEvidence:
     best_first = sorted(scores.items(), key=lambda item: -item[1])
     ranking = [(ChunkId(chunk), score) for chunk, score in best_first]
     return LexicalEvidence(
-        ranking, max_score, known, frozenset(map(ChunkId, named)), frozenset(map(ChunkId, other_language))
+        ranking=ranking,
+        max_score=max_score,
+        matched_weight=known,
+        named=frozenset(map(ChunkId, named)),
+        exact=frozenset(map(ChunkId, exact)),
+        other_language=frozenset(map(ChunkId, other_language)),
     )
 
 
@@ -83,7 +92,7 @@ def test_a_pending_chunk_counts_like_its_peers() -> None:
 
 def test_without_vectors_words_decide() -> None:
     """An index whose vectors are all pending is searched by words."""
-    ranked = fuse(words({1: 2.0, 2: 4.0}), DenseEvidence((), {}, 0.0, 0.0))
+    ranked = fuse(words({1: 2.0, 2: 4.0}), DenseEvidence((), {}, {}, 0.0, 0.0))
     assert [candidate.id for candidate in ranked] == [2, 1]
 
 
@@ -193,3 +202,45 @@ def test_several_spaces_lose_nothing(pairs: list[tuple[int, float]], border: int
         assert sorted(each.id for each in ranked) == sorted(chunk for chunk, _ in pairs)
         scores = [each.score for each in ranked]
         assert scores == sorted(scores, reverse=True)
+
+
+def test_an_ordinary_text_in_the_other_writing_is_given_nothing() -> None:
+    """Where the nearest of them is no nearer than unrelated texts are, its words are not missing."""
+    similarities = {1: 0.90, 2: 0.80, 3: 0.795}
+    found = words({1: 5.0, 3: 4.0}, other_language=[2])
+    unrelated = Unrelated(mean=0.79, spread=0.02)
+    ordinary = fuse(found, evidence(similarities, unrelated=unrelated))
+    related = fuse(found, evidence(similarities, unrelated=Unrelated(mean=0.70, spread=0.02)))
+    assert [each.id for each in ordinary] == [1, 3, 2]
+    assert [each.id for each in related] == [1, 2, 3]
+
+
+def test_texts_in_the_other_writing_are_given_less_the_further_they_are() -> None:
+    """Not every one of them shares in what the nearest earns."""
+    ranked = fuse(words({1: 5.0}, other_language=[2, 3]), evidence({1: 0.90, 2: 0.88, 3: 0.84}))
+    plain = fuse(words({1: 5.0}), evidence({1: 0.90, 2: 0.88, 3: 0.84}))
+    assert [each.id for each in ranked] == [1, 2, 3]
+    assert ranked[1].score > plain[1].score
+    assert ranked[2].score == plain[2].score
+
+
+def test_what_says_exactly_the_query_comes_first() -> None:
+    """Before texts that hold as many words, and are nearer by some deviations."""
+    ranked = fuse(words({1: 8.0, 2: 3.0}, exact=[2]), evidence({1: 0.92, 2: 0.84}))
+    assert [each.id for each in ranked] == [2, 1]
+    assert ranked[0].coverage == 1.0
+    assert [each.id for each in rank_by_words(words({1: 8.0, 2: 3.0}, exact=[2]))] == [2, 1]
+
+
+@pytest.mark.parametrize(("times", "first"), [(3, 1), (100, 2)])
+def test_a_text_that_stands_everywhere_counts_little(times: int, first: int) -> None:
+    """In words, in meaning and in both; twice or thrice is not everywhere."""
+    found, near = words({1: 6.0, 2: 4.0}), evidence({1: 0.86, 2: 0.84})
+    repetitions = {ChunkId(1): times}
+    rankings = (
+        fuse(found, near, repetitions=repetitions),
+        rank_by_words(found, repetitions=repetitions),
+        rank_by_similarity(near, repetitions=repetitions),
+    )
+    assert [ranking[0].id for ranking in rankings] == [first] * 3
+    assert all(ranking[0].score >= ranking[1].score for ranking in rankings)

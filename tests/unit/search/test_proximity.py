@@ -55,7 +55,7 @@ def dense(
     with world.store.read() as view:
         own = world.collections if collections is None else collections
         chunks = sum(view.counts(each, None).chunks for each in own)
-        space = QuerySpace(world.space_id, own, QUERY, unrelated, chunks)
+        space = QuerySpace(world.space_id, own, QUERY, unrelated, chunks, unspaced=False)
         found = nearest_in(space, view, where=where, depth=depth)
         places = neighbourhood(list(dict.fromkeys([*found.candidates, *others])), view)
         return evidence_in(space, found, others, places, view, depth=depth, alone=alone)
@@ -74,7 +74,7 @@ def test_the_name_of_a_document_brings_its_chunks_nearer(world: World) -> None:
     world.embed_toward(QUERY, {"far": 0.0, "middle": 0.3, "near": 0.9, "half": 0.5})
     world.embed_toward(QUERY, {"best name": 0.8, "other name": 0.2, "far.md": -0.1, "plain.md": 0.4})
     found = dense(world)
-    assert found.similarities == {
+    assert found.nearness == {
         near: pytest.approx(0.9, abs=1e-3),
         middle: pytest.approx((1 - NAME_SHARE) * 0.3 + NAME_SHARE * 0.8, abs=1e-3),
         plain: pytest.approx(0.5, abs=1e-3),
@@ -90,7 +90,7 @@ def test_what_stands_before_and_after_counts(world: World) -> None:
     second = world.add("b.md", ["alone"])
     world.embed_toward(QUERY, {"one": 0.0, "two": 0.6, "three": 0.3, "alone": 0.9})
     found = dense(world)
-    assert found.similarities == {
+    assert found.nearness == {
         second[0]: pytest.approx(0.9, abs=1e-3),
         first[1]: pytest.approx(smoothed(0.6, 0.0, 0.3), abs=1e-3),
         first[2]: pytest.approx(smoothed(0.3, 0.6), abs=1e-3),
@@ -104,7 +104,7 @@ def test_names_count_before_neighbours_do(world: World) -> None:
     ids = world.add("a.md", ["one", "two"])
     world.embed_toward(QUERY, {"one": 0.2, "two": 0.9, "a.md": 0.8})
     lifted = (1 - NAME_SHARE) * 0.2 + NAME_SHARE * 0.8
-    assert dense(world).similarities == {
+    assert dense(world).nearness == {
         ids[0]: pytest.approx(smoothed(lifted, 0.9), abs=1e-3),
         ids[1]: pytest.approx(smoothed(0.9, lifted), abs=1e-3),
     }
@@ -115,19 +115,19 @@ def test_neighbours_count_that_may_not_be_found_themselves(world: World) -> None
     ids = world.add("a.md", ["one", "two", "three"], depths=(1, 2, 1))
     world.embed_toward(QUERY, {"one": 0.0, "two": 0.6, "three": 0.3})
     found = dense(world, where=world.where(Filters(depths=(2,))))
-    assert found.similarities == {ids[1]: pytest.approx(smoothed(0.6, 0.0, 0.3), abs=1e-3)}
+    assert found.nearness == {ids[1]: pytest.approx(smoothed(0.6, 0.0, 0.3), abs=1e-3)}
 
 
 def test_a_neighbour_counts_from_when_it_has_a_vector(world: World) -> None:
     """A chunk whose neighbours are not embedded yet is as near as it is; a gap makes no new neighbours."""
     ids = world.add("a.md", ["one", "two", "three"])
     world.embed_toward(QUERY, {"one": 0.0, "three": 0.6})
-    assert dense(world).similarities == {
+    assert dense(world).nearness == {
         ids[0]: pytest.approx(0.0, abs=1e-3),
         ids[2]: pytest.approx(0.6, abs=1e-3),
     }
     world.embed_toward(QUERY, {"two": 0.6})
-    assert dense(world).similarities[ids[0]] == pytest.approx(smoothed(0.0, 0.6), abs=1e-3)
+    assert dense(world).nearness[ids[0]] == pytest.approx(smoothed(0.0, 0.6), abs=1e-3)
 
 
 def test_a_name_alone_finds_nothing(world: World) -> None:
@@ -146,7 +146,7 @@ def test_chunks_that_were_found_in_another_way_are_scored_too(world: World) -> N
     where = Where((world.first.id,))
     found = dense(world, depth=1, where=where, others=[far, pending, other], collections=(world.first.id,))
     assert list(found.ranking) == [near]
-    assert found.similarities == {near: pytest.approx(0.9, abs=1e-3), far: pytest.approx(0.1, abs=1e-3)}
+    assert found.nearness == {near: pytest.approx(0.9, abs=1e-3), far: pytest.approx(0.1, abs=1e-3)}
 
 
 def test_the_background_is_that_of_texts(world: World) -> None:
@@ -219,7 +219,7 @@ def test_the_ten_best_are_those_of_all_chunks(seed: int, alike: float) -> None:
     assert [(each.path, each.ordinal) for each in world.places(found.ranking[:10])] == [
         (path, ordinal) for _, path, ordinal in best
     ]
-    assert [found.similarities[key] for key in found.ranking[:10]] == pytest.approx(
+    assert [found.nearness[key] for key in found.ranking[:10]] == pytest.approx(
         [value for value, _, _ in best], abs=1e-5
     )
 

@@ -1,0 +1,49 @@
+"""Phrases: texts that hold another one word for word, apart from case, width, signs and white space."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from mdvec.text.folding import fold_name
+from mdvec.text.scripts import UNSPACED
+
+_WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
+
+
+def phrase_finder(phrase: str) -> Callable[[str], bool] | None:
+    """Return a function that returns True for a text that holds a phrase; None if the phrase has no word.
+
+    Words are found whole: ``422`` is not in ``1422``. Scripts without spaces have no bounds to respect.
+    """
+    folded = fold_name(phrase)
+    if not any(map(str.isalnum, folded)):
+        return None
+    bound = rf"[^\W_{UNSPACED}]"
+    before = rf"(?<!{bound})" if _WORD_END.match(folded[0]) else ""
+    after = rf"(?!{bound})" if _WORD_END.match(folded[-1]) else ""
+    # A line break stands in the middle of a Japanese word as well.
+    inside = r"\s?".join(map(re.escape, folded)) if _is_unspaced(folded) else re.escape(folded)
+    pattern = re.compile(before + inside + after)
+    # Folding a text takes most of the time. It makes no Chinese character (but of signs such as ㈱), and no
+    # word where all letters are ASCII.
+    characters = frozenset(_HAN.findall(folded))
+    longest = max(folded.split(), key=len)
+
+    def holds(text: str) -> bool:
+        if text.isascii() and longest not in text.lower():
+            return False
+        return characters.issubset(text) and pattern.search(fold_name(text)) is not None
+
+    return holds
+
+
+def is_heading(phrase: str, heading: str) -> bool:
+    """Return True if a heading says what a phrase does; an anchor such as ``{#name}`` is no part of it."""
+    return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
+
+
+def _is_unspaced(text: str) -> bool:
+    return not any(map(_WORD_END.match, text))

@@ -1,0 +1,54 @@
+"""Texts that hold a phrase word for word."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.text.phrases import is_heading, phrase_finder
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [
+        ("422", "It answers with 422."),
+        ("state of the art", "The State of\nthe Art is"),
+        ("defineProps()", "Use `defineProps` here"),
+        ("検索クエリの説明", "この章では検索クエリの\n説明をする。"),
+        ("ﾃﾞｰﾀﾍﾞｰｽ", "データベースを作る"),
+        ("データベー", "データベースを作る"),
+        ("X-Forwarded-Proto", "the header x-forwarded-proto is"),
+        ("Pythonで書く", "今日はPythonで書く。"),
+    ],
+)
+def test_held(phrase: str, text: str) -> None:
+    """Case, width, signs and line breaks do not count."""
+    holds = phrase_finder(phrase)
+    assert holds is not None
+    assert holds(text)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text"),
+    [
+        ("422", "14220 and 422a"),
+        ("ref", "a reference"),
+        ("state art", "state of the art"),
+        ("検索", "検 討し索引"),
+    ],
+)
+def test_not_held(phrase: str, text: str) -> None:
+    """A word is found whole, and nothing may stand between two."""
+    holds = phrase_finder(phrase)
+    assert holds is not None
+    assert not holds(text)
+
+
+def test_signs_alone_are_no_phrase() -> None:
+    """There is nothing to look for."""
+    assert phrase_finder("-- !") is None
+
+
+def test_headings() -> None:
+    """An anchor and signs are no part of what a heading says."""
+    assert is_heading("onMounted", "onMounted() {#onmounted}")
+    assert not is_heading("onMounted", "onMounted and onUnmounted")

@@ -1,0 +1,56 @@
+"""What is prose in a Markdown text, and what is left of repeated text."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.text.prose import is_unspaced_prose, skeleton
+from mdvec.text.terms import index_terms
+
+CODE = "```python\n" + "for record in records:\n    print(record.identifier)\n" * 20 + "```\n"
+LINKS = "- https://docs.example.com/en/latest/reference/api/index.html\n" * 20
+
+
+@pytest.mark.parametrize("foreign", [CODE, LINKS, f"[資料]({'https://example.com/' + 'path/' * 40})\n"])
+def test_code_and_addresses_do_not_decide_the_writing(foreign: str) -> None:
+    """A Japanese note with much code in it is a Japanese note."""
+    assert is_unspaced_prose("検索", f"この章では検索クエリの説明をする。\n\n{foreign}")
+    assert not is_unspaced_prose("Search", f"This chapter explains queries.\n\n{foreign}")
+
+
+def test_the_title_is_prose() -> None:
+    """A note that is nothing but links is written as its title is."""
+    assert is_unspaced_prose("京都旅行のリンク", LINKS)
+    assert not is_unspaced_prose("Links", LINKS)
+
+
+def test_a_footer_has_one_skeleton_in_every_document() -> None:
+    """Names, addresses and numbers differ; the text is the same."""
+    footers = [
+        f"## This note in GitHub\n\n<span>[Edit {name} in GitHub](https://github.com/{path}.md) · {n}</span>"
+        for name, path, n in (("Git Sync", "Git%20Sync", 1), ("obsidian-todo", "obsidian-todo", 22))
+    ]
+    one, two = (
+        skeleton(text, [name]) for text, name in zip(footers, ("Git Sync", "obsidian-todo"), strict=True)
+    )
+    assert one == two == "this note in github edit in github"
+
+
+def test_nothing_but_addresses_has_no_skeleton() -> None:
+    """Two lists of links are not the same text."""
+    assert skeleton(LINKS, []) == skeleton("![[a.png]] [[b]] 2026-05-01", []) == ""
+
+
+def test_other_words_are_another_text() -> None:
+    """A name is left out as a whole word, and an empty one not at all."""
+    assert skeleton("Sync and synchronise", ["Sync", "", "!"]) == "and synchronise"
+    assert skeleton("One thing", []) != skeleton("Another thing", [])
+
+
+def test_words_of_addresses_are_minor() -> None:
+    """They are found, and say little of the text they stand in."""
+    terms = index_terms(
+        "See [the plugin](https://github.com/obsidian/sync-plugin) at https://docs.example.com/git."
+    )
+    assert terms.main == ("see", "plugin")
+    assert {"github", "obsidian", "sync", "git"} <= set(terms.minor)
