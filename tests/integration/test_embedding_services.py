@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,9 @@ def voyage() -> Iterator[Service]:
 @pytest.fixture
 def openai() -> Iterator[Service]:
     with OpenAiServer() as server:
-        yield Service("openai", server, "/v1", {"model": "text-embedding-3-small"})
+        yield Service(
+            "openai", server, "/v1", {"model": "text-embedding-3-small", "api_key_env": "OPENAI_API_KEY"}
+        )
 
 
 @pytest.fixture
@@ -213,14 +215,24 @@ def test_openai_gets_what_is_configured(openai: Service) -> None:
     assert set(bodies(openai)[-1]) == {"model", "input", "encoding_format"}
 
 
-def test_a_server_without_a_key_is_sent_none(openai: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only OpenAI itself needs a key; for others a missing one is no problem and sends no header."""
-    monkeypatch.delenv("OPENAI_API_KEY")
+@pytest.mark.parametrize("provider", ["openai", "ollama", "lmstudio", "vllm"])
+def test_openais_key_is_sent_to_no_other_server(provider: str, openai: Service) -> None:
+    """Another server gets no key, whatever is in ``OPENAI_API_KEY``, and then the one it was given."""
     openai.server.needs_key = False  # type: ignore[attr-defined]
-    embedder = openai.embedder()
+    service = replace(openai, name=provider, settings={"model": "text-embedding-3-small"})
+    embedder = service.embedder()
     assert embedder.problem is None
     embedder.embed_query("question")
-    assert "authorization" not in openai.server.asked[0].headers
+    service.embedder(api_key_env="OPENAI_API_KEY").embed_query("question")
+    sent = [asked.headers.get("authorization") for asked in openai.server.asked]
+    assert sent == [None, f"Bearer {KEY}"]
+
+
+def test_a_server_that_wants_a_key_is_given_one_by_a_setting(openai: Service) -> None:
+    """The error of a server that refuses a request without a key names the setting."""
+    with pytest.raises(EmbeddingError) as caught:
+        openai.embedder(api_key_env=None).embed_query("question")
+    assert "api_key_env" in caught.value.hint
 
 
 def test_an_unknown_length_is_asked_once(tei: Service) -> None:

@@ -247,7 +247,7 @@ def test_a_missing_extra(models: Models, monkeypatch: pytest.MonkeyPatch) -> Non
         problem = embedder.problem
         assert problem is not None
         assert "need not_installed_here" in str(problem)
-        assert "pip install 'mdvec[transformers]'" in problem.hint
+        assert "pip install 'sentence-transformers" in problem.hint
         assert not embedder.tokens.is_exact
         assert embedder.tokens.ends("東京都") == [2, 3]
         with pytest.raises(EmbedderUnavailableError, match="not_installed_here"):

@@ -474,6 +474,19 @@ def test_another_chunker_cuts_in_place(workspace: Workspace, shelf: Shelf, tmp_p
     assert workspace.collection("notes").chunking == ChunkingSpec("windows", max_tokens=512)
 
 
+def test_a_collection_knows_when_it_was_registered_and_changed(workspace: Workspace, tmp_path: Path) -> None:
+    """The times are kept; an update that changes nothing is none."""
+    made = workspace.add_collection("dated", "Dated", str(tmp_path / "docs"))
+    assert made.created_ms is not None
+    assert made.updated_ms == made.created_ms
+    assert workspace.update_collection("dated", description="Dated") == made
+    changed = workspace.update_collection("dated", description="Other")
+    assert changed.created_ms == made.created_ms
+    assert changed.updated_ms is not None
+    assert changed.updated_ms >= made.created_ms
+    assert workspace.collection("dated") == changed
+
+
 def test_a_collection_says_what_a_search_of_it_alone_does(workspace: Workspace, tmp_path: Path) -> None:
     """Not when it is searched with others, and not against the one who asks."""
     workspace.update_collection("notes", search=SearchDefaults(limit=3, threshold=0.4))

@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.fakes.embedding_services import OpenAiServer, openai_error
+from tests.fakes.embedding_services import KEY, OpenAiServer, VoyageServer, openai_error
 from tests.fakes.http_server import Answer, Asked
 from tests.fakes.runs import cancelled_when, noting
 from tests.waiting import HANG_S
 
 from mdvec import SearchQuery, Workspace, open_workspace
-from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.config.schema import ChunkingSettings, Config, EmbeddingSettings
 from mdvec.embedding.interface import Role
 from mdvec.embedding.openai import OpenAiSettings
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS
+from mdvec.embedding.voyage import VoyageSettings
 from mdvec.errors import EmbedderBusyError, EmbeddingError, ImportStoppedError
 from mdvec.run import Stage
 from mdvec.testing.embedder import HashingEmbedder
@@ -274,3 +275,27 @@ def test_parts_may_come_in_any_order(tmp_path: Path) -> None:
         for number in range(10):
             query = SearchQuery(f"About city{number:03}", mode=SearchMode.DENSE, limit=1)
             assert workspace.search(query).hits[0].path == f"{number}.md"
+
+
+@pytest.mark.parametrize("chunker", ["headings", "sections", "vault", "windows"])
+def test_a_missing_key_changes_no_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunker: str
+) -> None:
+    """What an import made with a key is up to date without it, whatever counted the tokens."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "note.md").write_text("# Note\n\nThe harbour is old.\n", encoding="utf-8")
+    monkeypatch.setenv("VOYAGE_API_KEY", KEY)
+    with VoyageServer() as server:
+        config = Config(
+            embedding=EmbeddingSettings(provider="voyage"),
+            chunking=ChunkingSettings(strategy=chunker),
+            extension_sections={"embedding.voyage": VoyageSettings(base_url=f"{server.url}/v1")},
+        )
+        with open_workspace(config, database=tmp_path / "i.sqlite") as workspace:
+            workspace.add_collection(NAME, "Notes", str(tmp_path / "docs"))
+            workspace.import_collection(NAME)
+    monkeypatch.delenv("VOYAGE_API_KEY")
+    with open_workspace(config, database=tmp_path / "i.sqlite") as workspace:
+        check = workspace.status(NAME, check=True).collections[0].check
+        assert check is not None
+        assert check.in_sync

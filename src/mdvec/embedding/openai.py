@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from mdvec.embedding.interface import Role, Runtime
@@ -23,7 +24,7 @@ from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
 from mdvec.net.response import Response
-from mdvec.settings import Count, Seconds, Text, declares
+from mdvec.settings import Address, Count, Seconds, Section, Text, VariableName, declares
 from mdvec.text.tokens import estimate_token_count
 
 OPENAI_ADDRESS = "https://api.openai.com/v1"
@@ -161,9 +162,30 @@ class OpenAiSettings(ServiceSettings, frozen=True, kw_only=True):
     send_dimensions: bool | None = None
 
 
+class LocalServerSettings(Section, frozen=True, kw_only=True):
+    """``[embedding.ollama]`` and its like; as in ``[embedding.openai]``, which has more settings.
+
+    Attributes:
+        api_key_env: The variable that holds the key; None to send none.
+        base_url: Where the server is; None for its usual address.
+        timeout_s: How long it may be silent, in seconds; a model may have to be loaded first.
+        query_prefix: Put before queries.
+        document_prefix: Put before passages.
+        max_tokens: Most tokens of a text that the model reads; None for what is known of it.
+    """
+
+    api_key_env: VariableName | None = None
+    base_url: Address | None = None
+    timeout_s: Seconds = 120.0
+    query_prefix: Text = ""
+    document_prefix: Text = ""
+    max_tokens: Count | None = None
+
+
 @declares(OpenAiSettings)
 def make_openai(
     *,
+    provider: str = "openai",
     model: str = "",
     dimension: int | None = None,
     runtime: Runtime,  # noqa: ARG001 - every factory has it
@@ -184,8 +206,9 @@ def make_openai(
     """Make an embedder that uses a server which speaks OpenAI's protocol.
 
     The model may only be empty for OpenAI itself: ``text-embedding-3-small`` then. When the dimension is None
-    and not known, the first response shows it. The other arguments are the settings of
-    ``[embedding.openai]``; only OpenAI needs a key.
+    and not known, the first response shows it. The provider is the name under which it was chosen. The other
+    arguments are the settings of ``[embedding.openai]``. Only OpenAI needs a key, and only OpenAI is sent the
+    one in ``OPENAI_API_KEY`` without being asked to.
 
     Raises:
         ConfigError: If no model is named, or it does not offer the dimension.
@@ -193,8 +216,8 @@ def make_openai(
     is_openai = urlsplit(base_url).hostname == urlsplit(OPENAI_ADDRESS).hostname
     name = model or (_DEFAULT_MODEL if is_openai else "")
     if not name:
-        msg = f"the provider 'openai' does not know which model to ask {_service_at(base_url)} for"
-        raise ConfigError(msg, hint="Name it as the server does, such as openai:nomic-embed-text.")
+        msg = f"the provider {provider!r} does not know which model to ask {_service_at(base_url)} for"
+        raise ConfigError(msg, hint=f"Name it as the server does, such as {provider}:nomic-embed-text.")
     facts = _MODELS.get(name, _UNKNOWN)
     _check_dimension(name, facts, dimension)
     preparation = Preparation(
@@ -203,10 +226,10 @@ def make_openai(
     )
     taken = max(estimate_token_count(prefix) for prefix in (query_prefix, document_prefix))
     service = Service(
-        provider="openai",
+        provider=provider,
         key=ApiKey(
             _service_at(base_url),
-            (api_key_env,) if api_key_env else _VARIABLES,
+            _key_variables(api_key_env, is_openai=is_openai),
             needed=is_openai or api_key_env is not None,
             obtain="https://platform.openai.com/api-keys has it" if is_openai else "",
         ),
@@ -218,8 +241,51 @@ def make_openai(
         revision=preparation.revision,
         warnings=_prefix_warnings(name, preparation),
     )
-    provider = OpenAiProvider(service, preparation, base_url)
-    return RemoteEmbedder(provider, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)
+    protocol = OpenAiProvider(service, preparation, base_url)
+    return RemoteEmbedder(protocol, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)
+
+
+@declares(LocalServerSettings)
+def make_ollama(
+    *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
+) -> RemoteEmbedder:
+    """Make an embedder that uses Ollama; see :func:`make_openai`."""
+    return _make("ollama", "http://localhost:11434/v1", model, dimension, runtime, settings)
+
+
+@declares(LocalServerSettings)
+def make_lmstudio(
+    *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
+) -> RemoteEmbedder:
+    """Make an embedder that uses LM Studio; see :func:`make_openai`."""
+    return _make("lmstudio", "http://localhost:1234/v1", model, dimension, runtime, settings)
+
+
+@declares(LocalServerSettings)
+def make_vllm(
+    *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
+) -> RemoteEmbedder:
+    """Make an embedder that uses vLLM; see :func:`make_openai`."""
+    return _make("vllm", "http://localhost:8000/v1", model, dimension, runtime, settings)
+
+
+def _make(
+    provider: str, address: str, model: str, dimension: int | None, runtime: Runtime, settings: dict[str, Any]
+) -> RemoteEmbedder:
+    return make_openai(
+        provider=provider,
+        model=model,
+        dimension=dimension,
+        runtime=runtime,
+        **{"base_url": address, **settings},
+    )
+
+
+def _key_variables(configured: str | None, *, is_openai: bool) -> tuple[str, ...]:
+    """Return the variables that may hold the key; another server gets the key that was named for it alone."""
+    if configured is not None:
+        return (configured,)
+    return _VARIABLES if is_openai else ()
 
 
 def _check_dimension(name: str, facts: _Model, dimension: int | None) -> None:

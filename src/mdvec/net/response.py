@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
+from urllib.parse import quote
 
 from mdvec.errors import ServiceAnswerError
 
@@ -18,6 +19,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 _CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+@")
 _SECRET_PARAMETERS = re.compile(r"(?<=[?&])(key|api_key|token|access_token)=[^&\s\"']+", re.IGNORECASE)
 _SHORTEST_SECRET_CHARS = 4
+_PART_CHARS = 8  # so much of a secret is hidden where a service repeats a part of it
 _HIDDEN = "***"
 
 
@@ -108,13 +110,33 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
     Args:
         text: Such as a service's message about a wrong key.
-        secrets: Sent to it; those of less than four characters are too common to be found.
+        secrets: Sent to it; those of less than four characters are too common to be found. Of longer ones,
+            parts of eight characters are hidden, too, and how they are written in addresses.
     """
+    secrets = [*secrets]
+    for spelled in (*secrets, *(quote(each, safe="") for each in secrets)):
+        if len(spelled) >= _SHORTEST_SECRET_CHARS:
+            text = text.replace(spelled, _HIDDEN)
     for secret in secrets:
-        if len(secret) >= _SHORTEST_SECRET_CHARS:
-            text = text.replace(secret, _HIDDEN)
+        text = _without_parts(text, secret)
     text = _CREDENTIALS.sub(f"{_HIDDEN}@", text)
     return _SECRET_PARAMETERS.sub(rf"\1={_HIDDEN}", text)
+
+
+def _without_parts(text: str, secret: str) -> str:
+    """Hide eight and more characters in a row that are part of a secret."""
+    windows = range(len(secret) - _PART_CHARS + 1)
+    parts = {secret[at : at + _PART_CHARS] for at in windows if " " not in secret[at : at + _PART_CHARS]}
+    kept: list[str] = []
+    hidden_to = 0
+    for at, character in enumerate(text):
+        if text[at : at + _PART_CHARS] in parts:
+            if at >= hidden_to:
+                kept.append(_HIDDEN)
+            hidden_to = at + _PART_CHARS
+        if at >= hidden_to:
+            kept.append(character)
+    return "".join(kept)
 
 
 def _message(body: object) -> str:

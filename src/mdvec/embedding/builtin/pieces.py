@@ -7,7 +7,7 @@ loading: a child is found by binary search, for all places of a text at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,10 @@ _NO_PIECE = -1
 _UNKNOWN_PENALTY = 10.0  # an unknown character is this much less likely than the rarest piece
 _BLOCK = 1 << 14  # places looked up at once: bounds the memory, whatever the length of the text
 
+# Pairs of neighbouring characters are looked up by a hash. Two pairs in one slot only mean fewer cuts.
+_SLOT_BITS = 21
+_SLOT_FACTORS = (0x9E3779B1, 0x85EBCA6B)
+
 
 @dataclass(frozen=True, slots=True)
 class PieceTable:
@@ -30,6 +34,7 @@ class PieceTable:
             Node 0 is the root. The last edge leads nowhere, so that every search ends inside.
         piece_of_node: The piece spelled by the way to a node, or -1; shape (nodes,), int32.
         scores: Logarithm of each piece's probability; the unknown piece has the lowest.
+        joined: True in the slots of all pairs of characters that are neighbours in a piece.
         unknown: Id of the piece that stands for a character no piece contains.
         longest: Characters of the longest piece.
     """
@@ -37,8 +42,15 @@ class PieceTable:
     edges: NDArray[np.int64]
     piece_of_node: NDArray[np.int32]
     scores: NDArray[np.float32]
+    joined: NDArray[np.bool_]
     unknown: int
     longest: int
+
+    def cuts(self, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return places of a text that no piece spans: what is before and after has its pieces apart."""
+        import numpy as np
+
+        return np.flatnonzero(~self.joined[_slots(codes[:-1], codes[1:])]) + 1
 
     def segment(
         self, codes: NDArray[np.uint32], *, block: int = _BLOCK
@@ -178,6 +190,11 @@ def build_piece_table(pieces: Sequence[str], scores: NDArray[np.float32], unknow
         edges.append(level)
         piece_of_node.append(spelled)
         nodes += level.size
+    child_codes = np.concatenate(edges) & ((1 << _CODE_BITS) - 1)
+    parents = np.concatenate(edges) >> _CODE_BITS
+    inner = parents > 0
+    joined = np.zeros(1 << _SLOT_BITS, dtype=np.bool_)
+    joined[_slots(child_codes[parents[inner] - 1], child_codes[inner])] = True
     sentinel = np.array([np.iinfo(np.int64).max])
     table_scores = scores.astype(np.float32)
     table_scores[unknown] = scores.min() - _UNKNOWN_PENALTY
@@ -185,6 +202,16 @@ def build_piece_table(pieces: Sequence[str], scores: NDArray[np.float32], unknow
         edges=np.concatenate([*edges, sentinel]),
         piece_of_node=np.concatenate([*piece_of_node, [_NO_PIECE]]).astype(np.int32),
         scores=table_scores,
+        joined=joined,
         unknown=unknown,
         longest=int(lengths.max()),
     )
+
+
+def _slots(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the slot of each pair of code points in :attr:`PieceTable.joined`."""
+    import numpy as np
+
+    one, other = (np.uint32(factor) for factor in _SLOT_FACTORS)
+    mixed = first.astype(np.uint32) * one ^ second.astype(np.uint32) * other
+    return mixed >> np.uint32(32 - _SLOT_BITS)

@@ -19,6 +19,7 @@ from mdvec.embedding.local.files import ModelFiles
 from mdvec.embedding.local.layout import TOKENIZER, Layout, ModelTokenizer, read_layout
 from mdvec.embedding.windows import Window, WindowJoiner, windows_at, windows_by_halves
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
+from mdvec.registry import install_command
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
@@ -353,4 +354,4 @@ def _missing_extra() -> EmbedderUnavailableError | None:
     if not missing:
         return None
     msg = f"local models need {', '.join(missing)}, which is not installed"
-    return EmbedderUnavailableError(msg, hint="Run: pip install 'mdvec[transformers]'")
+    return EmbedderUnavailableError(msg, hint=f"Run: {install_command('transformers')}")

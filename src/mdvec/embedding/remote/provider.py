@@ -27,6 +27,7 @@ class ApiKey:
     Attributes:
         service: Name of the service, for people.
         variables: Names of the variables that may hold it; the first one that is set counts.
+            Empty to send none.
         needed: Whether the service works with a key only.
         obtain: Where to get one, for people.
     """
@@ -38,7 +39,9 @@ class ApiKey:
 
     @property
     def hint(self) -> str:
-        """The command that sets a key."""
+        """The command that sets a key, or the setting that names one."""
+        if not self.variables:
+            return "Set api_key_env in the settings of the provider to the variable that holds your key."
         obtain = f" ({self.obtain})" if self.obtain else ""
         return f"Run 'export {self.variables[0]}=KEY' with your key{obtain}, then the command again."
 
