@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Protocol
+from typing import Literal, Protocol
 
-from mdvec.errors import ImportStoppedError
+from mdvec.errors import ImportStoppedError, MdvecError, NotFoundError, UsageError
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+"""How much a line of the log matters."""
 
 
 class Stage(StrEnum):
@@ -29,6 +32,7 @@ class Stage(StrEnum):
     TEXT = "text"
     MODEL = "model"
     EMBED = "embed"
+    INDEX = "index"
 
 
 class ProgressListener(Protocol):
@@ -39,8 +43,8 @@ class ProgressListener(Protocol):
 
         Args:
             stage: The current step.
-            done: Units done: documents in ``fetch`` and ``text``, names and chunks in ``embed``, per cent in
-                ``model``; in ``limit`` the seconds left.
+            done: Units done: documents in ``fetch`` and ``text``, names and chunks in ``embed``, entries in
+                ``index``, per cent in ``model``; in ``limit`` the seconds left.
             total: Units in all; 0 when unknown.
             detail: More for people, such as which process is waited for.
         """
@@ -68,6 +72,7 @@ class Run:
         on_progress: Receives progress.
         on_step: Receives the duration of each step.
         on_warning: Receives warnings that belong to no result, for people.
+        deadline: When it counts as cancelled by itself, on the clock of ``time.monotonic``; None for never.
     """
 
     def __init__(
@@ -75,7 +80,10 @@ class Run:
         on_progress: ProgressListener | None = None,
         on_step: StepListener | None = None,
         on_warning: Callable[[str], None] | None = None,
+        *,
+        deadline: float | None = None,
     ) -> None:
+        self._deadline = deadline
         self._on_progress = on_progress
         self._on_step = on_step
         self._on_warning = on_warning
@@ -88,8 +96,9 @@ class Run:
 
     @property
     def cancelled(self) -> bool:
-        """Whether :meth:`cancel` was called."""
-        return self._cancelled.is_set()
+        """Whether :meth:`cancel` was called, or the deadline has passed."""
+        is_late = self._deadline is not None and time.monotonic() >= self._deadline
+        return self._cancelled.is_set() or is_late
 
     def cancel(self) -> None:
         """Ask the call to stop. What it has committed stays; it ends at its next :meth:`check`."""
@@ -99,7 +108,7 @@ class Run:
         """Raise if the call should stop.
 
         Raises:
-            ImportStoppedError: If :meth:`cancel` was called.
+            ImportStoppedError: If :meth:`cancel` was called, or the deadline has passed.
         """
         if self.cancelled:
             raise ImportStoppedError
@@ -172,3 +181,50 @@ def bound(run: Run) -> Iterator[Run]:
 def bound_run() -> Run | None:
     """Return the run that is bound in this context; None without one."""
     return _current.get()
+
+
+def log(event: str, *, level: LogLevel = "info", **details: object) -> None:
+    """Write a line to the log, if a door has set one up.
+
+    Args:
+        event: What happened, in a few words that are always the same.
+        level: How much it matters.
+        details: Numbers and names that explain it; never a key, nor the text of a document.
+    """
+    import logging
+
+    logger = logging.getLogger("mdvec")
+    if logger.hasHandlers():
+        logger.log(getattr(logging, level.upper()), event, extra={"details": details})
+
+
+@contextmanager
+def logged(event: str, **details: object) -> Iterator[dict[str, object]]:
+    """Measure a call, and write a line to the log when it ends.
+
+    Args:
+        event: What it is.
+        details: What is known beforehand.
+
+    Yields:
+        The details, to be added to while it runs; ``level`` among them is that of the line.
+
+    Raises:
+        Exception: What the call raises; the line is then about that.
+    """
+    started = time.perf_counter()
+    try:
+        yield details
+    except BaseException as error:
+        known = isinstance(error, MdvecError)
+        # What a user has typed or asked for is not written down.
+        is_private = not known or isinstance(error, UsageError | NotFoundError)
+        details.update(error=getattr(error, "code", type(error).__name__))
+        details.update({} if is_private else {"reason": str(error)})
+        details["level"] = "warning" if known else "error"
+        if isinstance(error, ImportStoppedError):
+            details["level"] = "debug"
+        raise
+    finally:
+        ms = round((time.perf_counter() - started) * 1000, 1)
+        log(event, ms=ms, **details)  # type: ignore[arg-type] # a level is one of them

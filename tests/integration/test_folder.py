@@ -450,3 +450,12 @@ def test_the_order_of_making_does_not_matter(tmp_path: Path) -> None:
         listings.append(tree.list())
     assert _paths(listings[0]) == _paths(listings[1])
     assert listings[0].exclusions == listings[1].exclusions
+
+
+def test_gitignore_can_be_left_unread(tree: _Tree) -> None:
+    """What git ignores is listed then; ``.mdvecignore`` still counts."""
+    tree.write("a.md", "b.md", "c.md")
+    (tree.root / ".gitignore").write_text("a.md\n")
+    (tree.root / ".mdvecignore").write_text("b.md\n")
+    source = FolderSource(location=str(tree.root), scan=ScanSettings(gitignore=False))
+    assert [entry.path for entry in source.list().entries] == ["a.md", "c.md"]

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from tests.fakes.git_repository import GitRepository
@@ -128,6 +129,28 @@ def test_names_are_composed_and_odd_ones_are_read(repository: GitRepository, cac
     source = GitSource(location=repository.url, cache_dir=cache)
     assert _read(source) == {"ガ/ギ.md": b"1", 'a "b"\t.md': b"2"}
     assert source.list().exclusions == (Exclusion("l.md", "link"), Exclusion("sub/", "submodule"))
+
+
+def test_large_files_are_not_unpacked(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blob of 3 MB that is 3 kB in the clone never gets its size on the disk."""
+    sizes: list[int] = []
+    run_into = GitProgram.run_into
+
+    def measured(program: GitProgram, output: BinaryIO, *arguments: str, stdin: bytes = b"") -> None:
+        run_into(program, output, *arguments, stdin=stdin)
+        sizes.append(os.fstat(output.fileno()).st_size)
+
+    repository = GitRepository(tmp_path / "r.git")
+    repository.commit({"large.md": b"x" * 3_000_000, "small.md": b"# Small\n"})
+    source = GitSource(location=repository.url, cache_dir=cache, scan=ScanSettings(max_file_bytes=1_000_000))
+    monkeypatch.setattr(GitProgram, "run_into", measured)
+    large, small = source.list().entries
+    source.expect([large, small])
+    assert source.read(small) == b"# Small\n"
+    with pytest.raises(UnreadableFileError, match="larger than"):
+        source.read(large)
+    assert sizes
+    assert max(sizes) < 10_000
 
 
 def test_large_files_fail_by_themselves(repository: GitRepository, cache: Path) -> None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import CollectionNotEmptyError
+from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
+from mdvec.indexing.plan import altered
 from mdvec.indexing.prepare import Recipe
-from mdvec.indexing.texts import TextOutcome, find_changes, write_changes
+from mdvec.indexing.pushed import refresh_pushed
+from mdvec.indexing.texts import Changes, TextOutcome, find_changes, write_changes
 from mdvec.indexing.vectors import Embedded, embed_pending
 from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source
+from mdvec.stores.records import DamagedRows
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportReport
 
 # Vectors that no chunk uses are kept, so that a checkout of another branch and back costs nothing;
 # beyond this many the oldest go.
 _UNUSED_VECTORS_KEPT = 50_000
+
+_SEND_AGAIN = "Delete its sections and send them again."
 
 
 def run_import(
@@ -29,6 +35,7 @@ def run_import(
     mode: ImportMode,
     embed: bool,
     allow_empty: bool,
+    check: bool = False,
 ) -> ImportReport:
     """Bring a collection up to date.
 
@@ -41,6 +48,7 @@ def run_import(
         mode: What to do with what is there already.
         embed: Whether to make the vectors now.
         allow_empty: Whether to believe a source that holds nothing.
+        check: Whether to look at every file, and to discard and make anew what is damaged in the store.
 
     Returns:
         What was done. When the embedder fails, the texts and what it made before are kept and searchable, and
@@ -67,6 +75,7 @@ def run_import(
             lambda now: replace(now, chunking=collection.chunking, embedding=collection.embedding),
         )
         space_id = None if embedder is None else writer.open_space(embedder.space)
+        damaged = writer.discard_damaged(collection.id) if check else DamagedRows()
     changes = find_changes(
         collection,
         store=store,
@@ -74,19 +83,61 @@ def run_import(
         recipe=recipe,
         rebuild=mode is ImportMode.REPLACE,
         allow_empty=allow_empty,
+        check=check,
     )
+    dirty = altered(changes.plan, changes.known)
+    if dirty:
+        with work.write() as writer:
+            writer.mark_dirty(collection.id, dirty)
     outcome = write_changes(work, changes, space_id=space_id)
-    _set_imported(work, outcome.revision)
+    lost: list[str] = []
+    if changes.pushed:
+        lost = refresh_pushed(work, rebuild=mode is ImportMode.REPLACE)
+    _set_imported(work, changes)
     embedded = Embedded()
     if embed and embedder is not None and space_id is not None:
-        embedded = embed_pending(work, embedder, space_id)
+        try:
+            embedded = embed_pending(work, embedder, space_id)
+        except DamagedDatabaseError as error:
+            if not lost:
+                raise
+            raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
         if embedded.names or embedded.texts:
             with work.write() as writer:
                 writer.drop_unused(keep=_UNUSED_VECTORS_KEPT)
-    return _report(work, space_id, outcome, embedded, started)
+    report = _report(work, space_id, outcome, embedded, started)
+    notes = (*_about_damage(damaged, pushed=changes.pushed, lost=lost), *report.warnings)
+    return replace(report, warnings=notes)
 
 
-def _set_imported(work: Work, revision: str) -> None:
+def _about_damage(damaged: DamagedRows, *, pushed: bool, lost: Sequence[str]) -> Iterator[str]:
+    """Yield what was damaged in the index, and what has become of it.
+
+    Args:
+        damaged: What was.
+        pushed: Whether clients write the documents, so that there is no source to read again.
+        lost: Those of which the sections cannot be read any more.
+    """
+    yield from (f"{_about_lost(path)}. {_SEND_AGAIN}" for path in lost)
+    found = [path for path in damaged.paths if path not in lost]
+    if found and pushed:
+        yield (
+            f"{', '.join(found)}: damaged in the index, and made anew from its own sections; "
+            "send them again to be sure"
+        )
+    elif found:
+        yield f"{_named(found)}: damaged in the index, and read again"
+    if damaged.vectors:
+        yield f"{damaged.vectors:,} vectors were damaged in the index; they are removed, and made anew"
+    if damaged.elsewhere:
+        yield f"other collections need 'mdvec import --check', too: {', '.join(damaged.elsewhere)}"
+
+
+def _about_lost(path: str) -> str:
+    return f"{path} is damaged in the index, and only the program that wrote it has it"
+
+
+def _set_imported(work: Work, changes: Changes) -> None:
     now_ms = time.time_ns() // 1_000_000
     source = work.collection.source
     with work.write() as writer:
@@ -96,7 +147,8 @@ def _set_imported(work: Work, revision: str) -> None:
                 now,
                 last_indexed_ms=now_ms,
                 # Of another place, if the collection was pointed there meanwhile, nothing is imported yet.
-                revision=revision if now.source == source else "",
+                revision=changes.revision if now.source == source else "",
+                checked_up_to=changes.checked_up_to,
             ),
         )
 
@@ -120,10 +172,16 @@ def _report(
         embedded_chunks=embedded.texts,
         cached_chunks=outcome.cached_chunks,
         pending_chunks=counts.pending_chunks,
+        superseded=counts.superseded,
         warnings=(
             *(f"{failure.path}: {failure.reason}" for failure in sorted(outcome.failures)),
-            *outcome.warnings,
+            *(f"{_named(paths)}: {warning}" for warning, paths in outcome.warnings.items()),
         ),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         failure=embedded.failure,
     )
+
+
+def _named(paths: Sequence[str]) -> str:
+    """Name some documents by the first of them."""
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"

@@ -1,17 +1,23 @@
 """What an import has to do: a source's listing compared with what is known, without any I/O.
 
-It takes two steps, so that a file whose time and size are as before is not even opened:
+It takes two steps, so that most files whose time and size are as before are not even opened:
 :func:`compare` says which contents have to be known, :func:`resolve` makes the plan of their hashes.
-Where the source itself says what identifies a content, times and sizes do not matter.
+Where the source itself says what identifies a content, times and sizes do not matter. Elsewhere a file can
+have other content and the same time and size, so each import looks at a :func:`sample` of them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from mdvec.types.change import KnownDocument, Listing, Move, Plan, SourceEntry
+
+_SAMPLE_FILES = 50
+_SAMPLE_BYTES = 4_000_000  # about 10 ms of reading and hashing
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,8 @@ class Comparison:
     """The differences that names, times and sizes show.
 
     Attributes:
-        to_hash: Entries that are new, have changed or may have, sorted by path.
+        to_hash: Entries that are new, have changed or may have, sorted by path; and those to look at anyway.
+        looks_as_known: The paths of these last.
         unchanged: How many entries are as known.
         missing: Known documents that the source does not offer any more, sorted by path. Those that it
             could not look at are not among them.
@@ -28,30 +35,66 @@ class Comparison:
     """
 
     to_hash: tuple[SourceEntry, ...]
+    looks_as_known: frozenset[str]
     unchanged: int
     missing: tuple[KnownDocument, ...]
     known: Mapping[str, KnownDocument]
     fingerprint: str
 
 
-def compare(listing: Listing, known: Mapping[str, KnownDocument], fingerprint: str) -> Comparison:
+def sample(listing: Listing, after: str) -> tuple[str, ...]:
+    """Return the paths of the next files to look at, whatever their time and size: a few, and small ones.
+
+    Args:
+        listing: The source's answer.
+        after: The last path of the sample before, which may be gone; empty for the first one. After the last
+            file comes the first, so that in the end all were looked at.
+    """
+    files = sorted((entry for entry in listing.entries if entry.content_hash is None), key=_path)
+    start = bisect_right(files, after, key=_path)
+    chosen: list[str] = []
+    size = 0
+    for entry in chain(files[start:], files[:start]):
+        size += entry.size
+        if chosen and (len(chosen) == _SAMPLE_FILES or size > _SAMPLE_BYTES):
+            break
+        chosen.append(entry.path)
+    return tuple(chosen)
+
+
+def compare(
+    listing: Listing,
+    known: Mapping[str, KnownDocument],
+    fingerprint: str,
+    *,
+    look_at: Collection[str] = (),
+) -> Comparison:
     """Compare a listing with what is known: by spelling, fingerprint, and content hash or time and size.
 
     Args:
         listing: The source's answer, in any order.
         known: What the store knows, by path.
         fingerprint: How documents are prepared now.
+        look_at: Paths of which time and size prove nothing.
 
     Returns:
         What is settled, and what has to be hashed. A known path that is, or lies below, an unreadable
         one is in neither: nothing can be said about it, so it stays as it is.
     """
-    to_hash = [
-        entry for entry in listing.entries if not _is_as_known(entry, known.get(entry.path), fingerprint)
-    ]
+    if listing.pushed:
+        return Comparison((), frozenset(), len(known), (), {}, fingerprint)
+    to_hash: list[SourceEntry] = []
+    looks_as_known: set[str] = set()
+    for entry in listing.entries:
+        if not _is_as_known(entry, known.get(entry.path), fingerprint):
+            to_hash.append(entry)
+        elif entry.content_hash is None and entry.path in look_at:
+            to_hash.append(entry)
+            looks_as_known.add(entry.path)
     to_hash.sort(key=_path)
     return Comparison(
         to_hash=tuple(to_hash),
+        looks_as_known=frozenset(looks_as_known),
         unchanged=len(listing.entries) - len(to_hash),
         missing=_missing(listing, known),
         known={entry.path: known[entry.path] for entry in to_hash if entry.path in known},
@@ -76,6 +119,7 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
     new: list[SourceEntry] = []
     changed: list[SourceEntry] = []
     touched: list[SourceEntry] = []
+    unchanged = comparison.unchanged
     for entry in comparison.to_hash:
         content_hash = hashes[entry.path]
         document = comparison.known.get(entry.path)
@@ -84,7 +128,10 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
         if document is None:
             new.append(entry)
         elif document.content_hash == content_hash and document.fingerprint == comparison.fingerprint:
-            touched.append(entry)
+            if entry.path in comparison.looks_as_known:
+                unchanged += 1
+            else:
+                touched.append(entry)
         else:
             changed.append(entry)
     moves = _pair(new, comparison.missing, hashes)
@@ -96,13 +143,26 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
         touched=tuple(touched),
         moved=tuple(moves),
         deleted=tuple(item.path for item in comparison.missing if item.path not in moved_from),
-        unchanged=comparison.unchanged,
+        unchanged=unchanged,
     )
 
 
+def altered(plan: Plan, known: Mapping[str, KnownDocument]) -> list[str]:
+    """Return the known documents whose files are not what was indexed, by path; not those to be cut again."""
+    changed = [
+        entry.path
+        for entry in plan.changed
+        if (document := known.get(entry.path)) is not None
+        and not _is_as_known(entry, document, document.fingerprint)
+    ]
+    return sorted({*changed, *plan.deleted, *(move.old_path for move in plan.moved)})
+
+
 def _is_as_known(entry: SourceEntry, document: KnownDocument | None, fingerprint: str) -> bool:
+    if document is None or document.dirty_since_ms is not None:
+        return False
     # A rename from NFD to NFC keeps path, time and size.
-    if document is None or document.locator != entry.locator or document.fingerprint != fingerprint:
+    if document.locator != entry.locator or document.fingerprint != fingerprint:
         return False
     if entry.content_hash is not None:
         return document.content_hash == entry.content_hash

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mdvec.chunking.interface import Chunker
+from mdvec.chunking.metadata import metadata_chunk
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.encodings import decode
-from mdvec.text.hashing import content_hash
+from mdvec.text.hashing import content_hash, text_hash
+from mdvec.text.properties import property_text
+from mdvec.text.prose import is_unspaced_prose, skeleton
 from mdvec.text.terms import TERMS_VERSION, Terms, index_terms
 from mdvec.types.change import Exclusion, SourceEntry
 from mdvec.types.chunk import Chunk
@@ -29,7 +32,7 @@ class Recipe:
     """
 
     parse: Callable[[str, str], Document]
-    parser_version: int
+    parser_version: str
     chunker: Chunker
 
     @property
@@ -94,19 +97,54 @@ def prepare_text(
     """
     document = recipe.parse(entry.path, text)
     cut = recipe.chunker.chunk(document)
-    chunks = cut.chunks
+    chunks = cut.chunks or (metadata_chunk(document),)
     if contexts is not None and len(contexts) == len(chunks):
         chunks = tuple(
             replace(chunk, context=context) for chunk, context in zip(chunks, contexts, strict=True)
         )
-    # Bounded, since the terms are written with every chunk.
-    title = index_terms("\n".join(embedded_names(document)))
-    terms = tuple(_terms(title, chunk) for chunk in chunks)
-    record = DocumentRecord(entry, content_hash, recipe.fingerprint, document, chunks, terms)
+    record = make_record(entry, content_hash, recipe.fingerprint, document, chunks)
     return Prepared(record, (*document.warnings, *cut.warnings))
 
 
-def _terms(title: Terms, chunk: Chunk) -> ChunkTerms:
+def make_record(
+    entry: SourceEntry, content_hash: bytes, fingerprint: str, document: Document, chunks: tuple[Chunk, ...]
+) -> DocumentRecord:
+    """Return all that is written of a document that was cut, with the terms of its chunks."""
+    # Bounded, since the terms are written with every chunk.
+    names = embedded_names(document)
+    title = index_terms("\n".join(names))
+    terms = tuple(chunk_terms(title, chunk) for chunk in chunks)
+    # The chunk of a document without text is its frontmatter.
+    is_text = bool(chunks) and chunks[0].end > document.content_start
+    if is_text and (properties := property_text(document.frontmatter)):
+        # As one more heading of its first chunk, a document is found by the words of its properties.
+        named = replace(chunks[0], heading_path=(*chunks[0].heading_path, properties))
+        terms = (chunk_terms(title, named), *terms[1:])
+    return DocumentRecord(
+        entry=entry,
+        content_hash=content_hash,
+        fingerprint=fingerprint,
+        document=document,
+        chunks=chunks,
+        terms=terms,
+        unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
+        skeletons=tuple(_skeleton(chunk, names) if is_text else b"" for chunk in chunks),
+    )
+
+
+def _skeleton(chunk: Chunk, names: Sequence[str]) -> bytes:
+    """Return the identity of what a chunk's text is apart from the names of its document; may be empty."""
+    words = skeleton(chunk.text, names)
+    return text_hash(words) if words else b""
+
+
+def chunk_terms(title: Terms, chunk: Chunk) -> ChunkTerms:
+    """Return the terms of a chunk.
+
+    Args:
+        title: The terms of its document's names.
+        chunk: The chunk.
+    """
     heading, body = index_terms("\n".join(chunk.heading_path)), index_terms(chunk.text)
     every = (title, heading, body)
     # How often a particle follows a noun says nothing of what a text is about: once is enough.

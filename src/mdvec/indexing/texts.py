@@ -5,16 +5,19 @@ From the end of each transaction on, the documents in it are found by words; vec
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection as Paths
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mdvec import run
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
-from mdvec.indexing.plan import compare, resolve
+from mdvec.indexing.plan import compare, resolve, sample
 from mdvec.indexing.prepare import BINARY_RULE, Prepared, Recipe, prepare, prepare_text
 from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
+from mdvec.stores.versions import read_versions
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
@@ -25,13 +28,14 @@ from mdvec.types.ids import CollectionId, SpaceId, TextHash
 # that readers see progress and a killed run loses little.
 _CHUNKS_PER_TRANSACTION = 500
 _DOCUMENTS_PER_TRANSACTION = 100
+_MOST_SIZES = 50  # of the chunks of one document, in the details of a step
 
 
 @dataclass(slots=True)
 class TextOutcome:
     """The outcome for the documents; see :class:`mdvec.types.report.ImportReport`.
 
-    ``revision`` is that of the source.
+    ``revision`` is that of the source; ``warnings`` has the paths of the documents for each warning.
     """
 
     added: int = 0
@@ -43,7 +47,7 @@ class TextOutcome:
     revision: str = ""
     exclusions: list[Exclusion] = field(default_factory=list)
     failures: list[Unreadable] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,11 @@ class Changes:
         exclusions: Files that are left out.
         failures: Files that could not be looked at, and why.
         revision: The revision of the source; empty where it has none.
+        checked_up_to: The last path of the sample of files that were looked at; empty where all were.
         stored: Documents whose content the store has already, though they have to be written again: the path
             it is stored at, by the path of the entry.
         contexts: The contexts under which moved documents were embedded, by new path.
+        pushed: The documents come from clients alone.
     """
 
     collection_id: CollectionId
@@ -74,13 +80,16 @@ class Changes:
     exclusions: tuple[Exclusion, ...]
     failures: tuple[Unreadable, ...]
     revision: str
+    checked_up_to: str
     stored: Mapping[str, str]
     contexts: Mapping[str, Sequence[str]]
+    pushed: bool = False
 
     @property
     def entries(self) -> tuple[SourceEntry, ...]:
-        """The entries that have to be prepared."""
-        return (*self.plan.new, *self.plan.changed, *(move.entry for move in self.plan.moved))
+        """The entries that have to be prepared, those that have been dirty for longest first."""
+        entries = (*self.plan.new, *self.plan.changed, *(move.entry for move in self.plan.moved))
+        return tuple(sorted(entries, key=self._dirty_since))
 
     def prefetch(self) -> None:
         """Let the source fetch what is read next, before anything is written."""
@@ -93,11 +102,16 @@ class Changes:
                 with run.current().step("prepare", path=entry.path) as details:
                     item = self._prepared(entry)
                     if isinstance(item, Prepared):
-                        details.update(chunks=len(item.record.chunks))
+                        sizes = [len(chunk.text) for chunk in item.record.chunks[:_MOST_SIZES]]
+                        details.update(chunks=len(item.record.chunks), chars=sizes)
             except UnreadableFileError as error:
                 yield Unreadable(entry.path, str(error))
             else:
                 yield item
+
+    def _dirty_since(self, entry: SourceEntry) -> float:
+        document = self.known.get(entry.path)
+        return math.inf if document is None or document.dirty_since_ms is None else document.dirty_since_ms
 
     def _prepared(self, entry: SourceEntry) -> Prepared | Exclusion:
         contexts = self.contexts.get(entry.path)
@@ -121,6 +135,7 @@ def find_changes(
     recipe: Recipe,
     rebuild: bool = False,
     allow_empty: bool = False,
+    check: bool = False,
 ) -> Changes:
     """Compare a source with what is known of it; nothing is written.
 
@@ -131,6 +146,7 @@ def find_changes(
         recipe: How its documents are prepared.
         rebuild: Whether to prepare every document anew.
         allow_empty: Whether to believe a source that holds nothing though documents are known.
+        check: Whether to look at every file, and not only at a sample of those that look unchanged.
 
     Raises:
         SourceMissingError: If the root is not there.
@@ -142,12 +158,22 @@ def find_changes(
     listing = _list(source, knows_documents=bool(known), allow_empty=allow_empty)
     failures: list[Unreadable] = []
     binaries: list[Exclusion] = []
+    sampled = () if check or rebuild else sample(listing, collection.checked_up_to)
     if rebuild:
         # Everything is new; what could not be looked at stays.
         missing = compare(listing, known, recipe.fingerprint).missing
         plan = Plan(new=listing.entries, deleted=tuple(document.path for document in missing))
     else:
-        plan, failures = make_plan(listing, known, source, recipe.fingerprint)
+        look_at = known.keys() if check else sampled
+        with run.current().step("compare") as details:
+            plan, failures = make_plan(listing, known, source, recipe.fingerprint, look_at=look_at)
+            details.update(
+                new=len(plan.new),
+                changed=len(plan.changed),
+                moved=len(plan.moved),
+                deleted=len(plan.deleted),
+                unchanged=plan.unchanged,
+            )
     with store.read() as view:
         if not rebuild:
             binaries = known_binaries(collection, listing, plan.new, view)
@@ -164,24 +190,32 @@ def find_changes(
         exclusions=(*listing.exclusions, *binaries),
         failures=(*listing.unreadable, *failures),
         revision=listing.revision,
+        checked_up_to=sampled[-1] if sampled else "",
         stored=_stored_texts(plan, known),
         contexts=contexts,
+        pushed=listing.pushed,
     )
 
 
 def make_plan(
-    listing: Listing, known: Mapping[str, KnownDocument], source: Source, fingerprint: str
+    listing: Listing,
+    known: Mapping[str, KnownDocument],
+    source: Source,
+    fingerprint: str,
+    *,
+    look_at: Paths[str],
 ) -> tuple[Plan, list[Unreadable]]:
-    """Compare a listing with what is known.
+    """Compare a listing with what is known; see :func:`mdvec.indexing.plan.compare`.
 
     Returns:
         The plan, and the files whose content could not be compared.
     """
-    comparison = compare(listing, known, fingerprint)
+    comparison = compare(listing, known, fingerprint, look_at=look_at)
     failures: list[Unreadable] = []
     hashes: dict[str, bytes | None] = {}
     with run.current().step("hash", files=len(comparison.to_hash)):
         for entry in comparison.to_hash:
+            run.current().check()
             try:
                 hashes[entry.path] = entry.content_hash or content_hash(source.read(entry))
             except UnreadableFileError as error:
@@ -248,6 +282,7 @@ def write_changes(work: Work, changes: Changes, *, space_id: SpaceId | None) -> 
         writer.set_outcome(
             work.collection.id, exclusions=sorted(outcome.exclusions), failures=sorted(outcome.failures)
         )
+        writer.set_superseded(work.collection.id, read_versions(work.collection.id, writer).superseded)
     return outcome
 
 
@@ -260,7 +295,7 @@ def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listin
                 raise
             listing = Listing(())
         details.update(files=len(listing.entries), excluded=len(listing.exclusions))
-    if knows_documents and not listing.entries and not listing.unreadable and not allow_empty:
+    if knows_documents and not (listing.entries or listing.unreadable or listing.pushed or allow_empty):
         msg = "the source holds no document, but the index does"
         raise SourceEmptyError(msg)
     return listing
@@ -314,7 +349,8 @@ def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
     for item in items:
         batch.append(item)
         chunks += len(item.record.chunks)
-        if chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION:
+        is_full = chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION
+        if is_full or run.current().cancelled:  # what was prepared is kept
             yield batch
             batch, chunks = [], 0
     if batch:
@@ -351,4 +387,5 @@ def _write_batch(
         writer.delete_documents(work.collection.id, moved)
         writer.put_documents(work.collection.id, records)
     for item in batch:
-        outcome.warnings.extend(f"{item.record.entry.path}: {warning}" for warning in item.warnings)
+        for warning in item.warnings:
+            outcome.warnings.setdefault(warning, []).append(item.record.entry.path)

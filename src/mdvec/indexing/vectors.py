@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
@@ -14,10 +14,16 @@ from mdvec.errors import EmbeddingError
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText
+from mdvec.stores.sharing import SharedWork
 from mdvec.types.ids import SpaceId
+from mdvec.types.report import Activity
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
+
+T = TypeVar("T")
+
+_WAIT_FOR_OTHERS_S = 0.5
 
 # Names are some ten tokens each, chunks some hundreds.
 _NAMES_FOR_A_TEXT = 10
@@ -141,17 +147,44 @@ def _embed_batches(work: Work, embedder: Embedder, space_id: SpaceId) -> Iterato
 
 
 def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Iterator[list[PendingText]]:
-    """Yield what is pending, a batch at a time; the vectors of one are written before the next is taken."""
+    """Yield what is pending, a batch at a time; the vectors of one are written before the next is taken.
+
+    What another process has taken in a shared store is waited for, and done here if that process ends first.
+    """
     collection_id, names_limit = work.collection.id, names_at_once(texts_at_once)
-    while names := _read(work, lambda view: view.pending_names(collection_id, space_id, names_limit)):
-        yield names
-    while texts := _read(work, lambda view: view.pending(collection_id, space_id, texts_at_once)):
+    while True:
+        while names := _read(work, lambda view: view.pending_names(collection_id, space_id, names_limit)):
+            yield from _taken(work, space_id, names)
+        while texts := _read(work, lambda view: view.pending(collection_id, space_id, texts_at_once)):
+            yield from _taken(work, space_id, texts)
+        if not isinstance(work.store, SharedWork) or not _read(
+            work, lambda view: _others(work, view, space_id)
+        ):
+            return
+        run.current().sleep(_WAIT_FOR_OTHERS_S)
+
+
+def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[list[PendingText]]:
+    """Yield those of the texts that no other process is embedding, if there are any."""
+    if isinstance(work.store, SharedWork):
+        mine = work.store.take_texts(work.claim, space_id, [each.text_hash for each in texts])
+        texts = [each for each in texts if each.text_hash in mine]
+    if texts:
         yield texts
 
 
-def _read(work: Work, pending: Callable[[View], list[PendingText]]) -> list[PendingText]:
+def _others(work: Work, view: View, space_id: SpaceId) -> list[Activity]:
+    """Return who may be embedding what this collection still lacks."""
+    collection_id = work.collection.id
+    lacks = view.counts(collection_id, space_id).pending_chunks
+    if not lacks and not view.count_pending_names(collection_id, space_id):
+        return []
+    return [each for each in view.activities() if each.collection not in ("", work.collection.name)]
+
+
+def _read(work: Work, look: Callable[[View], list[T]]) -> list[T]:
     with work.store.read() as view:
-        return pending(view)
+        return look(view)
 
 
 def _timed(parts: Parts, count: int) -> Parts:

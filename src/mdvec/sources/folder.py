@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
+from mdvec.sources.events import watched_folders
 from mdvec.sources.files import read_regular, reason
 from mdvec.sources.links import follow_links, inside
-from mdvec.sources.scan import Folder, Scan
+from mdvec.sources.scan import IGNORE_FILES, Folder, Scan
 from mdvec.sources.selection import ScanSettings, Selection
+from mdvec.text.folding import nfc
 from mdvec.text.hashing import content_hash
+from mdvec.text.undecodable import spelled
 from mdvec.types.change import Listing, SourceEntry
 
 _DEFAULTS = ScanSettings()
@@ -66,12 +69,46 @@ class FolderSource:
         """List everything once; no file is opened but ignore files.
 
         Raises:
-            SourceMissingError: If the folder is not there, or is none.
+            SourceMissingError: If the folder is not there, is none, or was replaced meanwhile.
             SourceError: If it cannot be listed: nothing is known of its files then.
         """
+        return self._scan().listing()
+
+    def folders(self) -> Sequence[str]:
+        """Return the folders to be watched; see :class:`mdvec.sources.interface.WatchedSource`."""
+        scan = self._scan()
+        return watched_folders(scan.root, [f"{scan.root}/{real}".rstrip("/") for real in scan.entered])
+
+    def concerned(self, path: str) -> Sequence[str]:
+        """Return the documents that an event may be about; what is not there now may have been a folder."""
+        place = inside(path, os.path.realpath(self._location))
+        if place is None:
+            return []
+        relative = nfc(spelled(place))
+        if place.rpartition("/")[2] in IGNORE_FILES:
+            return [relative]
         try:
-            scan = Scan(self._root(), self._selection)
+            mode = os.lstat(path).st_mode
+        except (OSError, ValueError):
+            mode = stat.S_IFLNK
+        match stat.S_IFMT(mode):
+            case stat.S_IFDIR:
+                return [f"{relative}/"]
+            case stat.S_IFLNK:
+                return [relative, f"{relative}/"]
+            case _:
+                return [] if self._selection.extension_rule(place) else [relative]
+
+    def _scan(self) -> Scan:
+        try:
+            root = self._root()
+            identity = _identity(root)
+            scan = Scan(root, self._selection)
             scan.walk(Folder())
+            follow_links(scan)
+            if _identity(root) != identity:
+                msg = f"the folder {self._location} was replaced while it was listed"
+                raise SourceMissingError(msg)
         except FileNotFoundError as error:
             msg = f"there is no folder {self._location}"
             raise SourceMissingError(msg) from error
@@ -81,8 +118,7 @@ class FolderSource:
         except (OSError, UnreadableFileError) as error:
             msg = f"the folder {self._location} cannot be read: {reason(error)}"
             raise SourceError(msg, hint="Make the folder readable.") from error
-        follow_links(scan)
-        return scan.listing()
+        return scan
 
     def read(self, entry: SourceEntry) -> bytes:
         """Return the raw bytes of a listed file.
@@ -121,3 +157,9 @@ class FolderSource:
 
     def _root(self) -> str:
         return os.path.realpath(self._location, strict=True)
+
+
+def _identity(folder: str) -> tuple[int, int]:
+    """Return what stays the same as long as a folder is not replaced, such as by unmounting a disk."""
+    status = Path(folder).stat()
+    return status.st_dev, status.st_ino

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from mdvec.sources.selection import ScanSettings
 from mdvec.types.change import Listing, SourceEntry
@@ -90,5 +90,31 @@ class Source(Protocol):
             known: The file as it was then, ``content_hash`` included.
 
         A source elsewhere returns False without a request: it is as new as the last import.
+        """
+        ...
+
+
+@runtime_checkable
+class WatchedSource(Protocol):
+    """A source on this machine, in which changes raise events; others are looked at from time to time."""
+
+    def folders(self) -> Sequence[str]:
+        """Return the folders to be watched, absolute (see :func:`mdvec.sources.events.watch`).
+
+        Raises:
+            SourceMissingError: If the root itself is not there.
+            SourceError: If it is there and cannot be listed.
+        """
+        ...
+
+    def concerned(self, path: str) -> Sequence[str]:
+        """Return the documents that an event may be about.
+
+        Args:
+            path: What changed: an absolute path.
+
+        Returns:
+            Paths as in a listing, known or not; one that ends in ``/`` stands for all below it. Empty when no
+            document is concerned.
         """
         ...

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
+from mdvec import run
 from mdvec.errors import UnreadableFileError
 from mdvec.sources.files import irregular, path_names, read_regular, reason, too_large
 from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
@@ -97,11 +98,13 @@ class Scan:
         """Take all that is in a folder and below; what cannot be looked into is written down.
 
         Raises:
+            ImportStoppedError: If the run is cancelled.
             OSError: If ``start`` is the root and cannot be looked into.
             UnreadableFileError: If ``start`` is the root and has an ignore file that cannot be used.
         """
         waiting = [start]
         while waiting:
+            run.current().check()
             folder = waiting.pop()
             try:
                 waiting += self._look_into(folder)
@@ -166,9 +169,10 @@ class Scan:
         """
         if not any(name in names for name in IGNORE_FILES):
             return folder
+        reads_git = self.selection.gitignore
         rules = (folder.rules or IgnoreRules()).within(
             own=self._ignore_file(folder, _OWN_IGNORE) if _OWN_IGNORE in names else None,
-            git=self._ignore_file(folder, _GIT_IGNORE) if _GIT_IGNORE in names else None,
+            git=self._ignore_file(folder, _GIT_IGNORE) if reads_git and _GIT_IGNORE in names else None,
         )
         return replace(folder, rules=rules)
 
@@ -195,6 +199,8 @@ class Scan:
         with os.scandir(f"{self.root}/{folder.locator}") as found:
             items = list(found)
         names = [item.name for item in items]
+        if not folder.path:
+            self.selection = self.selection.for_root(names)
         folder = self.with_ignore_files(folder, names)
         self.entered[folder.real] = folder
         respelled = path_names(names)

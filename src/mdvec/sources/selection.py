@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from mdvec.text.globs import compile_glob, is_bare, literal_prefix
 
-DEFAULT_EXTENSIONS: tuple[str, ...] = (".md", ".markdown", ".mdx", ".txt")
+DEFAULT_EXTENSIONS: tuple[str, ...] = (".md", ".markdown", ".mdx", ".txt", ".canvas")
 """What is indexed by default."""
 
 # Names that belong to a program and hold nothing its user wrote. Words that people use for their own
@@ -26,6 +26,9 @@ DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
 )
 """Folders that are not entered by default, wherever they are."""
 
+VAULT_FOLDER = ".obsidian"
+"""What a vault of Obsidian holds besides notes."""
+
 DEFAULT_MAX_FILE_BYTES = 10_000_000
 """The largest file that is indexed by default."""
 
@@ -40,11 +43,13 @@ class ScanSettings:
         extensions: What file names end in; capitals and a missing dot do not matter.
         exclude_dirs: Names of folders that are not entered, wherever they are.
         max_file_bytes: The largest file to take.
+        gitignore: Whether what ``.gitignore`` names is left out of a folder.
     """
 
     extensions: tuple[str, ...] = DEFAULT_EXTENSIONS
     exclude_dirs: tuple[str, ...] = DEFAULT_EXCLUDED_DIRECTORIES
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
+    gitignore: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class Selection:
         exclude: A file that matches one of them is left out; so is all of a folder whose name matches
             a pattern without ``/``.
         max_file_bytes: The largest file.
+        gitignore: Whether what ``.gitignore`` names is left out.
+        is_vault: Whether it is a vault of Obsidian, where folders whose names start with a dot hold no notes.
     """
 
     extensions: tuple[str, ...]
@@ -87,6 +94,8 @@ class Selection:
     include: tuple[Glob, ...]
     exclude: tuple[Glob, ...]
     max_file_bytes: int
+    gitignore: bool = True
+    is_vault: bool = False
 
     @classmethod
     def parse(cls, scan: ScanSettings, *, include: Sequence[str], exclude: Sequence[str]) -> Selection:
@@ -97,10 +106,17 @@ class Selection:
             include=tuple(map(Glob.parse, include)),
             exclude=tuple(map(Glob.parse, exclude)),
             max_file_bytes=scan.max_file_bytes,
+            gitignore=scan.gitignore,
         )
+
+    def for_root(self, names: Collection[str]) -> Selection:
+        """Return the selection for a folder, given the names of what it holds."""
+        return replace(self, is_vault=True) if VAULT_FOLDER in names else self
 
     def name_rule(self, name: str) -> str | None:
         """Return why a folder of this name is not entered; None when it is."""
+        if self.is_vault and name.startswith(".") and name not in self.excluded_dirs:
+            return "hidden folder of a vault"
         return f"excluded folder name: {name}" if name in self.excluded_dirs else None
 
     def extension_rule(self, name: str) -> str | None:

@@ -63,7 +63,9 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
     """
     entries: list[SourceEntry] = []
     exclusions: list[Exclusion] = []
-    waiting = [("", _found(_as_folders(items), path, revision))]
+    root = _found(_as_folders(items), path, revision)
+    selection = selection.for_root(root.folders)
+    waiting = [("", root)]
     while waiting:
         prefix, folder = waiting.pop()
         respelled = path_names([*(folder.items | folder.folders)])

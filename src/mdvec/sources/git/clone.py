@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from mdvec import run
 from mdvec.errors import SourceError, SourceMissingError, SourceUnavailableError
+from mdvec.locks import try_to_lock
 from mdvec.net.response import redacted
 from mdvec.sources.git.directory import REMOTE, check_own, write_configuration
 from mdvec.sources.git.program import GitFailedError, GitProgram
@@ -42,26 +41,6 @@ _TOO_SIMPLE = "dumb http transport"
 _OTHER_HASH = "server sha256"
 
 _LOCK_TICK_S = 0.2
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_to_lock(file: BinaryIO) -> bool:
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_to_lock(file: BinaryIO) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 class _PuzzlingError(SourceError):
@@ -137,7 +116,7 @@ class Clone:
                 )
 
     def blobs(self, wanted: Iterable[bytes], max_bytes: int) -> Iterator[tuple[bytes, bytes | int]]:
-        """Read contents; git fetches one by one what is not here.
+        """Read contents; git fetches one by one what is not here. What is too large is not unpacked.
 
         Args:
             wanted: Their ids.
@@ -149,19 +128,23 @@ class Clone:
         Raises:
             SourceError: If git cannot read them.
         """
-        lines = "".join(f"{blob_id.hex()}\n" for blob_id in wanted).encode()
+        asked = "".join(f"{blob_id.hex()}\n" for blob_id in wanted).encode()
+        with self._translated():
+            headers = self._git.run("cat-file", "--batch-check", stdin=asked).splitlines()
+        fitting: list[bytes] = []
+        for header in map(bytes.split, headers):
+            if len(header) != 3:
+                continue  # "ID missing"
+            size = int(header[2])
+            if size <= max_bytes:
+                fitting.append(header[0] + b"\n")
+            else:
+                yield bytes.fromhex(header[0].decode()), size
         with tempfile.TemporaryFile() as output:
             with self._translated():
-                self._git.run_into(output, "cat-file", "--batch", stdin=lines)
+                self._git.run_into(output, "cat-file", "--batch", stdin=b"".join(fitting))
             while header := output.readline().split():
-                if len(header) != 3:
-                    continue  # "ID missing"
-                size = int(header[2])
-                if size <= max_bytes:
-                    yield bytes.fromhex(header[0].decode()), output.read(size)
-                else:
-                    yield bytes.fromhex(header[0].decode()), size
-                    output.seek(size, os.SEEK_CUR)
+                yield bytes.fromhex(header[0].decode()), output.read(int(header[2]))
                 output.seek(1, os.SEEK_CUR)  # a line feed
 
     def _fetched(self, *init_options: str) -> str:
@@ -240,7 +223,7 @@ def _locked(path: Path) -> Iterator[None]:
         OSError: If the file cannot be made.
     """
     with path.open("ab") as file:  # closing it gives the lock back
-        while not _try_to_lock(file):
+        while not try_to_lock(file):
             run.current().report(run.Stage.FETCH, 0, 0)
             run.current().sleep(_LOCK_TICK_S)
         yield

@@ -1,0 +1,157 @@
+"""Documents that clients wrote: their sections become chunks as they are, and can be read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from mdvec.chunking.context import context_line
+from mdvec.errors import DamagedDatabaseError
+from mdvec.indexing.prepare import make_record
+from mdvec.indexing.work import Work
+from mdvec.stores.records import DocumentRecord, StoredDocument
+from mdvec.text.hashing import content_hash
+from mdvec.text.terms import TERMS_VERSION
+from mdvec.types.change import SourceEntry
+from mdvec.types.chunk import Chunk
+from mdvec.types.document import Document, Section, TitleSource
+from mdvec.types.section import IndexedSection
+
+SECTIONS_KEY = "mdvec-sections"
+"""The entry of a pushed document's frontmatter that holds its sections without their texts, as JSON."""
+
+_VERSION = 1
+_BETWEEN = "\n\n"
+_MS = 1_000_000
+
+
+def pushed_fingerprint() -> str:
+    """Return all that decides what is written for the same sections."""
+    return f"push{_VERSION}/t{TERMS_VERSION}"
+
+
+def pushed_record(path: str, sections: Sequence[IndexedSection]) -> DocumentRecord:
+    """Return what is written of a document that consists of some sections.
+
+    Args:
+        path: The path of the document.
+        sections: At least one, in any order; a parent that is not among them counts as none.
+    """
+    ordered = sorted(sections, key=lambda each: each.order)
+    at = {each.id: ordinal for ordinal, each in enumerate(ordered)}
+    body = _BETWEEN.join(each.content for each in ordered)
+    top = next((each.heading for each in ordered if each.heading), "")
+    saved: list[list[Any]] = []
+    document = Document(
+        path=path,
+        title=top or PurePosixPath(path).stem or path,
+        title_source=TitleSource.HEADING if top else TitleSource.FILE_NAME,
+        body=body,
+        content_start=0,
+        frontmatter={},
+        tags=(),
+        aliases=(),
+        links=(),
+        sections=(Section(0, None, 0, "", (), 0, len(body), len(body)),),
+        blocks=(),
+    )
+    chunks: list[Chunk] = []
+    start = 0
+    for ordinal, each in enumerate(ordered):
+        end = start + len(each.content)
+        first_line = body.count("\n", 0, start) + 1
+        headings = _heading_path(each, ordered, at)
+        chunk = Chunk(
+            ordinal=ordinal,
+            parent=at.get(each.parent_id) if each.parent_id is not None else None,
+            depth=each.depth,
+            heading=each.heading,
+            heading_path=headings,
+            start=start,
+            end=end,
+            start_line=first_line,
+            end_line=first_line + each.content.count("\n"),
+            token_count=each.token_count,
+            text=each.content,
+            context=context_line(document, headings),
+        )
+        chunks.append(chunk)
+        saved.append([start, end, *astuple(replace(each, content="", document_path="", is_dirty=False))])
+        start = end + len(_BETWEEN)
+    raw = body.encode()
+    updated_ns = max(each.updated_at_ms for each in ordered) * _MS
+    document = replace(document, frontmatter={SECTIONS_KEY: json.dumps(saved, ensure_ascii=False)})
+    entry = SourceEntry(path, path, updated_ns, len(raw))
+    return make_record(entry, content_hash(raw), pushed_fingerprint(), document, tuple(chunks))
+
+
+def pushed_sections(document: StoredDocument) -> tuple[IndexedSection, ...] | None:
+    """Return the sections of a document as they were written; None if mdvec cut it itself."""
+    saved = document.frontmatter.get(SECTIONS_KEY)
+    if not isinstance(saved, str):
+        return None
+    return tuple(
+        replace(
+            section,
+            document_path=document.path,
+            content=document.body[start:end],
+            is_dirty=document.dirty,
+            document_hash=section.document_hash or document.content_hash.hex(),
+        )
+        for start, end, section in (
+            (start, end, IndexedSection(*rest)) for start, end, *rest in json.loads(saved)
+        )
+    )
+
+
+def refresh_pushed(work: Work, *, rebuild: bool = False) -> list[str]:
+    """Write again what an older mdvec wrote in another way, or is damaged; nothing is embedded for it.
+
+    Args:
+        work: The collection, and the claim under which it is written.
+        rebuild: Whether to write all of it.
+
+    Returns:
+        The documents whose text or sections are damaged. They stay as they are: there is no source.
+    """
+    lost: list[str] = []
+    with work.store.read() as view:
+        known = view.known_documents(work.collection.id)
+    for path, document in known.items():
+        if not rebuild and document.fingerprint == pushed_fingerprint():
+            continue
+        with work.write() as writer:
+            try:
+                stored = writer.find_document(work.collection.id, path)
+                sections = pushed_sections(stored) if stored is not None else None
+            except (DamagedDatabaseError, ValueError, TypeError):
+                lost.append(path)
+                continue
+            if stored is None or sections is None:
+                continue
+            writer.put_documents(work.collection.id, [pushed_record(path, sections)])
+            if stored.dirty:
+                writer.mark_dirty(work.collection.id, [path])
+    return lost
+
+
+def _heading_path(
+    section: IndexedSection, ordered: Sequence[IndexedSection], at: dict[str, int]
+) -> tuple[str, ...]:
+    """Return the headings from the outermost one; a circle of parents ends where it closes."""
+    return tuple(reversed([each.heading for each in _upwards(section, ordered, at) if each.heading]))
+
+
+def _upwards(
+    section: IndexedSection, ordered: Sequence[IndexedSection], at: dict[str, int]
+) -> Iterator[IndexedSection]:
+    seen: set[str] = set()
+    current: IndexedSection | None = section
+    while current is not None and current.id not in seen:
+        seen.add(current.id)
+        yield current
+        above = at.get(current.parent_id) if current.parent_id is not None else None
+        current = None if above is None else ordered[above]

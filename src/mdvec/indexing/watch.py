@@ -1,0 +1,406 @@
+"""Keeps collections up to date: decides when each is looked at, from file events, intervals and failures.
+
+An event only says where something changed: it marks documents there as dirty, and has the whole collection
+compared with its source as every import does. A sweep does the same now and then without an event, so what
+no event reported is found, too.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from mdvec import run
+from mdvec.errors import ImportStoppedError, MdvecError, StoreError, WatchError, WriterBusyError
+from mdvec.sources.events import watch, why_no_events
+from mdvec.sources.interface import Source, WatchedSource
+from mdvec.stores.interface import Claim, Store
+from mdvec.types.collection import Collection
+from mdvec.types.report import ImportReport
+
+PURPOSE = "keeping the index up to date"
+"""The purpose of the lease, as others see it."""
+
+_STAND_BY_S = 3.0  # how soon another process takes over
+_RENEW_S = 20.0  # of the 60 s after which a process on another machine counts as gone
+_COLLECTIONS_S = 5.0  # how soon new and changed collections are noticed
+_MOST_REST_S = 30.0
+_MOST_RETRY_S = 60.0
+_MOST_DIRTY = 1_000  # dirty documents of a collection are compared with those seen before
+_POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTimes:
+    """How often is looked.
+
+    Attributes:
+        poll_s: At a folder in which changes raise no events, and again after a failure, in seconds.
+        repository_s: At a source elsewhere.
+        sweep_s: At a folder whose changes raise events.
+        concurrency: Most collections that are brought up to date at the same time.
+    """
+
+    poll_s: float = 5.0
+    repository_s: float = 300.0
+    sweep_s: float = 300.0
+    concurrency: int = 3
+
+
+@dataclass(slots=True)
+class _Target:
+    """A collection that is watched.
+
+    Attributes:
+        collection: As it is registered.
+        source: What it is made from.
+        due_at: When it is looked at next, on the clock of ``time.monotonic``.
+        changed: Whether an event came since it was last looked at.
+        restructured: Whether folders may have come or gone since then.
+        folders: What to watch, and what identifies it; empty where events do not work.
+        no_events: Why they do not; empty while they do.
+        dirty: The documents that were dirty when somebody last looked.
+        problem: What was wrong the last time; empty when nothing was.
+        failures: How often in a row.
+        at_work: The run that looks at it now.
+    """
+
+    collection: Collection
+    source: Source
+    due_at: float = 0.0
+    changed: bool = False
+    restructured: bool = True
+    folders: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    no_events: str = ""
+    dirty: list[str] = field(default_factory=list)
+    problem: str = ""
+    failures: int = 0
+    at_work: run.Run | None = None
+
+
+class Watcher:
+    """Keeps the collections of a store up to date in threads of its own, in one process at a time.
+
+    The others stand by, and one of them takes over when the process ends.
+
+    Args:
+        store: Opens the store.
+        sources: Returns the collections to watch with their sources; those never imported are left out.
+        update: Brings a collection up to date, words first; is cancelled when there are newer changes.
+        times: How often is looked.
+    """
+
+    def __init__(
+        self,
+        store: Callable[[], Store],
+        sources: Callable[[], Sequence[tuple[Collection, Source]]],
+        update: Callable[[str], ImportReport],
+        times: WatchTimes,
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._update = update
+        self._times = times
+        self._targets: dict[str, _Target] = {}
+        self._guard = threading.Lock()
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._watched: Mapping[str, tuple[int, int]] = {}
+        self._unwatch = threading.Event()
+        self._thread = threading.Thread(target=self._stand_by, name="mdvec-watch", daemon=True)
+        self.holds_lease = False
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self, most_s: float) -> None:
+        """Stop, and wait for what is at work to end, for so many seconds at most."""
+        self._stop.set()
+        self._wake.set()
+        self._rest()
+        self._thread.join(most_s)
+
+    def join(self, most_s: float | None = None) -> None:
+        """Wait until it is closed, for so many seconds at most."""
+        self._thread.join(most_s)
+
+    # --- the lease -----------------------------------------------------------------------------
+
+    def _stand_by(self) -> None:
+        said = ""
+        while not self._stop.is_set():
+            try:
+                with self._store().claim(None, PURPOSE, wait_s=0) as lease:
+                    self.holds_lease, said = True, ""
+                    run.log("watching")
+                    self._keep(lease)
+            except WriterBusyError as error:
+                if str(error) != said:
+                    said = str(error)
+                    run.log("standing by", reason=said)
+            except MdvecError as error:
+                if not self._stop.is_set() and str(error) != said:
+                    said = str(error)
+                    run.log("cannot watch", level="warning", reason=said)
+            finally:
+                self.holds_lease = False
+                self._rest()
+            self._stop.wait(_STAND_BY_S)
+
+    def _keep(self, lease: Claim) -> None:
+        """Look at collections when they are due, until the lease is lost or the watcher is closed.
+
+        Raises:
+            StoreError: If the store cannot be used, or another process has taken over.
+        """
+        version, renew_at, list_at = -1, time.monotonic() + _RENEW_S, 0.0
+        while not self._stop.is_set():
+            now = time.monotonic()
+            if now >= renew_at:
+                with self._store().write(lease):
+                    renew_at = now + _RENEW_S
+            if now >= list_at:
+                with self._store().read() as view:
+                    found = view.version
+                if found != version:
+                    self._list_collections()
+                    version = found if self._notice_dirty() else -1
+                list_at = now + _COLLECTIONS_S
+            self._watch_folders()
+            due_at = self._start_due(now)
+            self._wake.wait(max(0.0, min(due_at, renew_at, list_at) - time.monotonic()))
+            self._wake.clear()
+
+    def _rest(self) -> None:
+        """Stop what is at work, and forget what was known."""
+        self._unwatch.set()
+        with self._guard:
+            targets, self._targets, self._watched = list(self._targets.values()), {}, {}
+        for each in targets:
+            if each.at_work is not None:
+                each.at_work.cancel()
+
+    # --- what is watched -----------------------------------------------------------------------
+
+    def _list_collections(self) -> None:
+        found = {collection.name: (collection, source) for collection, source in self._sources()}
+        with self._guard:
+            for name, target in list(self._targets.items()):
+                if name not in found or _differs(found[name][0], target.collection):
+                    del self._targets[name]
+                    if target.at_work is not None:
+                        target.at_work.cancel()
+            for name, (collection, source) in found.items():
+                self._targets.setdefault(name, _Target(collection, source))
+
+    def _notice_dirty(self) -> bool:
+        """Have collections looked at in which others have marked documents, once for each set of them.
+
+        Returns:
+            False if a collection is at work, which marks documents itself: then it has to be done again.
+        """
+        is_complete = True
+        with self._guard, self._store().read() as view:
+            for target in self._targets.values():
+                if target.at_work is not None:
+                    is_complete = False
+                    continue
+                dirty = view.dirty_paths(target.collection.id, _MOST_DIRTY)
+                if dirty and dirty != target.dirty:
+                    target.due_at = 0.0
+                target.dirty = dirty
+        return is_complete
+
+    def _watch_folders(self) -> None:
+        """Watch what the collections need now, instead of what was watched before."""
+        with self._guard:
+            wanted = {
+                folder: each for target in self._targets.values() for folder, each in target.folders.items()
+            }
+            if wanted == self._watched:
+                return
+            self._unwatch.set()
+            self._watched, self._unwatch = wanted, threading.Event()
+            stop = self._unwatch
+        if wanted:
+            threading.Thread(
+                target=self._listen, args=(list(wanted), stop), name="mdvec-events", daemon=True
+            ).start()
+
+    def _listen(self, folders: Sequence[str], stop: threading.Event) -> None:
+        established = False
+        try:
+            for paths in watch(folders, stop):
+                if not established:  # what changed just before raised no event; "/" has folders checked, too
+                    established = True
+                    with self._guard:
+                        everything = {name: ["/"] for name in self._targets}
+                    self._note(everything)
+                if paths:
+                    self._note(self._concerned(paths))
+                if not paths.isdisjoint(folders):  # one was moved: no event comes from it any more
+                    with self._guard:
+                        if not stop.is_set():
+                            self._watched = {}
+                    self._wake.set()
+        except WatchError as error:
+            with self._guard:
+                if stop.is_set():
+                    return
+                self._watched = {}
+                for target in self._targets.values():
+                    gone = not all(map(os.path.isdir, target.folders))
+                    if target.folders and not gone:
+                        self._poll(target, str(error))
+                    target.folders, target.restructured, target.changed = {}, True, True
+                    target.due_at = 0.0
+            self._wake.set()
+
+    def _concerned(self, paths: set[str]) -> dict[str, list[str]]:
+        """Return the documents that events may be about, by collection."""
+        with self._guard:
+            targets = dict(self._targets)
+        found: dict[str, list[str]] = {}
+        for name, target in targets.items():
+            if isinstance(target.source, WatchedSource):
+                concerned = [each for path in sorted(paths) for each in target.source.concerned(path)]
+                if concerned:
+                    found[name] = concerned
+        return found
+
+    def _note(self, concerned: Mapping[str, Sequence[str]]) -> None:
+        """Mark documents as dirty, and have their collections looked at."""
+        with self._guard:
+            noted = {name: target for name in concerned if (target := self._targets.get(name)) is not None}
+        if any(concerned.values()):
+            with suppress(StoreError), self._store().write() as writer:
+                for name, target in noted.items():
+                    writer.mark_dirty(target.collection.id, concerned[name])
+        with self._guard:
+            now = time.monotonic()
+            for name, target in noted.items():
+                target.changed = True
+                # Folders, or what .gitignore and .mdvecignore leave out of them.
+                target.restructured |= any(path.endswith(("/", "ignore")) for path in concerned[name])
+                target.due_at = min(target.due_at, now)
+        self._wake.set()
+
+    # --- looking -------------------------------------------------------------------------------
+
+    def _start_due(self, now: float) -> float:
+        """Start threads for what is due; return when the next one will be."""
+        with self._guard:
+            idle = [each for each in self._targets.values() if each.at_work is None]
+            free = self._times.concurrency - (len(self._targets) - len(idle))
+            for target in sorted(idle, key=lambda each: each.due_at):
+                if target.due_at > now or free <= 0:
+                    break
+                free -= 1
+                target.restructured |= not target.changed  # a sweep also checks what is watched
+                target.changed = False
+                target.at_work = run.Run(self._listener(target), run.current().on_step)
+                threading.Thread(
+                    target=self._look, args=(target, target.at_work), name="mdvec-update", daemon=True
+                ).start()
+            waiting = [each.due_at for each in self._targets.values() if each.at_work is None]
+        return min(waiting, default=float("inf")) if free > 0 else float("inf")
+
+    def _listener(self, target: _Target) -> run.ProgressListener:
+        """Return what stops the embedding of older changes when there are newer ones: words come first."""
+
+        def listen(stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:  # noqa: ARG001
+            is_under_way = stage is run.Stage.EMBED and 0 < done < total
+            if is_under_way and target.changed and target.at_work is not None:
+                target.at_work.cancel()
+
+        return listen
+
+    def _look(self, target: _Target, working: run.Run) -> None:
+        """Bring a collection up to date, and decide when it is looked at next."""
+        started = time.monotonic()
+        try:
+            with run.bound(working):
+                report = self._update(target.collection.name)
+                if target.restructured:
+                    self._find_folders(target)
+        except ImportStoppedError:
+            wait_s = 0.0
+        except WriterBusyError:
+            wait_s = self._times.poll_s
+        except MdvecError as error:
+            wait_s = self._failed(target, str(error))
+            target.folders, target.restructured = {}, True
+            with self._guard:  # the folder may come back as it was, and no event comes from a watch of before
+                self._watched = {}
+        except Exception as error:  # noqa: BLE001 - a bug in one collection must not stop the others
+            wait_s = self._failed(target, f"{type(error).__name__}: {error}")
+        else:
+            cost_s = time.monotonic() - started
+            wait_s = self._interval_s(target, cost_s)
+            if report.failure is not None:
+                wait_s = self._failed(target, str(report.failure))
+            elif target.problem:
+                target.problem, target.failures = "", 0
+                run.log("up to date again", collection=target.collection.name)
+        ended = time.monotonic()
+        rest_s = min((ended - started) ** 2, _MOST_REST_S)  # so that changes without end leave some time
+        with self._guard:
+            target.at_work = None
+            target.due_at = ended + (rest_s if target.changed else wait_s)
+        self._wake.set()
+
+    def _find_folders(self, target: _Target) -> None:
+        source = target.source
+        if not isinstance(source, WatchedSource) or target.no_events:
+            return
+        target.restructured = False
+        folders = source.folders()
+        reason = why_no_events(folders[0]) if folders else ""
+        if reason:
+            self._poll(target, reason)
+        else:
+            target.folders = _identities(folders)
+
+    def _poll(self, target: _Target, reason: str) -> None:
+        """Look at a folder every few seconds from now on, and say so once."""
+        target.no_events = reason
+        run.log(
+            "no file events, so it is polled",
+            level="warning",
+            collection=target.collection.name,
+            reason=reason,
+        )
+
+    def _interval_s(self, target: _Target, cost_s: float) -> float:
+        if not isinstance(target.source, WatchedSource):
+            return self._times.repository_s
+        if target.no_events:
+            return max(self._times.poll_s, cost_s / _POLLING_SHARE)
+        return max(self._times.sweep_s, cost_s / _POLLING_SHARE)
+
+    def _failed(self, target: _Target, problem: str) -> float:
+        """Say once what is wrong; return how long to wait before the next try."""
+        if problem != target.problem:
+            target.problem = problem
+            run.log("cannot update", collection=target.collection.name, level="warning", reason=problem)
+        target.failures += 1
+        return min(self._times.poll_s * 2.0 ** min(target.failures - 1, 6), _MOST_RETRY_S)
+
+
+def _differs(now: Collection, known: Collection) -> bool:
+    return (now.id, now.source) != (known.id, known.source)
+
+
+def _identities(folders: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return what identifies each of some folders that are there: one of the same name may take its place."""
+    found: dict[str, tuple[int, int]] = {}
+    for folder in folders:
+        with suppress(OSError):
+            status = os.stat(folder)  # noqa: PTH116 - of a name that is a string
+            found[folder] = status.st_dev, status.st_ino
+    return found

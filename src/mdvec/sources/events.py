@@ -1,0 +1,95 @@
+"""File events: which paths in some folders changed, as the operating system reports it.
+
+An event only says where something changed, not what: see :mod:`mdvec.indexing.watch`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Collection, Iterator
+
+from mdvec.errors import WatchError
+
+_QUIET_MS = 100  # events that follow each other faster are one change
+_LONGEST_MS = 3_000  # a longer burst is reported in parts
+_LOOK_MS = 500  # how often a quiet watch returns
+_WATCHES_TREES = sys.platform in ("darwin", "win32")
+
+# What other machines write there, or the host of a virtual machine, raises no event here.
+_REMOTE = (
+    "9p", "afpfs", "afs", "ceph", "cifs", "davfs", "drvfs", "fuse", "gluster", "lustre", "ncpfs", "nfs",
+    "prl_fs", "smb", "vboxsf", "virtiofs", "webdav",
+)  # fmt: skip
+_LOCAL = ("fuseblk",)
+
+
+def watched_folders(root: str, folders: Collection[str]) -> list[str]:
+    """Return what has to be watched to see changes in a tree.
+
+    Linux watches each folder by itself, so only those that are looked into, not thousands that no document is
+    taken from. The others watch the tree in one.
+
+    Args:
+        root: The root of the tree.
+        folders: It and all folders below that are looked into.
+    """
+    return [root] if _WATCHES_TREES else list(folders)
+
+
+def why_no_events(folder: str) -> str:
+    """Return why changes in a folder raise no events, as far as its file system tells; empty if they do."""
+    import psutil
+
+    if folder.startswith("\\\\"):
+        return "it is on a network drive"
+    places = [
+        (len(each.mountpoint), each.fstype.lower(), each.opts)
+        for each in psutil.disk_partitions(all=True)
+        if folder == each.mountpoint or folder.startswith(each.mountpoint.rstrip("/\\") + os.sep)
+    ]
+    _, kind, options = max(places, default=(0, "", ""))
+    is_remote = kind.startswith(_REMOTE) and not kind.startswith(_LOCAL)
+    return f"its file system is {kind or 'remote'}" if is_remote or "remote" in options.split(",") else ""
+
+
+def watch(folders: Collection[str], stop: threading.Event) -> Iterator[set[str]]:
+    """Yield the absolute paths that changed in some folders, until it is stopped.
+
+    Args:
+        folders: From :func:`watched_folders`.
+        stop: Ends the watch.
+
+    Yields:
+        What changed in a moment; an empty set now and then when nothing did. The first set comes when the
+        watch is established.
+
+    Raises:
+        WatchError: If the system does not watch them: one is gone, or there are too many.
+    """
+    import watchfiles
+
+    changes = watchfiles.watch(
+        *folders,
+        watch_filter=None,
+        debounce=_LONGEST_MS,
+        step=_QUIET_MS,
+        rust_timeout=_LOOK_MS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        raise_interrupt=False,
+        force_polling=False,
+        recursive=_WATCHES_TREES,
+        ignore_permission_denied=True,
+    )
+    try:
+        for found in changes:
+            # New times or rights of a folder say nothing of what is in it.
+            yield {
+                path
+                for change, path in found
+                if change is not watchfiles.Change.modified or not os.path.isdir(path)  # noqa: PTH112
+            }
+    except (OSError, RuntimeError) as error:  # its own error for what it cannot explain is a RuntimeError
+        raise WatchError(str(error)) from error

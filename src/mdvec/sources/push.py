@@ -1,0 +1,59 @@
+"""A source without a place: clients write its documents, section by section, over JSON-RPC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mdvec.errors import UnreadableFileError, UsageError
+from mdvec.sources.selection import ScanSettings
+from mdvec.types.change import Listing, SourceEntry
+
+_DEFAULTS = ScanSettings()
+
+
+class PushSource:
+    """Lists nothing and keeps everything; see :class:`mdvec.sources.interface.Source`."""
+
+    def __init__(
+        self,
+        *,
+        location: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        scan: ScanSettings = _DEFAULTS,
+        cache_dir: Path | None = None,
+    ) -> None:
+        """Take what every source is given; none of it is used: a client decides what it writes."""
+
+    @staticmethod
+    def parse(location: str) -> str:
+        """Return an empty place.
+
+        Raises:
+            UsageError: If one is named.
+        """
+        if location:
+            msg = f"push: names no place, and {location!r} is one"
+            raise UsageError(msg, hint="Write push: alone.")
+        return location
+
+    def list(self) -> Listing:
+        """Return a listing that leaves all documents as they are."""
+        return Listing((), pushed=True)
+
+    def read(self, entry: SourceEntry) -> bytes:
+        """Raise: only the client has its files.
+
+        Raises:
+            UnreadableFileError: Always.
+        """
+        msg = f"{entry.path} is with the client that wrote it"
+        raise UnreadableFileError(msg)
+
+    def expect(self, entries: Sequence[SourceEntry]) -> None:
+        """Do nothing: there is nothing to fetch."""
+
+    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - every source receives it
+        """Return False: the client marks what has changed."""
+        return False

@@ -1,0 +1,429 @@
+"""The index keeps itself up to date: events, sweeps, polling, the lease, and what ends them."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.integration.chaos import Chaos
+from tests.postgres_server import new_schema, shared_server
+from tests.waiting import wait_until
+
+from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.config.schema import Config, SearchSettings, WatchSettings
+from mdvec.errors import CollectionNotFoundError, WatchError
+from mdvec.indexing import watch as watching
+from mdvec.stores.postgres.store import PostgresSettings
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.document import DocumentState
+from mdvec.types.query import Filters, SearchMode
+from mdvec.types.report import ImportMode, ImportOptions
+
+NAME = "notes"
+# The index alone answers: what a search finds, the watcher has put there.
+CONFIG = Config(search=SearchSettings(sync_budget_ms=0), watch=WatchSettings(interval_s=0.2))
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others take over, and new collections are noticed, without a wait."""
+    monkeypatch.setattr(watching, "_STAND_BY_S", 0.05)
+    monkeypatch.setattr(watching, "_COLLECTIONS_S", 0.05)
+
+
+@dataclass
+class Vault:
+    """A folder, a database, and workspaces on it."""
+
+    docs: Path
+    database: Path
+    open: Callable[[], Workspace]
+
+    def write(self, path: str, text: str) -> None:
+        target = self.docs / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Iterator[Vault]:
+    """A folder of six documents in three folders, imported."""
+    with ExitStack() as opened:
+        made = Vault(
+            tmp_path / "docs",
+            tmp_path / "index.sqlite",
+            lambda: opened.enter_context(
+                open_workspace(CONFIG, database=tmp_path / "index.sqlite", embedder=HashingEmbedder())
+            ),
+        )
+        for number in range(6):
+            made.write(f"d{number % 3}/n{number}.md", f"# Note {number}\n\nanimal{number} text\n")
+        workspace = made.open()
+        workspace.add_collection(NAME, "", str(made.docs))
+        workspace.import_collection(NAME)
+        yield made
+
+
+def paths(workspace: Workspace, text: str, mode: SearchMode = SearchMode.LEXICAL) -> list[str]:
+    """Return the paths that are found."""
+    return [hit.path for hit in workspace.search(SearchQuery(text, mode=mode)).hits]
+
+
+def wait_for_sweep(workspace: Workspace) -> None:
+    """Wait until the collection was compared with its folder once more."""
+    before = workspace.collection(NAME).last_indexed_ms or 0
+    wait_until(lambda: (workspace.collection(NAME).last_indexed_ms or 0) > before)
+
+
+def watched(vault: Vault) -> Workspace:
+    """Return a workspace that watches, and whose watch is established."""
+    workspace = vault.open()
+    workspace.freshness.watch()
+    vault.write("probe.md", "probe\n")
+    wait_until(lambda: paths(workspace, "probe") == ["probe.md"])
+    (vault.docs / "probe.md").unlink()
+    wait_until(lambda: paths(workspace, "probe") == [])
+    return workspace
+
+
+def test_what_changes_is_found_at_once(vault: Vault) -> None:
+    """An edit, a new folder, a moved folder, and a deleted one; by words, and by vectors."""
+    workspace = watched(vault)
+    vault.write("d0/n0.md", "# Note\n\nzebra\n")
+    wait_until(lambda: paths(workspace, "zebra") == ["d0/n0.md"])
+    wait_until(lambda: paths(workspace, "zebra", SearchMode.DENSE)[:1] == ["d0/n0.md"])
+    vault.write("new/deep/x.md", "okapi\n")
+    wait_until(lambda: paths(workspace, "okapi") == ["new/deep/x.md"])
+    (vault.docs / "d1").rename(vault.docs / "moved")
+    wait_until(lambda: paths(workspace, "animal1") == ["moved/n1.md"])
+    vault.write("moved/n1.md", "quagga\n")
+    wait_until(lambda: paths(workspace, "quagga") == ["moved/n1.md"])
+    shutil.rmtree(vault.docs / "moved")
+    wait_until(lambda: paths(workspace, "quagga") == [])
+
+
+def test_a_burst_of_changes_is_few_updates(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand files that come at once are not a thousand updates."""
+    workspace = watched(vault)
+    updates: list[str] = []
+
+    def counting(name: str, options: ImportOptions) -> object:
+        updates.append(name)
+        return workspace.import_collection(name, options)
+
+    monkeypatch.setattr(workspace.freshness, "_import", counting)
+    for number in range(1000):
+        vault.write(f"burst/b{number}.md", f"burst{number}\n")
+    wait_until(lambda: workspace.status(NAME).collections[0].counts.documents == 1006)
+    assert len(updates) < 20
+
+
+def test_dirty_documents_are_stale_until_they_are_read(vault: Vault) -> None:
+    """Hits say so, clean only leaves them out, status counts and lists them; reading them ends it."""
+    workspace = vault.open()
+    collection = workspace.collection(NAME)
+    with workspace._collections.store().write() as writer:
+        writer.mark_dirty(collection.id, ["d0/n0.md"])
+    [hit] = workspace.search(SearchQuery("animal0", mode=SearchMode.LEXICAL)).hits
+    assert hit.stale
+    clean = SearchQuery("animal0", mode=SearchMode.LEXICAL, filters=Filters(clean_only=True))
+    assert workspace.search(clean).hits == ()
+    status = workspace.status(NAME, files=True).collections[0]
+    assert status.counts.dirty == 1
+    assert [each.path for each in status.files if each.state is DocumentState.DIRTY] == ["d0/n0.md"]
+    report = workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+    assert (report.unchanged, report.updated) == (6, 0)
+    assert workspace.status(NAME).collections[0].counts.dirty == 0
+    assert len(workspace.search(clean).hits) == 1
+
+
+def test_what_others_mark_is_read_again(vault: Vault) -> None:
+    """A client says that a document is dirty, of which no event came: it is compared, and clean."""
+    workspace = watched(vault)
+    collection = workspace.collection(NAME)
+    with vault.open()._collections.store().write() as writer:
+        writer.mark_dirty(collection.id, ["d0/n0.md"])
+    wait_until(lambda: workspace.status(NAME).collections[0].counts.dirty == 0)
+
+
+def test_clean_only_leaves_out_what_changed_just_now(vault: Vault) -> None:
+    """Before anything could mark it."""
+    workspace = vault.open()
+    vault.write("d0/n0.md", "something else\n")
+    clean = SearchQuery("animal0", mode=SearchMode.LEXICAL, filters=Filters(clean_only=True))
+    assert workspace.search(clean).hits == ()
+
+
+def test_an_import_marks_what_it_will_read(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is interrupted, what it has not read yet is known to be old."""
+    workspace = vault.open()
+    vault.write("d0/n0.md", "new\n")
+    vault.write("d1/n1.md", "new, too\n")
+    (vault.docs / "d2/n2.md").unlink()
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdvec.indexing.imports.write_changes", fail)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+    files = workspace.status(NAME, files=True).collections[0].files
+    dirty = [each.path for each in files if each.state is DocumentState.DIRTY]
+    assert dirty == ["d0/n0.md", "d1/n1.md", "d2/n2.md"]
+
+
+def test_one_watches_and_another_takes_over(vault: Vault) -> None:
+    """Of three, one holds the lease; when it is closed, the others go on."""
+    workspaces = [vault.open() for _ in range(3)]
+    for each in workspaces:
+        each.freshness.watch()
+    first = workspaces[0]
+    wait_until(lambda: first.status().watcher is not None)
+    for number, workspace in enumerate(workspaces):
+        vault.write("d0/n0.md", f"round{number}\n")
+        wait_until(lambda number=number: paths(workspaces[-1], f"round{number}") == ["d0/n0.md"])  # type: ignore[misc]
+        workspace.close()
+    with open_workspace(CONFIG, database=vault.database, embedder=HashingEmbedder()) as after:
+        assert after.status().watcher is None
+
+
+def test_a_folder_that_vanishes_keeps_its_index(vault: Vault) -> None:
+    """It is watched again when it is back; an empty folder in its place deletes nothing, either."""
+    workspace = watched(vault)
+    away = vault.docs.with_name("away")
+    for empty in (False, True):
+        vault.docs.rename(away)
+        if empty:
+            vault.docs.mkdir()
+        time.sleep(0.5)
+        assert len(workspace.status(NAME, files=True).collections[0].files) == 6
+        if empty:
+            vault.docs.rmdir()
+        away.rename(vault.docs)
+        vault.write("d0/n0.md", f"back{empty}\n")
+        wait_until(lambda empty=empty: paths(workspace, f"back{empty}") == ["d0/n0.md"])  # type: ignore[misc]
+
+
+def test_where_events_do_not_work_it_is_polled(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what the file system is, or because the system refuses: there are too many folders, say."""
+    monkeypatch.setattr(watching, "why_no_events", lambda _: "its file system is nfs4")
+    workspace = watched(vault)
+    vault.write("d0/n0.md", "zebra\n")
+    wait_until(lambda: paths(workspace, "zebra") == ["d0/n0.md"])
+
+
+def test_too_many_folders_are_polled(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal of the system is no error."""
+
+    def refuse(*_: object) -> list[set[str]]:
+        msg = "OS file watch limit reached"
+        raise WatchError(msg)
+
+    monkeypatch.setattr(watching, "watch", refuse)
+    workspace = watched(vault)
+    vault.write("d0/n0.md", "zebra\n")
+    wait_until(lambda: paths(workspace, "zebra") == ["d0/n0.md"])
+
+
+def test_what_was_never_imported_is_left_alone(vault: Vault, tmp_path: Path) -> None:
+    """Its first import may cost money; after it, it is watched like the others."""
+    workspace = watched(vault)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "o.md").write_text("other\n")
+    workspace.add_collection("other", "", str(other))
+    wait_for_sweep_after_edit(vault, workspace)
+    assert workspace.status("other").collections[0].counts.documents == 0
+    workspace.import_collection("other")
+    wait_until(lambda: paths(workspace, "other") == ["o.md"])
+    time.sleep(0.3)
+    (other / "o.md").write_text("changed\n")
+    wait_until(lambda: paths(workspace, "changed") == ["o.md"])
+
+
+def wait_for_sweep_after_edit(vault: Vault, workspace: Workspace) -> None:
+    """Edit a document, and wait until that is found."""
+    word = f"edit{random.randrange(10**9)}"
+    vault.write("d0/n0.md", f"{word}\n")
+    wait_until(lambda: paths(workspace, word) == ["d0/n0.md"])
+
+
+def test_watching_what_is_not_there_is_an_error(vault: Vault) -> None:
+    """And not a thread that does nothing."""
+    workspace = vault.open()
+    with pytest.raises(CollectionNotFoundError):
+        workspace.freshness.watch(["nothing"], force=True)
+
+
+def test_it_can_be_turned_off(vault: Vault) -> None:
+    """By the configuration, unless it is asked for."""
+    config = Config(watch=WatchSettings(enabled=False))
+    with open_workspace(config, database=vault.database, embedder=HashingEmbedder()) as workspace:
+        workspace.freshness.watch()
+        time.sleep(0.3)
+        assert workspace.status().watcher is None
+        workspace.freshness.watch(force=True)
+        wait_until(lambda: workspace.status().watcher is not None)
+
+
+def test_the_database_among_the_documents_is_no_change(tmp_path: Path) -> None:
+    """What is written to the index raises events in its folder, which must not have it written again."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("text\n")
+    with open_workspace(CONFIG, database=docs / "index.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection(NAME, "", str(docs))
+        workspace.import_collection(NAME)
+        workspace.freshness.watch()
+        wait_for_sweep(workspace)
+        time.sleep(1.5)
+        generation = workspace.generation()
+        time.sleep(1.0)
+        assert workspace.generation() == generation
+
+
+# --- without a watcher -------------------------------------------------------------------------------
+
+
+def test_a_search_looks_first(vault: Vault) -> None:
+    """What was edited, came, moved or went is found as it is now; without a change, nothing is written."""
+    with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+        vault.write("d0/n0.md", "zebra\n")
+        vault.write("new.md", "okapi\n")
+        (vault.docs / "d1/n1.md").rename(vault.docs / "n1.md")
+        (vault.docs / "d2/n2.md").unlink()
+        assert paths(workspace, "zebra") == ["d0/n0.md"]
+        assert paths(workspace, "okapi") == ["new.md"]
+        assert paths(workspace, "animal1") == ["n1.md"]
+        assert paths(workspace, "animal2") == []
+        generation = workspace.generation()
+        result = workspace.search(SearchQuery("zebra"))
+        assert workspace.generation() == generation
+        assert result.last_indexed_ms is not None
+
+
+def test_an_answer_says_when_the_folder_was_looked_at(vault: Vault) -> None:
+    """A look that finds nothing is as good as an import."""
+    with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+        imported_ms = workspace.collection(NAME).last_indexed_ms
+        assert imported_ms is not None
+        time.sleep(0.01)
+        looked_ms = workspace.search(SearchQuery("text")).last_indexed_ms
+        assert looked_ms is not None
+        assert looked_ms > imported_ms
+        assert workspace.collection(NAME).last_indexed_ms == imported_ms
+
+
+def test_what_does_not_fit_into_the_time_is_reported(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read by then is kept, what was not is dirty, and the next search goes on."""
+    for number in range(300):
+        vault.write(f"many/m{number:03d}.md", f"many{number}\n")
+    with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+        now = time.monotonic
+        prepared: list[str] = []
+        prepare = __import__("mdvec.indexing.texts", fromlist=["prepare"]).prepare
+
+        def counting(entry: object, *rest: object, **more: object) -> object:
+            prepared.append(str(entry))
+            return prepare(entry, *rest, **more)
+
+        monkeypatch.setattr("mdvec.indexing.texts.prepare", counting)
+        # The time is up when 150 documents were prepared.
+        monkeypatch.setattr("mdvec.run.time.monotonic", lambda: now() + (3600 if len(prepared) >= 150 else 0))
+        [warning] = workspace.search(SearchQuery("many", mode=SearchMode.LEXICAL)).warnings
+        assert warning.startswith("150 changed documents of notes are not read yet")
+        monkeypatch.undo()
+        assert workspace.status(NAME).collections[0].counts.documents == 6 + 150
+
+
+def test_a_search_leaves_the_work_to_a_watcher(vault: Vault) -> None:
+    """Of another process or its own: it looks at nothing."""
+    with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+        with workspace._collections.store().claim(None, "watching", wait_s=0):
+            vault.write("d0/n0.md", "zebra\n")
+            assert paths(workspace, "zebra") == []
+        assert paths(workspace, "zebra") == ["d0/n0.md"]
+
+
+def test_a_database_that_cannot_be_written_is_searched_as_it_is(vault: Vault) -> None:
+    """A changed folder is no error, and its hits are stale."""
+    vault.open().close()
+    vault.write("d0/n0.md", "animal0, too\n")
+    vault.database.chmod(0o400)
+    try:
+        with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+            workspace._collections.store()._database._access = type(  # type: ignore[attr-defined]
+                workspace._collections.store()._database._access  # type: ignore[attr-defined]
+            ).READ
+            [hit] = workspace.search(SearchQuery("animal0", mode=SearchMode.LEXICAL)).hits
+            assert hit.stale
+    finally:
+        vault.database.chmod(0o600)
+
+
+# --- chaos -------------------------------------------------------------------------------------------
+
+STORES = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+
+
+def chaos(store: str, tmp_path: Path, *, operations: int, seed: int) -> None:
+    """Change a folder at random while it is watched; the index must be what a fresh import makes of it."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "note0.md").write_text("first\n")
+    rng = random.Random(seed)
+    with opened(store, docs, tmp_path / "watched") as workspace:
+        workspace.freshness.watch()
+        for number in Chaos(docs, seed).run(operations):
+            if rng.random() < 0.02:
+                time.sleep(0.3)
+            if number % 500 == 0:
+                assert workspace.status(NAME).collections[0].counts.documents > 0
+        with opened(store, docs, tmp_path / "fresh") as fresh:
+            expected = contents(fresh)
+        wait_until(lambda: contents(workspace) == expected)
+        assert workspace.status(NAME).collections[0].counts.dirty == 0
+
+
+@contextmanager
+def opened(store: str, docs: Path, place: Path) -> Iterator[Workspace]:
+    """Open a database of a kind, and import a folder."""
+    config, database = CONFIG, str(place)
+    if store == "postgres":
+        database = shared_server()
+        settings = {"store.postgres": PostgresSettings(schema=new_schema())}
+        config = msgspec.structs.replace(CONFIG, extension_sections=settings)
+    with open_workspace(config, database=database, embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection(NAME, "", str(docs))
+        workspace.import_collection(NAME)
+        yield workspace
+
+
+def contents(workspace: Workspace) -> object:
+    """Return all that a collection holds, but for ids and times."""
+    status = workspace.status(NAME, files=True).collections[0]
+    chunks = [
+        (each.path, each.ordinal, each.text, each.title, each.heading_path, each.size, each.mtime_ns)
+        for each in workspace.chunks((NAME,))
+    ]
+    return chunks, status.files, status.counts
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_little_chaos_ends_as_a_fresh_import(store: str, tmp_path: Path) -> None:
+    """Two hundred random changes."""
+    chaos(store, tmp_path, operations=200, seed=20261122)
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize("store", STORES)
+def test_chaos_ends_as_a_fresh_import(store: str, tmp_path: Path) -> None:
+    """Two thousand random changes of every kind."""
+    chaos(store, tmp_path, operations=2000, seed=15)

@@ -1,0 +1,47 @@
+"""``mdvec watch``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+from tests.unit.interfaces.conftest import Mdvec
+from tests.unit.interfaces.fake_workspace import FakeWorkspace
+
+from mdvec.errors import CollectionNotFoundError
+
+
+def end_soon(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    """Send this process a signal as soon as it waits for one."""
+    wait = threading.Event.wait
+
+    def waiting(self: threading.Event, timeout: float | None = None) -> bool:
+        os.kill(os.getpid(), number)
+        return wait(self, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", waiting)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_watches_until_it_is_ended(
+    mdvec: Mdvec, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """Whatever is configured; it leaves the handling of signals as it was."""
+    before = signal.getsignal(signal.SIGTERM)
+    end_soon(monkeypatch, number)
+    outcome = mdvec("watch", "-n", "notes", MDVEC_WATCH_ENABLED="false")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == "keeping the index up to date; press Ctrl-C to end\n"
+    assert workspace.calls == [("watch", {"names": ("notes",), "force": True})]
+    assert workspace.closed
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_collection_that_is_not_there_is_an_error(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """And it does not wait."""
+    workspace.error = CollectionNotFoundError("there is no collection 'x'")
+    outcome = mdvec("watch", "-n", "x")
+    assert outcome.code == 1
+    assert "there is no collection" in outcome.err
