@@ -8,14 +8,21 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mdvec import registry
-from mdvec.config.paths import default_cache_dir, default_database, expanded, find_config, own_config
+from mdvec.config.paths import (
+    config_in,
+    default_cache_dir,
+    default_database,
+    expanded,
+    find_config,
+    folder_of,
+    own_config,
+)
 from mdvec.config.schema import Config
-from mdvec.config.syntax import ConfigFile, read_config
 from mdvec.config.trust import is_trusted
 from mdvec.config.validation import (
     Place,
@@ -33,6 +40,9 @@ from mdvec.config.validation import (
 )
 from mdvec.errors import ConfigError, UntrustedConfigError
 from mdvec.settings import TRUSTING
+
+if TYPE_CHECKING:
+    from mdvec.config.syntax import ConfigFile
 
 DEFAULT_ORIGIN = "default"
 """Origin of a value that is not set."""
@@ -53,21 +63,26 @@ class LoadedConfig:
         config: The settings.
         path: The file that was read; None when there is none.
         origins: ``path:line`` or the name of a variable, by dotted key, of all that is set.
+        warnings: What another program's file sets and mdvec does not take over.
     """
 
     config: Config
     path: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
-def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) -> LoadedConfig:
+def load_config(
+    path: Path | None = None, *, cwd: Path, env: Mapping[str, str], docs_dir: Path | None = None
+) -> LoadedConfig:
     """Load the settings: defaults, then one file, then environment variables.
 
     Args:
-        path: The file to read; None to take the one ``MDVEC_CONFIG`` names, or else to look upward
-            from ``cwd`` and then in the user's configuration directory.
+        path: The file to read; None to take the one ``MDVEC_CONFIG`` names, or else to look in
+            ``docs_dir``, upward from ``cwd``, and in the user's configuration directory.
         cwd: Absolute path of the working directory.
         env: Environment variables; ``MDVEC_<SECTION>_<KEY>`` sets a key, an empty one sets nothing.
+        docs_dir: A folder that is used without registering it.
 
     Raises:
         ConfigError: If anything in it cannot be used; the message has one line for each problem.
@@ -77,12 +92,19 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
     schema = Schema(Config, has_extensions=True)
     problems: list[str] = []
     found: dict[Place, Setting] = {}
-    file = _read_file(path, cwd, env)
+    file = _read_file(path, cwd, env, docs_dir)
+    warnings: list[str] = []
     if file is not None:
         is_own = path is not None or bool(env.get(_ENV_CONFIG)) or is_users_own(file.path)
-        in_file = settings_in(file, schema, problems)
+        from mdvec.config.foreign import is_foreign
+
+        if is_foreign(file):
+            in_file = _foreign_settings(file, schema, warnings, is_own=is_own)
+        else:
+            in_file = settings_in(file, schema, problems)
         found.update({place: replace(setting, is_own=is_own) for place, setting in in_file.items()})
-    found.update(_from_env(env, cwd, schema, problems))
+    in_environment = dict(_from_env(env, cwd, schema, problems))
+    found.update(in_environment)
     values = usable(found, schema, problems)
     if problems:
         raise ConfigError("\n".join(problems))
@@ -97,7 +119,15 @@ def load_config(path: Path | None = None, *, cwd: Path, env: Mapping[str, str]) 
     }
     origins = {dotted(*place): setting.origin for place, setting in found.items()}
     return LoadedConfig(
-        make(Config, values, extension_sections=extensions), file.path if file else None, origins
+        make(
+            Config,
+            values,
+            extension_sections=extensions,
+            from_environment=frozenset(dotted(*place) for place in in_environment),
+        ),
+        file.path if file else None,
+        origins,
+        tuple(warnings),
     )
 
 
@@ -119,17 +149,67 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
                 yield key, getattr(made, item.name), loaded.origins.get(key, DEFAULT_ORIGIN)
 
 
-def _read_file(path: Path | None, cwd: Path, env: Mapping[str, str]) -> ConfigFile | None:
+def _foreign_settings(
+    file: ConfigFile, schema: Schema, warnings: list[str], *, is_own: bool
+) -> dict[Place, Setting]:
+    """Return what another program's file sets; what cannot be taken over joins the warnings.
+
+    That program's user did not write it for mdvec: where a file of ours would be refused, the rest counts.
+    """
+    from mdvec.config.foreign import foreign_settings, translated
+
+    warnings += [
+        f"{each.origin}: {each}" for each in translated(file) if each.place is None and not each.reason
+    ]
+    found = foreign_settings(file)
+    for section, _ in found:
+        schema.find(section)
+    if is_own:
+        return found
+    harmless = {place: each for place, each in found.items() if _is_harmless(*place, schema)}
+    others = [
+        dotted(*place)
+        for place, each in found.items()
+        if place not in harmless and each.value != schema.default(*place)
+    ]
+    if others:
+        folder = shlex.quote(str(folder_of(file.path)))
+        warnings.append(
+            f"{file.path}: not taken over, since the file was only found: {', '.join(others)}; "
+            f"'mdvec trust {folder}' allows it"
+        )
+    return harmless
+
+
+def _is_harmless(section: str, key: str, schema: Schema) -> bool:
+    danger = extra_of(schema.keys(section)[key], TRUSTING)
+    return section.partition(".")[0] in _HARMLESS and not danger
+
+
+def _read_file(
+    path: Path | None, cwd: Path, env: Mapping[str, str], docs_dir: Path | None
+) -> ConfigFile | None:
     if path is None and (named := env.get(_ENV_CONFIG)):
         try:
-            return read_config(cwd / expanded(named))
+            return _read(cwd / expanded(named))
         except ConfigError as error:
             msg = f"{_ENV_CONFIG}: {error}"
             raise ConfigError(msg, hint=error.hint) from error
     if path is not None:
-        return read_config(cwd / expanded(path))
-    found = find_config(cwd)
-    return read_config(found) if found else None
+        return _read(cwd / expanded(path))
+    found = None
+    if docs_dir is not None:
+        from mdvec.config.foreign import find_in_folder
+
+        found = config_in(docs_dir) or find_in_folder(docs_dir)
+    found = found or find_config(cwd)
+    return _read(found) if found else None
+
+
+def _read(path: Path) -> ConfigFile:
+    from mdvec.config.syntax import read_config  # most people have no file
+
+    return read_config(path)
 
 
 def _from_env(
@@ -194,7 +274,7 @@ def _is_list(kind: Any) -> bool:
 
 def is_users_own(file: Path) -> bool:
     """Return True if a file that was found is the user's: theirs by its place, or in a folder they trust."""
-    return file.parent == own_config().parent or is_trusted(file.parent)
+    return file.parent == own_config().parent or is_trusted(folder_of(file))
 
 
 def _untrusted(
@@ -204,12 +284,10 @@ def _untrusted(
     for (section, key), setting in found.items():
         if setting.is_own or key not in values[section]:
             continue
-        kind = schema.keys(section)[key]
-        danger = extra_of(kind, TRUSTING)
-        is_harmless = section.partition(".")[0] in _HARMLESS and not danger
+        danger = extra_of(schema.keys(section)[key], TRUSTING)
         # As 'mdvec config show' prints them, and what holds without a file.
         defaults = (schema.default(section, key), default_cache_dir(), str(default_database()))
-        if not is_harmless and values[section][key] not in defaults:
+        if not _is_harmless(section, key, schema) and values[section][key] not in defaults:
             yield f"{setting.origin}: {dotted(section, key)}" + (f" ({danger})" if danger else "")
 
 

@@ -10,8 +10,17 @@ from mdvec.text.addresses import scheme_of
 
 _APP = "mdvec"
 
+DATA_DIR = ".mdvec"
+"""The folder among documents that holds their index."""
+
+_INDEX = "index.sqlite"
+
 CONFIG_NAMES = ("mdvec.toml", "mdvec.yaml", "mdvec.yml", "mdvec.json")
 """Names of a configuration file, in the order they are tried in each directory."""
+
+
+SEARCH_DOCS_NAMES = (".search-docs.json", ".search-docs/config.json")
+"""Files of another program that hold settings for the documents beside them; ours win."""
 
 
 def expanded(path: str | Path) -> Path:
@@ -33,11 +42,26 @@ def find_config(cwd: Path) -> Path | None:
     Args:
         cwd: Absolute path of the directory to start from.
     """
-    for directory in (cwd, *cwd.parents, user_config_dir()):
-        for name in CONFIG_NAMES:
+    for directory in (cwd, *cwd.parents):
+        for name in (*CONFIG_NAMES, *SEARCH_DOCS_NAMES):
             if (directory / name).is_file():
                 return directory / name
-    return None
+    return config_in(user_config_dir())
+
+
+def config_in(directory: Path) -> Path | None:
+    """Return the first configuration file of mdvec in a directory."""
+    return next((directory / name for name in CONFIG_NAMES if (directory / name).is_file()), None)
+
+
+def find_index(cwd: Path) -> Path | None:
+    """Return the nearest index that lies in a directory or in one above it, made by any user.
+
+    Args:
+        cwd: Absolute path of the directory to start from.
+    """
+    places = (directory / DATA_DIR / _INDEX for directory in (cwd, *cwd.parents))
+    return next((path for path in places if path.is_file()), None)
 
 
 def user_config_dir() -> Path:
@@ -55,6 +79,31 @@ def user_data_dir() -> Path:
     return platformdirs.user_data_path(_APP, appauthor=False)
 
 
+def database_place(
+    configured: str | None, *, database: Path | str | None, docs_dir: Path | None, data_dir: Path | None
+) -> Path | str:
+    """Return the database that is meant: an absolute path, or an address.
+
+    Args:
+        configured: ``[store] location``.
+        database: One that is named; it wins.
+        docs_dir: A folder that is used without registering it, links followed.
+        data_dir: Where the index of ``docs_dir`` lies instead of in it.
+    """
+    if docs_dir is not None and database is None:
+        return _index_of(docs_dir, data_dir)
+    location = database or configured or default_database()
+    return location if scheme_of(str(location)) else Path(location).absolute()
+
+
+def _index_of(folder: Path, data_dir: Path | None) -> Path:
+    """Return where the index of a folder lies; one inside it begins with the path of the folder."""
+    path = ((data_dir or folder / DATA_DIR) / _INDEX).absolute()
+    resolved = path.parent.resolve() / path.name
+    is_inside = resolved.is_relative_to(folder) and not path.is_relative_to(folder)
+    return resolved if is_inside else path
+
+
 def default_database() -> Path:
     """Return the database that is used when none is named; it may not exist."""
     return user_data_dir() / "mdvec.sqlite"
@@ -63,3 +112,8 @@ def default_database() -> Path:
 def default_cache_dir() -> Path:
     """Return where the built model is kept when no place is named; it may not exist."""
     return platformdirs.user_cache_path(_APP, appauthor=False)
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder whose documents a configuration file is for."""
+    return path.parent.parent if path.parent.name == ".search-docs" else path.parent

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
 from mdvec.settings import (
+    TRUSTING,
     ChunkTokens,
     Count,
     Levels,
@@ -16,6 +18,7 @@ from mdvec.settings import (
     Name,
     Overlap,
     OwnFolder,
+    Seconds,
     Section,
     StoreLocation,
     VectorIndexLocation,
@@ -25,6 +28,8 @@ from mdvec.settings import (
 from mdvec.types.query import Expansion, SearchMode
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="a whole number from 1 to 1000")]
+Milliseconds = Annotated[int, Meta(ge=0, le=60_000, description="a whole number from 0 to 60000")]
+LogFile = Annotated[Path, Meta(description="a path", extra={TRUSTING: "it is written to"})]
 Megabytes = Annotated[float, Meta(gt=0, description="a number above 0")]
 Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 Similarity = Annotated[float, Meta(ge=-1, le=1, description="a number from -1 to 1")]
@@ -39,9 +44,19 @@ Patterns = Annotated[
 FolderNames = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^[^/]+/?$")], ...], Meta(description="a list of folder names")
 ]
+YesOrNo = Annotated[bool, Meta(description="true or false")]
 Extensions = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^\.?[^./\\]+$")], ...],
     Meta(description="a list of file extensions such as '.md'"),
+]
+
+EditorAddress = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9+.-]*:[^\x00-\x20\x7f]*\{file\}[^\x00-\x20\x7f]*$",
+        description="an address such as 'vscode://file{file}:{line}'",
+        extra={TRUSTING: "a click on a hit opens it"},
+    ),
 ]
 
 EXTENDED_SECTIONS = {
@@ -52,8 +67,8 @@ EXTENDED_SECTIONS = {
 }
 """Sections that have a table for each extension (``[embedding.NAME]``), and the stages these belong to."""
 
-EXTENSIONS = "extension_sections"
-"""The field of :class:`Config` that holds them; it is no section."""
+NO_SETTINGS = frozenset({"extension_sections", "from_environment"})
+"""Fields of :class:`Config` that are neither a section nor a setting."""
 
 
 class DisplayFormat(StrEnum):
@@ -150,6 +165,8 @@ class SearchSettings(Section, frozen=True, kw_only=True):
         expand: How much text is returned around a hit.
         max_tokens: Most tokens of text in all hits together; None for no limit.
         threshold: Smallest cosine similarity of a hit; None for no limit.
+        sync_budget_ms: How long a search may look for changed files and read them before it answers, in
+            milliseconds, where nothing watches the folder; 0 to answer from the index as it is.
     """
 
     k: Limit = 5
@@ -158,6 +175,66 @@ class SearchSettings(Section, frozen=True, kw_only=True):
     expand: Expansion = Expansion.CHUNK
     max_tokens: Count | None = None
     threshold: Similarity | None = None
+    sync_budget_ms: Milliseconds = 500
+
+
+class WatchSettings(Section, frozen=True, kw_only=True):
+    """``[watch]``: how a server keeps the index up to date.
+
+    Attributes:
+        enabled: Whether a server watches the sources of its collections.
+        interval_s: How often a folder is looked at in which changes raise no file events, in seconds.
+        repository_interval_s: How often a repository is looked at.
+        concurrency: Most collections that are brought up to date at the same time.
+    """
+
+    enabled: bool = True
+    interval_s: Seconds = 5.0
+    repository_interval_s: Seconds = 300.0
+    concurrency: Count = 3
+
+
+class LogLevel(StrEnum):
+    """What is worth a line in the log."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    """How a line of the log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogSettings(Section, frozen=True, kw_only=True):
+    """``[log]``: what a server writes down.
+
+    Attributes:
+        level: The least that is worth a line; None for ``info`` in a server, and for nothing elsewhere.
+        file: The file, which is rotated; None for standard error.
+        format: How a line is written.
+        queries: Whether queries are written down as they are, instead of their length and a hash.
+    """
+
+    level: LogLevel | None = None
+    file: LogFile | None = None
+    format: LogFormat = LogFormat.TEXT
+    queries: bool = False
+
+
+class DocumentSettings(Section, frozen=True, kw_only=True):
+    """``[documents]``: how files are read.
+
+    Attributes:
+        versions: Whether ``previous`` in frontmatter names older versions, which are left out of results,
+            with every chunker; False for ``vault`` alone.
+    """
+
+    versions: bool = False
 
 
 class ScannerSettings(Section, frozen=True, kw_only=True):
@@ -167,11 +244,17 @@ class ScannerSettings(Section, frozen=True, kw_only=True):
         extensions: Extensions that are indexed, instead of the usual ones; None for those.
         exclude_dirs: Names of folders that are left out, instead of the usual ones; None for those.
         max_file_mb: Larger files are left out, in megabytes of 1,000,000 bytes.
+        include: Globs of files to take, in collections that name none; all when empty.
+        exclude: Globs of files to leave out, beside those of a collection.
+        gitignore: Whether what ``.gitignore`` names is left out.
     """
 
     extensions: Extensions | None = None
     exclude_dirs: FolderNames | None = None
     max_file_mb: Megabytes = 10.0
+    include: Patterns = ()
+    exclude: Patterns = ()
+    gitignore: YesOrNo = True
 
 
 class PriceSettings(Section, frozen=True, kw_only=True):
@@ -192,10 +275,12 @@ class DisplaySettings(Section, frozen=True, kw_only=True):
     Attributes:
         default_format: Format of a command that is not given one.
         color: When matched words are coloured.
+        editor: The address behind a hit on a terminal, with ``{file}`` and ``{line}``.
     """
 
     default_format: DisplayFormat = DisplayFormat.TEXT
     color: Color = Color.AUTO
+    editor: EditorAddress = "file://{file}"
 
 
 class McpSettings(Section, frozen=True, kw_only=True):
@@ -216,22 +301,31 @@ class Config(Section, frozen=True, kw_only=True):
         chunking: How documents are cut.
         embedding: Which model makes the vectors.
         search: The defaults of a search.
+        watch: How a server keeps the index up to date.
+        log: What a server writes down.
         scanner: Which files are documents.
+        documents: How files are read.
         prices: The prices of services.
         display: How results are printed.
         mcp: What agents see.
         extension_sections: The sections of extensions that are set, by name (see :func:`section_of`).
+        from_environment: Dotted names of what environment variables set: it also beats what a collection
+            was registered with.
     """
 
     store: StoreSettings = field(default_factory=StoreSettings)
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
+    log: LogSettings = field(default_factory=LogSettings)
     scanner: ScannerSettings = field(default_factory=ScannerSettings)
+    documents: DocumentSettings = field(default_factory=DocumentSettings)
     prices: PriceSettings = field(default_factory=PriceSettings)
     display: DisplaySettings = field(default_factory=DisplaySettings)
     mcp: McpSettings = field(default_factory=McpSettings)
     extension_sections: Mapping[str, Struct] = field(default_factory=dict)
+    from_environment: frozenset[str] = frozenset()
 
     def arguments(self, stage: str, name: str, factory: object) -> dict[str, Any]:
         """Return the settings of an extension, as keyword arguments of its factory.

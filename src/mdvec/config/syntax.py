@@ -8,10 +8,12 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
+from typing import TYPE_CHECKING
 
 from mdvec.errors import ConfigError
+
+if TYPE_CHECKING:
+    import yaml
 
 KeyPath = tuple[str, ...]
 
@@ -21,6 +23,7 @@ _MAX_BYTES = 250_000
 # n aliases expand to at most about e^(n/e) values.
 _MAX_ALIASES = 20
 # The time to read YAML grows with the square of its depth.
+_MAX_DOTS = 1_000
 _MAX_DEPTH = 50
 _TOML_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 _TOML_TABLE = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
@@ -86,6 +89,9 @@ def read_config(path: Path) -> ConfigFile:
 
 
 def _parse_toml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
+    for number, row in enumerate(text.splitlines(), start=1):
+        if row.count(".") > _MAX_DOTS:  # the time that a key takes grows with the square of its parts
+            raise _broken(path, number, "tables or lists are nested too deeply")
     try:
         return tomllib.loads(text), dict(_toml_lines(text))
     except tomllib.TOMLDecodeError as error:
@@ -98,6 +104,8 @@ def _parse_toml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
 
 
 def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
+    import yaml  # few files need it
+
     try:
         _check_yaml(path, text)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -111,6 +119,8 @@ def _parse_yaml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:
 
 def _check_yaml(path: Path, text: str) -> None:
     """Refuse what would take long, or all of the memory, before it is read."""
+    import yaml
+
     depth = aliases = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -166,6 +176,8 @@ def _toml_key(written: str) -> KeyPath:
 
 
 def _yaml_lines(node: yaml.Node | None, above: KeyPath = ()) -> Iterator[tuple[KeyPath, int]]:
+    import yaml
+
     # Deeper ones could loop through anchors.
     if isinstance(node, yaml.MappingNode) and len(above) < _LEVELS:
         for key, value in node.value:

@@ -7,7 +7,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,6 +91,8 @@ def write_private(path: Path, content: bytes) -> None:
     Raises:
         OSError: If it cannot be written.
     """
+    import tempfile  # reading a configuration does without
+
     make_private_folder(path.parent)
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     try:

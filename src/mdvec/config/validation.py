@@ -6,20 +6,21 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from mdvec import registry
 from mdvec.config.paths import absolute_location, expanded
-from mdvec.config.schema import EXTENDED_SECTIONS, EXTENSIONS, section_of
-from mdvec.config.syntax import ConfigFile, KeyPath
+from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
 from mdvec.errors import ConfigError
 from mdvec.settings import PLACE, Section, settings_kind
 from mdvec.text.addresses import without_password
+
+if TYPE_CHECKING:
+    from mdvec.config.syntax import ConfigFile, KeyPath
 
 Place = tuple[str, str]
 """Section and key of a setting; empty above all sections, dotted for a table in one."""
@@ -273,6 +274,8 @@ def dotted(section: str, key: str) -> str:
 
 def nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> list[str]:
     """Return the one name that may be meant, or none."""
+    from difflib import get_close_matches
+
     return get_close_matches(name.lower(), list(valid), n=1, cutoff=0.5)
 
 
@@ -328,7 +331,7 @@ def _own_keys(kind: type[msgspec.Struct]) -> dict[str, Any]:
     return {
         item.encode_name: item.type
         for item in _fields(kind)
-        if not _is_section(item.type) and item.encode_name != EXTENSIONS
+        if not _is_section(item.type) and item.encode_name not in NO_SETTINGS
     }
 
 

@@ -11,16 +11,39 @@ from mdvec.errors import ConfigError
 from mdvec.registry import names
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 
+STRUCTURES = {
+    "local-rag": "gemini",
+    "section-tree": "ruri",
+    "token-windows": "plamo",
+    "vault": "voyage",
+}
 
-def test_the_five_presets_can_be_read_and_name_parts_that_exist() -> None:
+
+def test_the_presets_can_be_read_and_name_parts_that_exist() -> None:
     """Each has a description, a chunker and an embedder of ours; the default is the first."""
-    assert preset_names() == ["folder", "local-rag", "section-tree", "token-windows", "vault"]
+    full = [f"{name}-{model}" for name, model in STRUCTURES.items()]
+    assert preset_names() == ["folder", *sorted([*STRUCTURES, *full])]
     for name in preset_names():
         preset = load_preset(name, cwd=Path("/"))
         assert preset.name == name
         assert preset.description
         assert preset.chunking.strategy in names("chunking")
         assert preset.embedding is None or preset.embedding.provider in names("embedding")
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_structure_leaves_the_model_to_the_configuration(name: str) -> None:
+    """It sends texts nowhere and hides no hits; the preset with a model cuts and takes the same."""
+    plain = load_preset(name, cwd=Path("/"))
+    full = load_preset(f"{name}-{STRUCTURES[name]}", cwd=Path("/"))
+    assert (plain.embedding, plain.search.threshold) == (None, None)
+    assert full.embedding is not None
+    assert (plain.chunking, plain.include, plain.exclude, plain.search.limit) == (
+        full.chunking,
+        full.include,
+        full.exclude,
+        full.search.limit,
+    )
 
 
 def test_the_default_preset_leaves_everything_to_the_configuration() -> None:

@@ -1,0 +1,168 @@
+"""Configurations of other programs are read as they are, within what an untrusted folder may set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mdvec.config import load_config
+from mdvec.config.foreign import translated
+from mdvec.config.syntax import read_config
+from mdvec.config.trust import trust
+from mdvec.errors import ConfigError
+
+SEARCH_DOCS = {
+    "version": "1.0",
+    "files": {"include": ["**/*.md"], "exclude": ["drafts/"], "ignoreGitignore": True},
+    "indexing": {
+        "maxTokensPerSection": 1500,
+        "minTokensForSplit": 80,
+        "maxDepth": 2,
+        "vectorDimension": 256,
+        "embeddingModel": "cl-nagoya/ruri-v3-30m",
+    },
+    "server": {"maxConcurrentIndexing": 2, "dirtyCheckInterval": 2500},
+}
+LOCAL_RAG = """
+embedding:
+  model: "gemini-embedding-001"
+  output_dimensionality: 768
+  batch_size: 100
+  task_type_document: "RETRIEVAL_DOCUMENT"
+  task_type_query: "RETRIEVAL_QUERY"
+chunker:
+  max_chunk_chars: 2500
+  min_chunk_chars: 40
+  heading_levels: [1, 2]
+chromadb: {collection_name: "documents", hnsw_space: "cosine", hnsw_construction_ef: 200, hnsw_search_ef: 100,
+           hnsw_M: 16}
+search: {default_top_k: 7}
+retry: {max_retries: 3, base_delay: 1.0, backoff_factor: 2.0}
+scanner: {file_extensions: [".md"], exclude_dirs: ["data"]}
+"""
+VECTOR_DB = """
+[database]
+path = "vector-db.sqlite"
+[chunking]
+size = 1024
+overlap = 64
+[display]
+default_format = "table"
+[search]
+k = 6
+[model]
+auto_unload_minutes = 5
+memory_threshold = 0.7
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", [".search-docs.json", ".search-docs/config.json"])
+def test_search_docs_counts_in_the_folder_that_is_served(tmp_path: Path, name: str) -> None:
+    """What decides how documents are cut and filtered counts; the rest is named, and counts once trusted."""
+    docs = tmp_path / "docs"
+    file = write(docs / name, json.dumps(SEARCH_DOCS))
+    loaded = load_config(cwd=tmp_path, env={}, docs_dir=docs)
+    config = loaded.config
+    assert loaded.path == file
+    assert (config.scanner.include, config.scanner.exclude) == (("**/*.md",), ("drafts/",))
+    assert not config.scanner.gitignore
+    assert (config.chunking.max_tokens, config.chunking.min_tokens) == (1500, 80)
+    assert config.chunking.levels == (1, 2)
+    assert config.embedding.provider == "builtin"
+    [warning] = loaded.warnings
+    for name in ("embedding.model", "embedding.dimension", "watch.interval_s", f"mdvec trust {docs}"):
+        assert name in warning
+    trust(docs)
+    config = load_config(cwd=tmp_path, env={}, docs_dir=docs).config
+    assert (config.embedding.provider, config.embedding.model, config.embedding.dimension) == (
+        "sentence-transformers",
+        "cl-nagoya/ruri-v3-30m",
+        256,
+    )
+    assert (config.watch.concurrency, config.watch.interval_s) == (2, 2.5)
+
+
+def test_local_rag_is_read_as_it_is_when_named(tmp_path: Path) -> None:
+    """A file that the user names sets everything that has a counterpart, with the lines it came from."""
+    file = write(tmp_path / "config.yaml", LOCAL_RAG)
+    loaded = load_config(file, cwd=tmp_path, env={})
+    config = loaded.config
+    assert (config.embedding.provider, config.embedding.model, config.embedding.dimension) == (
+        "gemini",
+        "gemini-embedding-001",
+        768,
+    )
+    assert (config.chunking.strategy, config.chunking.max_chars, config.chunking.min_chars) == (
+        "headings",
+        2500,
+        40,
+    )
+    assert (config.chunking.levels, config.search.k) == ((1, 2), 7)
+    assert (config.scanner.extensions, config.scanner.exclude_dirs) == ((".md",), ("data",))
+    assert getattr(config.extension_sections["embedding.gemini"], "attempts") == 4  # noqa: B009
+    assert loaded.origins["search.k"] == f"{file}:14"
+    assert loaded.warnings == ()
+
+
+def test_config_toml_is_read_as_it_is_when_named(tmp_path: Path) -> None:
+    """Its model's settings are those of our embedding; a path is relative to the file."""
+    file = write(tmp_path / "config.toml", VECTOR_DB)
+    config = load_config(file, cwd=Path("/"), env={}).config
+    assert config.store.location == str(tmp_path / "vector-db.sqlite")
+    assert (config.chunking.max_tokens, config.chunking.overlap_tokens, config.search.k) == (1024, 64, 6)
+    assert (config.embedding.auto_unload_minutes, config.embedding.memory_threshold) == (5, 0.7)
+
+
+def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
+    """A config.toml or config.yaml of something else among documents is not read, even a broken one."""
+    write(tmp_path / "config.toml", 'title = "A site"\n[params]\nsearch = true\n')
+    write(tmp_path / "config.yaml", "search: {default_top_k: 3}\nnav: [")
+    loaded = load_config(cwd=tmp_path, env={}, docs_dir=tmp_path)
+    assert (loaded.path, loaded.config.search.k) == (None, 5)
+
+
+def test_a_recognised_config_yaml_counts_in_the_folder_that_is_served(tmp_path: Path) -> None:
+    """The file of local-rag is where its program looks for it."""
+    write(tmp_path / "docs" / "config.yaml", LOCAL_RAG)
+    loaded = load_config(cwd=tmp_path, env={}, docs_dir=tmp_path / "docs")
+    assert (loaded.config.search.k, loaded.config.embedding.provider) == (7, "builtin")
+
+
+def test_every_setting_has_a_fate_and_unknown_ones_are_named(tmp_path: Path) -> None:
+    """Nothing of a file is passed over in silence."""
+    text = f"{LOCAL_RAG}extra: 1\n"
+    fates = {each.name: str(each) for each in translated(read_config(write(tmp_path / "config.yaml", text)))}
+    assert len(fates) == 20
+    assert fates["search.default_top_k"] == "search.default_top_k is search.k = 7"
+    assert fates["embedding.batch_size"].startswith("embedding.batch_size is left out: ")
+    assert fates["extra"] == "unknown setting extra"
+    file = write(tmp_path / ".search-docs.json", json.dumps({"files": {"includes": []}}))
+    assert load_config(cwd=tmp_path, env={}).warnings == (f"{file}:1: unknown setting files.includes",)
+
+
+def test_a_wrong_value_is_an_error_with_its_line(tmp_path: Path) -> None:
+    """The message names the setting here and the place there."""
+    file = write(tmp_path / ".search-docs.json", json.dumps({"files": {"include": "x"}}))
+    with pytest.raises(ConfigError, match=r"json:1: scanner.include must be a list of patterns"):
+        load_config(cwd=tmp_path, env={})
+    file.unlink()
+
+
+def test_mdvec_toml_counts_in_the_folder_that_is_served(tmp_path: Path) -> None:
+    """A client may start the server anywhere; the folder's file wins over that of the working directory."""
+    write(tmp_path / "docs" / "mdvec.toml", "[search]\nk = 9\n")
+    write(tmp_path / "docs" / ".search-docs.json", json.dumps(SEARCH_DOCS))
+    write(tmp_path / "elsewhere" / "mdvec.toml", "[search]\nk = 2\n")
+    loaded = load_config(cwd=tmp_path / "elsewhere", env={}, docs_dir=tmp_path / "docs")
+    assert (loaded.path, loaded.config.search.k) == (tmp_path / "docs" / "mdvec.toml", 9)
+    write(tmp_path / "docs" / "mdvec.toml", '[embedding]\nprovider = "voyage"\n')
+    with pytest.raises(ConfigError, match="was only found on the way"):
+        load_config(cwd=tmp_path / "elsewhere", env={}, docs_dir=tmp_path / "docs")
