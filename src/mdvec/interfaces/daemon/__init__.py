@@ -1,0 +1,1 @@
+"""The daemon: one process for a database, which keeps it fresh and answers its user's programs."""

@@ -1,0 +1,141 @@
+"""Where the daemon of a database is: its lock, its socket, and what it says about itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from mdvec.config.paths import user_data_dir
+from mdvec.errors import MdvecError
+
+# The shortest limit of an address of AF_UNIX is 104 bytes, on macOS.
+_MOST_SOCKET_BYTES = 100
+
+
+class DaemonError(MdvecError):
+    """The daemon cannot be started or stopped."""
+
+    code = "daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonInfo:
+    """What a daemon says about itself.
+
+    Attributes:
+        pid: Its process.
+        version: The version of mdvec it runs.
+        settings: What identifies its settings, see :func:`mdvec.interfaces.daemon.client.settings_id`.
+        socket: Path of its socket.
+        url: Of its HTTP server.
+        database: Its database, for people.
+        started_ms: When it was ready, in milliseconds since 1970.
+    """
+
+    pid: int
+    version: str
+    settings: str
+    socket: str
+    url: str
+    database: str
+    started_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonPlace:
+    """The folder of one database's daemon, its owner's alone.
+
+    Attributes:
+        folder: The folder; it may not exist.
+    """
+
+    folder: Path
+
+    @property
+    def lock(self) -> Path:
+        """The file that a running daemon holds locked."""
+        return self.folder / "lock"
+
+    @property
+    def log(self) -> Path:
+        """The file for its log."""
+        return self.folder / "daemon.log"
+
+    @property
+    def output(self) -> Path:
+        """The file for what it prints before there is a log, and when it crashes."""
+        return self.folder / "output"
+
+    @property
+    def _info(self) -> Path:
+        return self.folder / "daemon.json"
+
+    def read(self) -> DaemonInfo | None:
+        """Return what the last daemon said; it need not run any more. None if nothing can be read."""
+        try:
+            return DaemonInfo(**json.loads(self._info.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write(self, info: DaemonInfo) -> None:
+        """Say that a daemon is ready; to be called by the one that holds the lock.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        from mdvec.config.trust import write_private
+
+        write_private(self._info, json.dumps(asdict(info)).encode())
+
+    def clear(self) -> None:
+        """Take back what was said."""
+        with suppress(OSError):
+            self._info.unlink()
+
+
+def place_of(database: Path | str) -> DaemonPlace:
+    """Return the place of the daemon of a database, whatever path leads to the file.
+
+    Args:
+        database: A path, or an address.
+    """
+    name = os.path.realpath(database) if isinstance(database, Path) else database
+    return DaemonPlace(user_data_dir() / "daemons" / _short_hash(name))
+
+
+def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:
+    """Return the path for a socket, in a folder that is its user's alone; it is made.
+
+    Args:
+        place: Of the daemon.
+        env: Environment variables.
+
+    Raises:
+        DaemonError: If another user owns the folder.
+        OSError: If it cannot be made.
+    """
+    import tempfile  # only a daemon needs it
+
+    runtime = env.get("XDG_RUNTIME_DIR")
+    folders = [Path(runtime, "mdvec")] if runtime else []
+    folders.append(Path(tempfile.gettempdir(), f"mdvec-{os.geteuid()}"))
+    name = f"{place.folder.name}.sock"
+    fitting = (each for each in folders if len(os.fsencode(each / name)) <= _MOST_SOCKET_BYTES)
+    folder = next(fitting, Path("/tmp", f"mdvec-{os.geteuid()}"))  # noqa: S108 - checked below
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
+    state = folder.lstat()
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o077:
+        msg = f"{folder} is not a folder that is yours alone"
+        raise DaemonError(msg, hint="Remove it, or set XDG_RUNTIME_DIR to a folder of yours.")
+    return folder / name
+
+
+def _short_hash(text: str) -> str:
+    return blake2b(os.fsencode(text), digest_size=8).hexdigest()

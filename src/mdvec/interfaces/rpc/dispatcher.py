@@ -1,0 +1,306 @@
+"""JSON-RPC 2.0 (https://www.jsonrpc.org/specification): messages in, messages out, for any transport.
+
+A request runs in a thread of its client's own, so that answers come as they are ready. ``$/cancelRequest``
+with the ``id`` of a request cancels it; ``$/progress`` tells how far a long one is.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from mdvec.errors import ImportStoppedError, UsageError
+from mdvec.interfaces.errors import OnBug, translate
+from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
+from mdvec.run import ProgressListener, Run, Stage, bound
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+FAILED = -32000
+"""mdvec could not do it; ``data`` says why."""
+BUSY = -32001
+"""Too many requests of one client are in work."""
+CANCELLED = -32800
+"""The client cancelled the request."""
+
+CANCEL = "$/cancelRequest"
+PROGRESS = "$/progress"
+
+# The codes of mdvec for errors of the protocol.
+_NAMES = {
+    PARSE_ERROR: "parse",
+    INVALID_REQUEST: "invalid_request",
+    METHOD_NOT_FOUND: "method_not_found",
+    INTERNAL_ERROR: "internal",
+    BUSY: "busy",
+}
+
+MOST_IN_FLIGHT = 1_000
+"""Most requests of one client that wait or are worked on."""
+
+_MOST_CALLS = 16
+# Imports wait for each other anyway, and must leave the other calls their threads.
+_MOST_LONG_CALLS = 2
+_REPORT_EVERY_S = 0.25
+_MOST_MESSAGE_CHARS = 10_000
+
+Id = int | float | str | None
+Send = Callable[[bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method that clients can call.
+
+    Attributes:
+        params: Its parameters, by name or in the order of the fields.
+        call: Does it; returns what JSON can hold.
+        is_long: Whether it may take minutes: it reports progress, and leaves the others their threads.
+    """
+
+    params: type[Struct]
+    call: Callable[[Any], object]
+    is_long: bool = False
+
+
+class _Request(Struct, frozen=True):
+    jsonrpc: Literal["2.0"]
+    method: str
+    params: dict[str, Any] | list[Any] = {}
+    id: Id | UnsetType = UNSET
+
+
+class _CancelParams(Struct, frozen=True):
+    id: Id
+
+
+class Client:
+    """One client of any transport, with its requests that are in work.
+
+    Args:
+        methods: What it can call, by name.
+        send: Sends it a message; called from any thread, one call at a time.
+        on_bug: Receives unexpected exceptions; the client sees no more than their names.
+        notifies: Whether the transport can carry notifications, which tell the progress.
+        around: Entered around each call of a method.
+    """
+
+    def __init__(
+        self,
+        methods: Mapping[str, Method],
+        send: Send,
+        on_bug: OnBug,
+        *,
+        notifies: bool = True,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._methods = methods
+        self._notifies = notifies
+        self._around = around
+        self._send_now = send
+        self._on_bug = on_bug
+        self._sending = threading.Lock()
+        self._changed = threading.Condition()
+        self._in_work = 0
+        self._runs: dict[Id, Run] = {}
+        self._calls = ThreadPoolExecutor(_MOST_CALLS, "mdvec-rpc")
+        self._long_calls = ThreadPoolExecutor(_MOST_LONG_CALLS, "mdvec-rpc-long")
+
+    def receive(self, message: bytes) -> None:
+        """Begin what a message asks for; the answer is sent when it is ready."""
+        try:
+            decoded = _decode(message)
+        except (ValueError, RecursionError) as error:
+            self._send(_failed(None, PARSE_ERROR, f"not JSON: {error}"))
+            return
+        if not isinstance(decoded, list):
+            self._begin(decoded, self._send_some)
+        elif decoded:
+            batch = _Batch(len(decoded), self._send)
+            for each in decoded:
+                self._begin(each, batch.add)
+        else:
+            self._send(_failed(None, INVALID_REQUEST, "a batch holds at least one request"))
+
+    def wait(self, most_s: float | None = None) -> bool:
+        """Wait until everything is answered, for so many seconds at most; return whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._in_work, most_s)
+
+    def close(self) -> None:
+        """Cancel what is in work. Nothing is waited for."""
+        for run in [*self._runs.values()]:
+            run.cancel()
+        for pool in (self._calls, self._long_calls):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def notify(self, method: str, params: object) -> None:
+        """Send a notification."""
+        self._send(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    def _begin(self, item: object, answer: Callable[[bytes | None], None]) -> None:
+        """Begin one request; ``answer`` receives the response, or None when it gets none."""
+        try:
+            request = msgspec.convert(item, _Request)
+        except msgspec.ValidationError as error:
+            answer(_failed(_id_of(item), INVALID_REQUEST, f"not a request: {error}"))
+            return
+        number = None if request.id is UNSET else request.id
+
+        def respond(response: bytes) -> None:
+            answer(None if request.id is UNSET else response)
+
+        if request.method == CANCEL:
+            respond(self._cancel(number, request.params))
+            return
+        method = self._methods.get(request.method)
+        if method is None:
+            known = ", ".join(self._methods)
+            respond(
+                _failed(
+                    number,
+                    METHOD_NOT_FOUND,
+                    f"there is no method {request.method[:100]!r}",
+                    hint=f"There are: {known}.",
+                )
+            )
+            return
+        if self._in_work >= MOST_IN_FLIGHT:  # only this thread adds to it
+            message = f"{MOST_IN_FLIGHT:,} requests are in work"
+            respond(_failed(number, BUSY, message, hint="Wait for answers.", retry=True))
+            return
+        reports = self._notifies and method.is_long and request.id is not UNSET
+        run = Run(self._progress_of(number) if reports else None)
+        with self._changed:
+            self._in_work += 1
+            if request.id is not UNSET:
+                self._runs[number] = run
+
+        def work() -> None:
+            try:
+                respond(self._answer(method, request.params, number, run))
+            finally:
+                with self._changed:
+                    self._in_work -= 1
+                    if self._runs.get(number) is run:
+                        del self._runs[number]
+                    self._changed.notify_all()
+
+        (self._long_calls if method.is_long else self._calls).submit(work)
+
+    def _answer(self, method: Method, params: dict[str, Any] | list[Any], number: Id, run: Run) -> bytes:
+        """Call a method and return the response, whatever happens."""
+        try:
+            run.check()
+            arguments = read_params(params, method.params)
+            with bound(run), self._around():
+                result = method.call(arguments)
+            return _encode({"jsonrpc": "2.0", "id": number, "result": result})
+        except InvalidParamsError as error:
+            return _failed(number, INVALID_PARAMS, str(error), name=error.code, hint=error.hint)
+        except ImportStoppedError as error:
+            return _failed(number, CANCELLED, str(error), name=error.code, hint=error.hint)
+        except Exception as error:  # noqa: BLE001 - the one place where this door translates
+            failure = translate(error)
+            if failure.code == "internal":
+                self._on_bug(error)
+                return _failed(number, INTERNAL_ERROR, f"internal error ({type(error).__name__})")
+            kind = INVALID_PARAMS if isinstance(error, UsageError) else FAILED
+            return _failed(
+                number, kind, failure.message, name=failure.code, hint=failure.hint, retry=failure.retry
+            )
+
+    def _cancel(self, number: Id, params: dict[str, Any] | list[Any]) -> bytes:
+        try:
+            wanted = read_params(params, _CancelParams)
+        except InvalidParamsError as error:
+            return _failed(number, INVALID_PARAMS, str(error), name=error.code, hint=error.hint)
+        run = self._runs.get(wanted.id)
+        if run is not None:
+            run.cancel()
+        return _encode({"jsonrpc": "2.0", "id": number, "result": {"cancelled": run is not None}})
+
+    def _progress_of(self, number: Id) -> ProgressListener:
+        last_s = -_REPORT_EVERY_S
+
+        def report(stage: Stage, done: int, total: int, detail: str = "", /) -> None:
+            nonlocal last_s
+            now_s = time.monotonic()
+            if now_s - last_s >= _REPORT_EVERY_S:
+                last_s = now_s
+                params = {"id": number, "stage": stage.value, "done": done, "total": total, "detail": detail}
+                self.notify(PROGRESS, params)
+
+        return report
+
+    def _send_some(self, message: bytes | None) -> None:
+        if message is not None:
+            self._send(message)
+
+    def _send(self, message: bytes) -> None:
+        with self._sending:
+            self._send_now(message)
+
+
+class _Batch:
+    """Collects the responses to a batch, and sends them as one message; none if there are none."""
+
+    def __init__(self, count: int, send: Send) -> None:
+        self._left = count
+        self._send = send
+        self._guard = threading.Lock()
+        self._responses: list[bytes] = []
+
+    def add(self, response: bytes | None) -> None:
+        with self._guard:
+            self._left -= 1
+            if response is not None:
+                self._responses.append(response)
+            if self._left or not self._responses:
+                return
+        self._send(b"[" + b",".join(self._responses) + b"]")
+
+
+def _decode(message: bytes) -> object:
+    r"""Return the value of a message, with halves of characters such as ``\ud83d`` replaced.
+
+    Clients in JavaScript send them when they cut a text inside an emoji.
+    """
+    try:
+        return msgspec.json.decode(message)
+    except ValueError:
+        if rb"\ud" not in message.lower():
+            raise
+        return msgspec.json.decode(
+            json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace")
+        )
+
+
+def _encode(message: object) -> bytes:
+    return msgspec.json.encode(message)
+
+
+def _failed(
+    number: Id, code: int, message: str, *, name: str = "", hint: str = "", retry: bool = False
+) -> bytes:
+    data = {"code": name or _NAMES[code], "hint": hint, "retry": retry}
+    error = {"code": code, "message": message[:_MOST_MESSAGE_CHARS], "data": data}
+    return _encode({"jsonrpc": "2.0", "id": number, "error": error})
+
+
+def _id_of(item: object) -> Id:
+    """Return the id of what is no request, as far as it has one."""
+    found = item.get("id") if isinstance(item, dict) else None
+    return found if isinstance(found, int | float | str) and not isinstance(found, bool) else None

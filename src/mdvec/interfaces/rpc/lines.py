@@ -1,0 +1,79 @@
+"""``mdvec rpc``: JSON-RPC on standard input and output, one message a line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from mdvec.interfaces.errors import bug_listener
+from mdvec.interfaces.exit import EXIT_CODES, exit_soon
+from mdvec.interfaces.rpc.dispatcher import Client
+from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.streams import private_streams, read_lines, write_all
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.workspace import Workspace
+
+# What was sent before the end of the input is answered, however long the model takes to load.
+_LAST_ANSWERS_S = 30.0
+_LOOK_EVERY_S = 0.5
+
+
+def serve_rpc_stdio(workspace: Workspace, _: Config, *, verbose: bool = False) -> int:
+    """Serve one client on the standard streams.
+
+    It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
+    on the process ends in a moment, whatever its threads do: this is for a process that does nothing else.
+
+    Args:
+        workspace: What to serve.
+        verbose: Whether to print the tracebacks of bugs.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C.
+    """
+    codes: list[int] = []  # the first one counts
+    ended = threading.Event()
+
+    def end(code: int = 0) -> None:
+        codes.append(code)
+        ended.set()
+
+    for number, code_after in EXIT_CODES.items():
+        signal.signal(number, partial(_end_at_signal, end, code_after))
+    with private_streams() as (wire_in, wire_out):
+
+        def send(message: bytes) -> None:
+            try:
+                write_all(wire_out, message + b"\n")
+            except OSError:  # the client has gone
+                end()
+
+        def read() -> None:
+            for line in read_lines(wire_in):
+                client.receive(line)
+            client.wait(_LAST_ANSWERS_S)
+            end()
+
+        workspace.sections.resume()
+        on_bug = bug_listener(verbose=verbose)
+        client = Client(all_methods(workspace), send, on_bug, around=workspace.explaining)
+        threading.Thread(target=read, name="mdvec-stdin", daemon=True).start()
+        # Standard input may stay open: another child of the parent can have inherited it.
+        parent = os.getppid()
+        while not ended.wait(_LOOK_EVERY_S) and os.getppid() == parent:
+            pass
+        code = codes[0] if codes else 0
+        exit_soon(code)
+        client.close()
+    return code
+
+
+def _end_at_signal(end: Callable[[int], None], code: int, _number: int, _frame: FrameType | None) -> None:
+    end(code)

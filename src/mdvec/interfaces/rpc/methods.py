@@ -1,0 +1,104 @@
+"""The methods of mdvec's own, ``mdvec.search`` and so on; and all that a client can call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+
+from mdvec.errors import UsageError
+from mdvec.interfaces import wire
+from mdvec.interfaces.reindexing import reindex
+from mdvec.interfaces.requests import (
+    CollectionRequest,
+    DocumentRequest,
+    NoArguments,
+    SearchRequest,
+    parse_lines,
+    search_query,
+)
+from mdvec.interfaces.rpc.dispatcher import Method
+from mdvec.interfaces.rpc.sections import section_methods
+
+if TYPE_CHECKING:
+    from mdvec.workspace import Workspace
+
+_Params = TypeVar("_Params", bound=Struct)
+
+
+class TagsParams(Struct, frozen=True, kw_only=True):
+    """``mdvec.tags``."""
+
+    collections: tuple[str, ...] = ()
+
+
+class StatusParams(Struct, frozen=True, kw_only=True):
+    """``mdvec.status``: one collection, with the state of each file; and whether to look at the sources."""
+
+    collection: str | None = None
+    check: bool = False
+
+
+def all_methods(workspace: Workspace) -> dict[str, Method]:
+    """Return what a client can call, by name.
+
+    Args:
+        workspace: What is served.
+    """
+    return section_methods(workspace) | own_methods(workspace)
+
+
+def own_methods(workspace: Workspace) -> dict[str, Method]:
+    """Return the methods of mdvec's own: the shapes of ``--format json``.
+
+    Args:
+        workspace: What is served.
+    """
+
+    def search(request: SearchRequest) -> object:
+        settings = workspace.search_settings(request.collections)
+        query = search_query(request, settings, now=datetime.now().astimezone())
+        return wire.search_answer(workspace.search(query, wait_for_vectors=False))
+
+    def get(request: DocumentRequest) -> object:
+        if request.lines is not None and request.section is not None:
+            msg = "`lines` and `section` exclude each other"
+            raise UsageError(msg, hint="Give one of them.")
+        lines = None if request.lines is None else parse_lines(request.lines)
+        passage = workspace.read(
+            request.path, collection=request.collection, lines=lines, section=request.section
+        )
+        return wire.passage(passage, None)
+
+    def reindexed(request: CollectionRequest) -> object:
+        named = request.collection
+        names = [each.name for each in workspace.collections()] if named is None else [named]
+        reports, failures = reindex(workspace, names)
+        errors = {name: f"{error}. {error.hint}".rstrip(". ") + "." for name, error in failures.items()}
+        warnings = [f"{each.collection}: {text}" for each in reports for text in each.warnings]
+        return wire.reindexed(reports, errors, warnings)
+
+    return {
+        "mdvec.search": _method(SearchRequest, search),
+        "mdvec.get": _method(DocumentRequest, get),
+        "mdvec.tags": _method(
+            TagsParams, lambda params: wire.Tags(tuple(workspace.tags(params.collections)))
+        ),
+        "mdvec.status": _method(
+            StatusParams,
+            lambda params: wire.status(
+                workspace.status(params.collection, files=params.collection is not None, check=params.check)
+            ),
+        ),
+        "mdvec.collections": _method(
+            NoArguments,
+            lambda _: [wire.collection(each) for each in workspace.collections(include_disabled=True)],
+        ),
+        "mdvec.reindex": _method(CollectionRequest, reindexed, is_long=True),
+    }
+
+
+def _method(params: type[_Params], call: Callable[[_Params], object], *, is_long: bool = False) -> Method:
+    return Method(params, lambda given: wire.to_json(call(given)), is_long=is_long)

@@ -1,0 +1,72 @@
+"""Parameters of a method: by name or by position, in snake_case or camelCase."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from mdvec.errors import InvalidArgumentsError
+
+_Params = TypeVar("_Params", bound=Struct)
+_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+# What msgspec adds to say where.
+_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+
+
+class InvalidParamsError(InvalidArgumentsError):
+    """The method does not take these parameters."""
+
+
+def read_params(params: dict[str, Any] | list[Any], kind: type[_Params]) -> _Params:
+    """Return parameters, checked.
+
+    Args:
+        params: By name, or by position in the order of the fields.
+        kind: What the method takes. Names are accepted in camelCase, too, at the top and in ``sections``.
+
+    Raises:
+        InvalidParamsError: If one is missing, unknown or of another type.
+    """
+    names = kind.__struct_encode_fields__
+    if isinstance(params, list):
+        if len(params) > len(names):
+            msg = f"there are {len(params)} parameters, and the method takes {len(names)}"
+            raise InvalidParamsError(msg, hint=_known(names))
+        params = dict(zip(names, params, strict=False))
+    named = with_snake_case(params)
+    unknown = next((name for name in named if name not in names), None)
+    if unknown is not None:
+        near = get_close_matches(unknown[:40], names, n=1)
+        msg = f"there is no parameter {unknown[:100]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+        raise InvalidParamsError(msg, hint=_known(names))
+    try:
+        return msgspec.convert(named, kind)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = _PLACE.search(text)
+        what = text[: place.start()] if place else text
+        msg = f"`{place[1]}`: {what}" if place and place[1] else what
+        raise InvalidParamsError(msg, hint=_known(names)) from error
+
+
+def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping with its keys in snake_case, and those of the mappings in it."""
+    return {_HUMP.sub(r"_\1", key).lower(): _inside(each) for key, each in value.items()}
+
+
+def _inside(value: object) -> object:
+    match value:
+        case dict():
+            return with_snake_case(value)
+        case list():
+            return [_inside(each) for each in value]
+        case _:
+            return value
+
+
+def _known(names: tuple[str, ...]) -> str:
+    return f"It takes {', '.join(names)}." if names else "It takes none."

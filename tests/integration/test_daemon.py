@@ -1,0 +1,282 @@
+"""``mdvec daemon`` with real processes: same output, other versions, kill -9, and what stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+from tests.conformance.servers import MDVEC
+from tests.waiting import HANG_S, wait_until
+
+from mdvec import __version__
+from mdvec.interfaces.cli.main import run
+from mdvec.types.report import ImportOptions
+from mdvec.workspace import open_workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A home with a database of one note, whose words are indexed, and its commands."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*MDVEC, *args],
+            cwd=self.folder,
+            env={**self.environment, **env},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=HANG_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    @property
+    def place(self) -> Path:
+        """The folder of its daemon."""
+        [found] = self.folder.rglob("daemons/*")
+        return found
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the daemon says about itself."""
+        info: dict[str, Any] = json.loads((self.place / "daemon.json").read_bytes())
+        return info
+
+
+def make_home(folder: Path) -> Home:
+    (folder / "notes").mkdir()
+    text = "---\ntags: [drink]\n---\n# Tea\n\nGreen tea is steeped. See [[milk]].\n"
+    (folder / "notes" / "tea.md").write_text(text, "utf-8")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
+    more = {
+        "HOME": str(folder),
+        "MDVEC_DATABASE_PATH": str(folder / "index.sqlite"),
+        "MDVEC_WATCH_ENABLED": "false",
+    }
+    with open_workspace(database=folder / "index.sqlite") as workspace:
+        workspace.add_collection("notes", "Notes", str(folder / "notes"))
+        workspace.import_collection("notes", ImportOptions(embed=False))
+    return Home(folder, {**inherited, **more})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    """A home whose daemon, if any, is ended."""
+    home = make_home(tmp_path)
+    yield home
+    home.run("daemon", "stop")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A home whose daemon runs."""
+    home = make_home(tmp_path_factory.mktemp("served"))
+    started = home.run("daemon", "start")
+    assert started.returncode == 0, started.stderr
+    yield home
+    home.run("daemon", "stop")
+
+
+COMMANDS = [
+    ("search", "green", "tea", "--mode", "lexical"),
+    ("search", "green", "tea", "--mode", "lexical", "--explain", "--format", "text"),
+    ("search", "green", "--format", "jsonl", "--mode", "lexical"),
+    ("search", "green", "--format", "md", "--mode", "lexical"),
+    ("search", "nothing", "--mode", "lexical"),
+    ("search", "  "),
+    ("search", "x", "-n", "nowhere"),
+    ("get", "tea.md"),
+    ("get", "tea.md", "--lines", "4:4"),
+    ("get", "tea.md", "--links"),
+    ("get", "tee.md"),
+    ("tags",),
+    ("tags", "--format", "json"),
+    ("status",),
+    ("status", "-n", "notes", "--check", "--format", "json"),
+]
+
+
+def test_commands_print_the_same_with_and_without_a_daemon(
+    served: Home, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Output, messages and exit codes are equal byte for byte; the daemon did the work."""
+    monkeypatch.setenv("HOME", str(served.folder))
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def printed(*args: str) -> tuple[int, str, str]:
+        code = run(args, env=served.environment, cwd=served.folder)
+        return code, *capfd.readouterr()
+
+    searches = (served.place / "daemon.log").read_text("utf-8").count(" search ")
+    for command in COMMANDS:
+        assert printed(*command) == printed(*command, "--no-daemon"), command
+    assert (served.place / "daemon.log").read_text("utf-8").count(" search ") == searches + 6
+    near, far = (
+        json.loads(printed("search", "green", "--mode", "lexical", "--format", "json", *more)[1])
+        for more in ((), ("--no-daemon",))
+    )
+    for moment in ("elapsed_ms", "last_indexed"):  # each search looks at the folder anew
+        assert near.pop(moment)
+        assert far.pop(moment)
+    assert near == far
+
+
+# What no command needs that asks the daemon: the engine, and what takes long to import.
+ENGINE = {"numpy", "apsw", "yaml", "mcp", "starlette", "markdown_it", "mdvec.workspace", "mdvec.search"}
+RARE = {
+    "rich",
+    "tomllib",
+    "difflib",
+    "importlib.metadata",
+    "mdvec.config.foreign",
+    "mdvec.types.model_report",
+}
+# What only other commands need: marking the words of a query, the shapes of JSON, and reports.
+WORDS = {"mdvec.text.terms", "mdvec.text.sentences"}
+SHAPES = {"mdvec.interfaces.wire", "mdvec.types.report", "mdvec.types.links"}
+
+
+@pytest.mark.parametrize(
+    ("args", "others"),
+    [
+        (["search", "green", "--mode", "lexical"], SHAPES),
+        (["search", "green", "--mode", "lexical", "--format", "paths"], SHAPES | WORDS),
+        (["get", "tea.md"], WORDS),
+        (["tags"], WORDS),
+        (["status"], WORDS),
+    ],
+)
+def test_a_command_through_the_daemon_loads_little(served: Home, args: list[str], others: set[str]) -> None:
+    """Neither the engine nor what only other commands need is imported."""
+    code = (
+        "import os, sys\nfrom mdvec.interfaces.cli.main import run\n"
+        f"code = run({args!r}, env=os.environ)\n"
+        "print('\\n', code, *sys.modules)"
+    )
+    # Measuring coverage imports more.
+    unmeasured = {
+        name: value for name, value in served.environment.items() if not name.startswith("COVERAGE")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=served.folder,
+        env=unmeasured,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    exit_code, *loaded = done.stdout.splitlines()[-1].split()
+    assert exit_code == "0", done.stderr
+    assert (ENGINE | RARE | others).isdisjoint(loaded)
+
+
+def test_only_its_user_can_reach_it(served: Home) -> None:
+    """The socket and its folder are the user's alone, and so is what lies beside the lock."""
+    path = Path(served.info["socket"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(served.place.stat().st_mode) == 0o700
+
+
+def test_it_serves_json_rpc_and_mcp_and_the_page(served: Home) -> None:
+    """One process answers on the socket and over HTTP; the calls of the command line are for the socket."""
+    ping = {"jsonrpc": "2.0", "method": "ping", "id": 1}
+    with socket.socket(socket.AF_UNIX) as program:
+        program.connect(served.info["socket"])
+        lines = program.makefile("rwb")
+        lines.write(json.dumps(ping).encode() + b"\n")
+        lines.flush()
+        assert json.loads(lines.readline())["result"] == {"status": "ok"}
+        lines.close()
+    url = served.info["url"]
+    assert httpx2.post(f"{url}/rpc", json=ping).json()["result"] == {"status": "ok"}
+    private = {**ping, "method": "workspace.tags", "params": {"collections": []}}
+    assert httpx2.post(f"{url}/rpc", json=private).json()["error"]["code"] == -32601
+    assert httpx2.get(f"{url}/health").json()["version"] == __version__
+    assert httpx2.get(f"{url}/mcp").status_code in (400, 405, 406)
+    assert httpx2.get(f"{url}/").status_code == 200
+
+
+def test_two_starts_are_one_daemon(home: Home) -> None:
+    """The second start says so, and a second one in the foreground is an error."""
+    assert "started: process" in home.run("daemon", "start").stderr
+    pid = home.info["pid"]
+    again = home.run("daemon", "start")
+    assert (again.returncode, f"runs already: process {pid}" in again.stderr) == (0, True)
+    foreground = home.run("daemon", "run")
+    assert foreground.returncode == 1
+    assert f"error: the daemon of this database runs already: process {pid}" in foreground.stderr
+    assert home.run("daemon", "status").returncode == 0
+
+
+def test_stop_ends_the_process_and_leaves_nothing(home: Home) -> None:
+    """Socket and description are gone, and so is the process; a second stop is no error."""
+    home.run("daemon", "start")
+    info = home.info
+    assert f"stopped: process {info['pid']}" in home.run("daemon", "stop").stderr
+    assert not Path(info["socket"]).exists()
+    assert not (home.place / "daemon.json").exists()
+    wait_until(lambda: not psutil.pid_exists(info["pid"]))
+    assert home.run("daemon", "stop").returncode == 0
+    assert home.run("daemon", "status").returncode == 1
+
+
+def test_a_killed_daemon_is_not_missed_and_starts_again(home: Home) -> None:
+    """After kill -9 commands do the work themselves; the next start takes the same places."""
+    home.run("daemon", "start")
+    before = home.info
+    os.kill(before["pid"], signal.SIGKILL)
+    wait_until(lambda: not psutil.pid_exists(before["pid"]))
+    assert Path(before["socket"]).exists()
+    found = home.run("search", "green", "--mode", "lexical", "--format", "paths")
+    assert (found.returncode, found.stdout) == (0, f"{home.folder}/notes/tea.md\n")
+    assert home.run("daemon", "status").returncode == 1
+    assert home.run("daemon", "start").returncode == 0
+    assert home.info["pid"] != before["pid"]
+    assert home.info["socket"] == before["socket"]
+
+
+def test_a_daemon_of_another_version_is_not_used(home: Home) -> None:
+    """Commands say so and do the work themselves; start replaces it."""
+    home.run("daemon", "start")
+    info = home.info
+    (home.place / "daemon.json").write_text(json.dumps({**info, "version": "0.0.1"}))
+    found = home.run("search", "green", "--mode", "lexical", "--format", "paths")
+    assert found.stdout == f"{home.folder}/notes/tea.md\n"
+    assert f"the daemon runs mdvec 0.0.1, and this is {__version__}" in found.stderr
+    assert "starting it anew" in home.run("daemon", "start").stderr
+    assert (home.info["version"], home.info["pid"] != info["pid"]) == (__version__, True)
+
+
+def test_a_daemon_with_other_settings_is_not_used(home: Home) -> None:
+    """What is configured here counts, though how results are shown does not matter to a daemon."""
+    home.run("daemon", "start")
+    other = home.run("search", "green", "--mode", "lexical", "--format", "paths", MDVEC_SEARCH_K="1")
+    assert "the daemon was started with other settings" in other.stderr
+    same = home.run("search", "green", "--mode", "lexical", MDVEC_DISPLAY_DEFAULT_FORMAT="paths")
+    assert (same.stdout, "daemon" in same.stderr) == (f"{home.folder}/notes/tea.md\n", False)
+
+
+def test_a_daemon_that_cannot_start_says_why(home: Home) -> None:
+    """What it said on the way is shown, and nothing stays behind."""
+    outcome = home.run("daemon", "start", "--http", "203.0.113.1:1")
+    assert outcome.returncode == 1
+    assert "can be reached from other machines" in outcome.stderr
+    assert "error: the daemon did not start" in outcome.stderr
+    assert home.run("daemon", "status").returncode == 1

@@ -1,0 +1,316 @@
+"""JSON-RPC over a real index: the methods on sections, mdvec's own, lines on pipes, and ``POST /rpc``."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.conformance.servers import MDVEC, serving
+from tests.waiting import HANG_S, wait_until
+
+from mdvec.config import Config
+from mdvec.interfaces.rpc.dispatcher import Client
+from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace import Workspace, open_workspace
+
+SECTIONS = [
+    {
+        "id": "s1",
+        "documentPath": "guide/retry.md",
+        "heading": "再試行",
+        "depth": 1,
+        "content": "# 再試行\n五回まで再試行する。",
+        "tokenCount": 9,
+        "parentId": None,
+        "order": 0,
+        "isDirty": False,
+        "documentHash": "abc",
+        "createdAt": "2026-01-02T03:04:05.678Z",
+        "updatedAt": 1767323045678,
+        "vector": [0.5, 0.5],
+    },
+    {
+        "id": "s2",
+        "document_path": "guide/retry.md",
+        "heading": "Delay",
+        "depth": 2,
+        "content": "The delay doubles each time.",
+        "parent_id": "s1",
+        "order": 1,
+    },
+]
+
+
+class Program:
+    """A program that calls methods and waits for each."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._answers: list[Any] = []
+        self.client = Client(all_methods(workspace), self._receive, lambda error: pytest.fail(str(error)))
+
+    def _receive(self, message: bytes) -> None:
+        self._answers.append(json.loads(message))
+
+    def call(self, method: str, **params: Any) -> Any:
+        request = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
+        self.client.receive(json.dumps(request).encode())
+        assert self.client.wait(HANG_S)
+        answer = self._answers[-1]
+        return answer["result"] if "result" in answer else answer["error"]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with one note."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "tea.md").write_text("---\ntags: [drink]\n---\n# Tea\n\nGreen.\n\n## Water\n\nHot.\n", "utf-8")
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """An empty workspace with a model of its own."""
+    with open_workspace(Config(), database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def program(workspace: Workspace) -> Iterator[Program]:
+    """A program on it."""
+    program = Program(workspace)
+    yield program
+    program.client.close()
+
+
+def pending(workspace: Workspace) -> int:
+    return sum(each.counts.pending_chunks for each in workspace.status().collections)
+
+
+def test_sections_come_back_as_they_were_written(program: Program) -> None:
+    """Names are accepted in both spellings and answered in snake_case; what was left out is filled in."""
+    assert program.call("addSections", sections=SECTIONS) == {"count": 2}
+    first, second = program.call("getSectionsByPath", documentPath="guide/retry.md")["sections"]
+    assert first == {
+        "id": "s1",
+        "document_path": "guide/retry.md",
+        "heading": "再試行",
+        "depth": 1,
+        "content": "# 再試行\n五回まで再試行する。",
+        "token_count": 9,
+        "parent_id": None,
+        "order": 0,
+        "is_dirty": False,
+        "document_hash": "abc",
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "updated_at": "2026-01-02T03:04:05.678Z",
+    }
+    assert (second["parent_id"], second["token_count"] > 0, len(second["document_hash"])) == ("s1", True, 64)
+    assert program.call("getStats") == {"totalSections": 2, "dirtyCount": 0, "totalDocuments": 1}
+
+
+def test_a_section_replaces_the_one_with_its_id(program: Program) -> None:
+    """Other sections of the document stay, and so does the time it was first written."""
+    program.call("addSections", sections=SECTIONS)
+    assert program.call("addSection", section={**SECTIONS[0], "content": "# New", "createdAt": None}) == {
+        "id": "s1"
+    }
+    sections = program.call("getSectionsByPath", documentPath="guide/retry.md")["sections"]
+    assert [each["content"] for each in sections] == ["# New", "The delay doubles each time."]
+    assert sections[0]["created_at"] == "2026-01-02T03:04:05.678Z"
+
+
+def test_the_worker_embeds_them_and_no_sync_deletes_them(program: Program, workspace: Workspace) -> None:
+    """Vectors are made behind the call; imports and comparisons leave the documents as they are."""
+    program.call("addSections", sections=SECTIONS)
+    wait_until(lambda: not pending(workspace))
+    for mode in (ImportMode.UPDATE, ImportMode.REPLACE):
+        report = workspace.import_collection("pushed", ImportOptions(mode))
+        assert (report.total_documents, report.deleted, report.embedded_chunks) == (1, 0, 0)
+    [status] = workspace.status(check=True).collections
+    assert status.check is not None
+    assert status.check.in_sync
+    assert len(program.call("getSectionsByPath", documentPath="guide/retry.md")["sections"]) == 2
+
+
+def test_search_reports_score_and_distance(program: Program, workspace: Workspace) -> None:
+    """The distance is that of unit vectors: smaller is nearer; depths filter, one or several."""
+    program.call("addSections", sections=SECTIONS)
+    wait_until(lambda: not pending(workspace))
+    found = program.call("search", query="delay doubles")
+    assert found["total"] == len(found["results"])
+    best = found["results"][0]
+    assert (best["id"], best["content"]) == ("s2", "The delay doubles each time.")
+    [hit] = program.call("mdvec.search", query="delay doubles", limit=1)["hits"]
+    assert best["score"] == hit["score"]
+    assert best["_distance"] == pytest.approx(math.sqrt(2 - 2 * hit["similarity"]), abs=1e-5)
+    assert [each["id"] for each in program.call("search", query="delay 再試行", depth=1)["results"]] == ["s1"]
+    several = program.call("search", query="delay 再試行", depth=[1, 2])["results"]
+    assert {each["id"] for each in several} == {"s1", "s2"}
+
+
+def test_dirty_sections_are_listed_and_left_out(program: Program, notes: Path, workspace: Workspace) -> None:
+    """The oldest come first; a clean search does not find them; writing or importing cleans them."""
+    workspace.add_collection("notes", "Notes", str(notes))
+    workspace.import_collection("notes")
+    program.call("addSections", sections=SECTIONS)
+    assert program.call("markDirty", documentPath="tea.md") == {"marked": 2}
+    assert program.call("markDirty", documentPath="guide/retry.md") == {"marked": 2}
+    assert program.call("markDirty", documentPath="nowhere.md") == {"marked": 0}
+    dirty = program.call("getDirtySections")["sections"]
+    assert dirty[0]["id"] == "s1"  # of January
+    assert {each["document_path"] for each in dirty} == {"tea.md", "guide/retry.md"}
+    assert len(program.call("getDirtySections", limit=1)["sections"]) == 1
+    assert program.call("getStats")["dirtyCount"] == 4
+    found = program.call("search", query="delay", includeCleanOnly=True)["results"]
+    assert "guide/retry.md" not in {each["document_path"] for each in found}
+    assert [each["is_dirty"] for each in program.call("search", query="delay")["results"][:1]] == [True]
+    program.call("addSections", sections=SECTIONS)
+    workspace.import_collection("notes", ImportOptions(ImportMode.UPDATE))
+    assert program.call("getStats")["dirtyCount"] == 0
+
+
+def test_sections_of_files_are_read_but_not_deleted(
+    program: Program, notes: Path, workspace: Workspace
+) -> None:
+    """Ids, parents and times of what mdvec cut itself are there; a file is deleted where it lies."""
+    workspace.add_collection("notes", "Notes", str(notes))
+    workspace.import_collection("notes")
+    top, water = program.call("getSectionsByPath", documentPath="tea.md")["sections"]
+    assert (top["heading"], water["heading"], water["parent_id"]) == ("Tea", "Water", top["id"])
+    error = program.call("deleteSectionsByPath", documentPath="tea.md")
+    assert (error["code"], error["data"]["code"]) == (-32602, "usage")
+    program.call("addSections", sections=SECTIONS)
+    assert program.call("deleteSectionsByPath", documentPath="guide/retry.md") == {"deleted": 2}
+    assert program.call("deleteSectionsByPath", documentPath="guide/retry.md") == {"deleted": 0}
+    assert program.call("getStats")["totalDocuments"] == 1
+
+
+def test_the_collection_that_is_written_to_is_chosen(program: Program, workspace: Workspace) -> None:
+    """One is used, several have to be named, and one of files is refused."""
+    workspace.add_collection("mine", "Mine", "push:")
+    program.call("addSections", sections=SECTIONS)
+    assert [each["name"] for each in program.call("mdvec.collections")] == ["mine"]
+    workspace.add_collection("other", "Other", "push:")
+    assert "mine, other" in program.call("addSections", sections=SECTIONS)["message"]
+    assert program.call("addSections", sections=SECTIONS, collection="other") == {"count": 2}
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"documentPath": " ", "content": "x"}, "not the path of a document"),
+        ({"documentPath": "a.md"}, "missing required field `content`"),
+        ({"documentPath": "a.md", "content": "x", "summary": "y"}, "summary"),
+        ({"documentPath": "a.md", "content": "x", "depth": 4}, "depth"),
+        ({"documentPath": "a.md", "content": "x", "createdAt": "soon"}, "not a time: 'soon'"),
+    ],
+)
+def test_a_wrong_section_is_refused_and_nothing_is_written(
+    program: Program, section: dict[str, Any], words: str
+) -> None:
+    """The error names what is wrong; the sections beside it are not written either."""
+    error = program.call("addSections", sections=[SECTIONS[0], section])
+    assert error["code"] == -32602
+    assert words in error["message"]
+    assert program.call("getStats")["totalSections"] == 0
+
+
+def test_mdvecs_own_methods_answer_as_its_json_does(
+    program: Program, notes: Path, workspace: Workspace
+) -> None:
+    """They have the shapes of ``--format json``."""
+    workspace.add_collection("notes", "Notes", str(notes))
+    assert program.call("mdvec.reindex", collection="notes")["added"] == 1
+    assert program.call("mdvec.get", path="tea.md", lines="4:4")["text"] == "# Tea\n"
+    assert program.call("mdvec.tags")["tags"] == [{"tag": "drink", "documents": 1}]
+    status = program.call("mdvec.status", collection="notes", check=True)["collections"][0]
+    assert (status["check"]["in_sync"], [each["path"] for each in status["files"]]) == (True, ["tea.md"])
+    error = program.call("mdvec.get", path="tee.md")
+    assert (error["code"], error["data"]["code"], error["data"]["hint"]) == (
+        -32000,
+        "document_not_found",
+        "Did you mean tea.md?",
+    )
+    model = program.call("initModel")
+    assert model == {"success": True, "model_name": "terms", "dimension": 256}
+
+
+# --- the process -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A home of its own."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MDVEC_", "XDG_"))}
+    return {**inherited, "HOME": str(tmp_path), "MDVEC_DATABASE_PATH": str(tmp_path / "index.sqlite")}
+
+
+def start(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*MDVEC, "rpc"], env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def ask(process: subprocess.Popen[bytes], **request: Any) -> Any:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, **request}).encode() + b"\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+def test_a_child_process_serves_lines_and_ends_with_its_input(environment: dict[str, str]) -> None:
+    """What was asked before the end of the input is answered; the process then ends by itself."""
+    requests = [{"jsonrpc": "2.0", "method": "ping", "id": number} for number in range(20)]
+    text = "".join(f"{json.dumps(each)}\n" for each in requests)
+    done = subprocess.run(
+        [*MDVEC, "rpc"], env=environment, input=text.encode(), capture_output=True, timeout=HANG_S, check=True
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(each["id"] for each in answers) == [*range(20)]
+    assert all(each["result"] == {"status": "ok"} for each in answers)
+
+
+def test_a_killed_child_loses_nothing_that_was_answered(environment: dict[str, str]) -> None:
+    """Sections that were counted are there after kill -9."""
+    process = start(environment)
+    assert ask(process, method="addSections", params={"sections": SECTIONS})["result"] == {"count": 2}
+    process.kill()
+    process.communicate()
+    again = start(environment)
+    assert ask(again, method="getStats")["result"]["totalSections"] == 2
+    again.send_signal(signal.SIGTERM)
+    assert again.wait(HANG_S) == 0
+    again.communicate()
+
+
+def test_post_rpc_is_behind_the_same_guard(environment: dict[str, str], tmp_path: Path) -> None:
+    """A foreign Host, Origin or type is refused; a body of 10 MB passes, and a notification has no answer."""
+    with serving([*MDVEC, "serve", "--http", "127.0.0.1:0"], environment, tmp_path / "log") as url:
+        address = url.replace("/mcp", "/rpc")
+        headers = {"content-type": "application/json"}
+        ping = {"jsonrpc": "2.0", "method": "ping", "id": 1}
+
+        def post(body: object, **more: str) -> httpx2.Response:
+            return httpx2.post(address, content=json.dumps(body), headers={**headers, **more}, timeout=HANG_S)
+
+        assert post(ping).json()["result"] == {"status": "ok"}
+        assert [each["id"] for each in post([ping, {**ping, "id": 2}]).json()] in ([1, 2], [2, 1])
+        assert post({"jsonrpc": "2.0", "method": "ping"}).status_code == 204
+        assert post(ping, host="evil.example").status_code == 421
+        assert post(ping, origin="https://evil.example").status_code == 403
+        assert post(ping, **{"content-type": "text/plain"}).status_code == 415
+        section = {"documentPath": "big.md", "content": "再試行\n" * 520_000}
+        added = post({**ping, "method": "addSection", "params": {"section": section}})
+        assert added.json()["result"]["id"]
