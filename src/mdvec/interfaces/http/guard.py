@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from http import HTTPStatus
+from urllib.parse import urlencode
 
 import anyio
 from starlette.applications import Starlette
@@ -16,11 +17,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from mdvec import __version__
+from mdvec.interfaces.http.cookie import LOGIN_PATH, has_session
 from mdvec.interfaces.http.options import ServerOptions
 
 HEALTH_PATH = "/health"
@@ -55,6 +57,8 @@ def guarded(
     *,
     on_bug: Callable[[Exception], None],
     lifespan: Lifespan[Starlette] | None = None,
+    body_limits: Mapping[str, int] | None = None,
+    open_paths: Collection[str] = (),
 ) -> ASGIApp:
     """Return an application of routes and ``/health``, all of them behind one guard.
 
@@ -68,6 +72,8 @@ def guarded(
         port: The port the server really listens at.
         on_bug: Receives exceptions of the routes.
         lifespan: Entered before the first request and left after the last.
+        body_limits: Largest body of a request in bytes, by path, where it is not ``MAX_BODY_BYTES``.
+        open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
     """
 
     async def fail(_: Request, error: Exception) -> Response:
@@ -80,7 +86,7 @@ def guarded(
     )
     app.router.redirect_slashes = False
     inner = CORSMiddleware(
-        _admitting(app, options.token),
+        _admitting(app, options.token, body_limits or {}, tuple(open_paths)),
         allow_origins=options.allowed_origins,
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("*",),
@@ -123,11 +129,10 @@ async def _health(_: Request) -> Response:
     return JSONResponse({"status": "ok", "version": __version__})
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
+async def _refuse(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - the handler of this type
     if error.status_code == HTTPStatus.NOT_FOUND:
-        paths = ", ".join(route.path for route in request.app.routes)
-        return problem(error.status_code, f"There is nothing here. This server has: {paths}.")
+        return problem(error.status_code, "There is nothing here.")
     return problem(error.status_code, f"{HTTPStatus(error.status_code).description}.", error.headers)
 
 
@@ -143,9 +148,13 @@ def _misdirected(scope: Scope, options: ServerOptions, port: int) -> Response | 
     return None
 
 
-def _unauthorized(headers: Headers, token: str | None) -> Response | None:
-    """Return the response to a request without the token (RFC 6750)."""
-    if token is None:
+def _is_open(path: str, open_paths: Sequence[str]) -> bool:
+    return any(path == each or (each.endswith("/") and path.startswith(each)) for each in open_paths)
+
+
+def _unauthorized(scope: Scope, headers: Headers, token: str | None) -> Response | None:
+    """Return the response to a request without the token (RFC 6750); a person is asked to enter it."""
+    if token is None or has_session(headers.get("cookie", ""), token):
         return None
     values = headers.getlist("authorization")
     scheme, _, value = values[0].partition(" ") if len(values) == 1 else ("", "", "")
@@ -153,6 +162,9 @@ def _unauthorized(headers: Headers, token: str | None) -> Response | None:
     # Headers are Latin-1; the comparison takes the same time wherever the first difference is.
     if is_bearer and hmac.compare_digest(value.strip().encode("latin-1", "replace"), token.encode("ascii")):
         return None
+    if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+        wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")
+        return RedirectResponse(f"{LOGIN_PATH}?{urlencode({'next': wanted})}", HTTPStatus.SEE_OTHER)
     challenge = 'Bearer realm="mdvec"'
     if is_bearer:
         challenge += ', error="invalid_token", error_description="This is not the token of this server"'
@@ -160,7 +172,9 @@ def _unauthorized(headers: Headers, token: str | None) -> Response | None:
     return problem(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})
 
 
-def _admitting(app: ASGIApp, token: str | None) -> ASGIApp:
+def _admitting(
+    app: ASGIApp, token: str | None, body_limits: Mapping[str, int], open_paths: Sequence[str]
+) -> ASGIApp:
     """Pass on requests with the token, as many as there are places for, each with its whole body."""
     free = {"requests": MAX_REQUESTS, "streams": MAX_STREAMS}
 
@@ -171,7 +185,7 @@ def _admitting(app: ASGIApp, token: str | None) -> ASGIApp:
         headers = Headers(scope=scope)
         waits = scope["method"] == "GET" and "text/event-stream" in headers.get("accept", "")
         kind = "streams" if waits or headers.get("mcp-method") == _LISTEN_METHOD else "requests"
-        refusal = _unauthorized(headers, token)
+        refusal = None if _is_open(scope["path"], open_paths) else _unauthorized(scope, headers, token)
         if refusal is None and free[kind] == 0:
             detail = f"Too many {kind} at once; try again."
             refusal = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, {"Retry-After": "1"})
@@ -180,7 +194,7 @@ def _admitting(app: ASGIApp, token: str | None) -> ASGIApp:
             return
         free[kind] -= 1
         try:
-            body = await _body(headers, receive)
+            body = await _body(headers, receive, body_limits.get(scope["path"], MAX_BODY_BYTES))
             if isinstance(body, Response):
                 await body(scope, receive, send)
             else:
@@ -191,11 +205,11 @@ def _admitting(app: ASGIApp, token: str | None) -> ASGIApp:
     return admit
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | Response:
+async def _body(headers: Headers, receive: Receive, limit: int) -> bytes | Response:
     """Return the body, whole, or the response that refuses it without waiting for the rest."""
     close = {"Connection": "close"}
-    large = problem(413, f"The body is larger than {MAX_BODY_BYTES // 1024**2} MiB.", close)
-    if int(headers.get("content-length", "0")) > MAX_BODY_BYTES:
+    large = problem(413, f"The body is larger than {limit // 1024**2} MiB.", close)
+    if int(headers.get("content-length", "0")) > limit:
         return large
     with anyio.move_on_after(_BODY_TIMEOUT_S):
         body = bytearray()
@@ -203,7 +217,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes | Response:
         while more:  # until the end, or until the client disconnects
             message = await receive()
             body += message.get("body", b"")
-            if len(body) > MAX_BODY_BYTES:
+            if len(body) > limit:
                 return large
             more = message.get("more_body", False)
         return bytes(body)

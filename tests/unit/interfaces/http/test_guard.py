@@ -154,10 +154,10 @@ def test_a_bug_is_a_reply_and_is_reported() -> None:
 
 
 def test_there_is_nothing_at_other_paths() -> None:
-    """The refusal names the paths there are, and does not repeat the one that was requested."""
+    """The refusal names no path: not those there are, nor the one that was requested."""
     reply = request(guarded([], server_options("127.0.0.1:8765", env={}), 8765, on_bug=BUGS.append), "/x")
     assert reply.status == 404
-    assert reply.problem() == "There is nothing here. This server has: /health."
+    assert reply.problem() == "There is nothing here."
 
 
 def test_what_is_not_http_is_closed() -> None:

@@ -1,0 +1,139 @@
+"""The web doors behind one address: each brings its routes, found by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from mdvec import registry
+from mdvec.interfaces.errors import OnBug, bug_listener
+from mdvec.interfaces.http.address import Authority
+from mdvec.interfaces.http.guard import guarded
+from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.server import bind, serve
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.workspace import Workspace
+
+MCP_PATH = "/mcp"
+"""The path for clients of all revisions of the Model Context Protocol."""
+
+RPC_PATH = "/rpc"
+"""The path of JSON-RPC."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebDoor:
+    """The part of one door in the HTTP server.
+
+    A factory in the stage ``web`` of the registry makes it, of ``(workspace, config, options, *, on_bug)``.
+
+    Attributes:
+        routes: What it serves.
+        lifespan: Entered before the first request and left after the last; None without one.
+        body_limits: Largest body of a request in bytes, by path, where it is not the usual one.
+        open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
+    """
+
+    routes: Sequence[Route | Mount]
+    lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    body_limits: Mapping[str, int] = field(default_factory=dict)
+    open_paths: frozenset[str] = frozenset()
+
+
+def build_app(
+    workspace: Workspace, config: Config, options: ServerOptions, port: int, *, on_bug: OnBug
+) -> ASGIApp:
+    """Return the application of all web doors behind one guard.
+
+    Args:
+        workspace: What to serve.
+        config: Its settings.
+        options: Which requests to accept.
+        port: The port the server really listens at.
+        on_bug: Receives unexpected exceptions.
+    """
+    doors: list[WebDoor] = [
+        registry.load("web", name)(workspace, config, options, on_bug=on_bug)
+        for name in registry.names("web")
+    ]
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for door in doors:
+                if door.lifespan is not None:
+                    await stack.enter_async_context(door.lifespan())
+            yield
+
+    return guarded(
+        [route for door in doors for route in door.routes],
+        options,
+        port,
+        on_bug=on_bug,
+        lifespan=lifespan,
+        body_limits={path: limit for door in doors for path, limit in door.body_limits.items()},
+        open_paths=frozenset().union(*(door.open_paths for door in doors)),
+    )
+
+
+def serve_http(
+    workspace: Workspace,
+    config: Config,
+    options: ServerOptions,
+    *,
+    show: Callable[[str], None],
+    visit: Callable[[str], None] = lambda _: None,
+    verbose: bool = False,
+) -> int:
+    """Serve any number of clients over HTTP until SIGTERM or Ctrl-C.
+
+    Args:
+        workspace: What to serve.
+        config: Its settings.
+        options: Where to listen and which requests to accept.
+        show: Receives a line with the URL as soon as requests are served.
+        visit: Receives the URL of the page then.
+        verbose: Whether to print the tracebacks of bugs.
+
+    Returns:
+        The exit code: 0, or 130 after Ctrl-C.
+
+    Raises:
+        ListenError: If the address cannot be listened at.
+    """
+    listener = bind(options.address)
+    port: int = listener.getsockname()[1]
+    app = build_app(workspace, config, options, port, on_bug=bug_listener(verbose=verbose))
+
+    def ready() -> None:
+        show(_ready_line(options.address, port))
+        visit(url_of(options.address, port))
+
+    return serve(app, listener, ready=ready)
+
+
+def url_of(address: Authority, port: int) -> str:
+    """Return the URL of a server, for clients on this machine.
+
+    Args:
+        address: Where it listens.
+        port: The port it really listens at.
+    """
+    if not address.is_wildcard:
+        return f"http://{Authority(address.host, port)}"
+    # Clients cannot connect to an address that stands for all others.
+    return f"http://{Authority('::1' if ':' in address.host else '127.0.0.1', port)}"
+
+
+def _ready_line(address: Authority, port: int) -> str:
+    url = url_of(address, port)
+    elsewhere = ", at every other address of this machine, too" if address.is_wildcard else ""
+    return f"serving MCP at {url}{MCP_PATH} and the page at {url}/{elsewhere}; press Ctrl-C to end"

@@ -1,0 +1,84 @@
+"""``GET /search?q=…``: an answer as JSON, for scripts, launchers and editors."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from mdvec.errors import MdvecError, UsageError
+from mdvec.interfaces import wire
+from mdvec.interfaces.errors import OnBug, translate
+from mdvec.interfaces.http.app import WebDoor
+from mdvec.interfaces.http.guard import MAX_REQUESTS, problem
+from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.requests import SearchRequest, search_query
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.workspace import Workspace
+
+SEARCH_PATH = "/search"
+"""The path of a search."""
+
+_LISTS = frozenset({"collections", "tags", "where", "depth"})
+_NAMES = {"q": "query", "k": "limit", "collection": "collections", "tag": "tags"}
+
+
+def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
+    """Return the route of a search.
+
+    Args:
+        workspace: What is searched.
+        on_bug: Receives unexpected exceptions.
+    """
+    threads = CapacityLimiter(MAX_REQUESTS)
+
+    def answered(parameters: QueryParams) -> Response:
+        try:
+            request = _request(parameters)
+            settings = workspace.search_settings(request.collections)
+            query = search_query(request, settings, now=datetime.now().astimezone())
+            with workspace.explaining():
+                result = workspace.search(query, wait_for_vectors=False)
+        except MdvecError as error:
+            failure = translate(error)
+            return problem(HTTPStatus.BAD_REQUEST, f"{failure.message}. {failure.hint}".strip())
+        return JSONResponse(wire.to_json(wire.search_answer(result)))
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await to_thread.run_sync(answered, request.query_params, limiter=threads)
+        except Exception as error:  # noqa: BLE001 - the one place where this door translates
+            on_bug(error)
+            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error ({type(error).__name__})")
+
+    return WebDoor([Route(SEARCH_PATH, answer, methods=["GET"])])
+
+
+def _request(parameters: QueryParams) -> SearchRequest:
+    """Return the parameters of an address as a request; ``q`` is the query, and lists are repeated.
+
+    Raises:
+        UsageError: If one of them is unknown or cannot be used.
+    """
+    given: dict[str, object] = {}
+    for name in parameters:
+        field = _NAMES.get(name, name)
+        if field not in SearchRequest.__struct_fields__:
+            known = ", ".join(("q", *SearchRequest.__struct_fields__[1:]))
+            msg = f"there is no parameter {name!r}"
+            raise UsageError(msg, hint=f"There are: {known}.")
+        given[field] = parameters.getlist(name) if field in _LISTS else parameters[name]
+    try:
+        return msgspec.convert(given, SearchRequest, strict=False)
+    except msgspec.ValidationError as error:
+        msg = f"the parameters cannot be used: {error}"
+        raise UsageError(msg, hint="Give a search as /search?q=WORDS&limit=5.") from error

@@ -1,0 +1,140 @@
+"""The reading view: a document with what surrounds it, its images, and other programs to open it in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlencode
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.interfaces.requests import parse_lines
+from mdvec.interfaces.web.frame import PageAddresses, Site, document_url
+from mdvec.types.page import IMAGE_TYPES, PASSAGE_ANCHOR, Marked
+
+# An image is only an image: opened by itself, an SVG file runs and requests nothing either.
+_IMAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "cache-control": "private, max-age=60",
+}
+_MOST_PROPERTY_CHARS = 200
+_FILE_MANAGERS = {"darwin": ["open", "-R"], "win32": ["explorer", "/select,"]}
+
+
+class DocumentPage:
+    """The reading view of a site."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def show(self, request: Request) -> Response:
+        """Return a document; ``lines`` is marked, the words of ``q`` in it, too."""
+        collection, path = request.path_params["collection"], request.path_params["path"]
+        query = request.query_params.get("q", "")
+        pages = self._site.workspace.pages
+        try:
+            marked = _marked(request.query_params.get("lines", ""), query)
+            page = await self._site.call(lambda: pages.read(path, collection, PageAddresses(), marked))
+        except DocumentNotFoundError:
+            # The HTML of a note names images from its own folder.
+            if PurePosixPath(path).suffix.lower() in IMAGE_TYPES:
+                return RedirectResponse(f"/file/{quote(collection)}/{quote(path)}")
+            raise
+        file = page.file if self._site.options.address.is_loopback else None
+        line = marked.first if marked else 1
+        return self._site.page(
+            request,
+            "document.html",
+            page=page,
+            query=query,
+            marked=marked,
+            passage_anchor=PASSAGE_ANCHOR,
+            properties=_properties(page.properties),
+            modified=datetime.fromtimestamp(page.modified_ns / 1e9).astimezone()
+            if page.modified_ns
+            else None,
+            backlinks=list({each.path: each for each in page.links.backlinks}.values()),
+            file=file,
+            line=line,
+            obsidian=f"obsidian://open?{urlencode({'path': file or ''}, quote_via=quote)}",
+            vscode=f"vscode://file{quote(_rooted(file or ''))}:{line}",
+        )
+
+    async def image(self, request: Request) -> Response:
+        """Return an image that lies beside the documents of a collection."""
+        collection, path = request.path_params["collection"], request.path_params["path"]
+        from_path = request.query_params.get("from", "")
+        pages = self._site.workspace.pages
+        content, kind = await self._site.call(lambda: pages.image(collection, path, from_path))
+        return Response(content, media_type=kind, headers=_IMAGE_HEADERS)
+
+    async def reveal(self, _: Request, form: FormData) -> Response:
+        """Show the file of a document in the file manager of this machine."""
+        collection, path = str(form.get("collection", "")), str(form.get("path", ""))
+        if not self._site.options.address.is_loopback:
+            msg = "files are shown on the machine of the server alone"
+            raise UsageError(msg, hint="Open the page on that machine.")
+        page = await self._site.call(
+            lambda: self._site.workspace.pages.read(path, collection, PageAddresses())
+        )
+        if page.file is not None:
+            await self._site.call(lambda: _reveal(Path(page.file or "")))
+        return RedirectResponse(document_url(collection, path), HTTPStatus.SEE_OTHER)
+
+
+def _marked(lines: str, query: str) -> Marked | None:
+    if not lines:
+        return None
+    first, last = parse_lines(lines.replace("-", ":"))
+    return Marked(first or 1, last or sys.maxsize, query)
+
+
+def _properties(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return properties in one line each; tags and aliases have their own place."""
+    return [
+        (str(key), _in_words(value)[:_MOST_PROPERTY_CHARS])
+        for key, value in values.items()
+        if str(key).casefold() not in {"title", "tags", "tag", "aliases", "alias"}
+        and value not in (None, "", [])
+    ]
+
+
+def _rooted(file: str) -> str:
+    """Return a path as addresses have it: with ``/`` in front, of a Windows path, too."""
+    path = file.replace("\\", "/")
+    return path if path.startswith("/") else f"/{path}"
+
+
+def _in_words(value: object) -> str:
+    match value:
+        case list():
+            return ", ".join(map(_in_words, value))
+        case dict():
+            return ", ".join(f"{key}: {_in_words(each)}" for key, each in value.items())
+        case bool():
+            return str(value).lower()
+        case _:
+            return str(value)
+
+
+def _reveal(file: Path) -> None:
+    """Open the folder of a file in the file manager, the file chosen where the system can do that."""
+    command = _FILE_MANAGERS.get(sys.platform)
+    arguments = [*command, str(file)] if command else ["xdg-open", str(file.parent)]
+    try:
+        process = subprocess.Popen(  # noqa: S603 - a program of the system, and a file that is indexed
+            arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+    except OSError as error:
+        msg = f"there is no file manager: {error}"
+        raise UsageError(msg, hint=f"The file is {file}.") from error
+    # Some file managers stay; whenever it ends, the system wants to be asked how.
+    threading.Thread(target=process.wait, name="mdvec-file-manager", daemon=True).start()

@@ -1,0 +1,194 @@
+"""What all parts of the page share: templates, languages, threads, errors, and guards of changes."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from importlib import resources
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import jinja2
+from anyio import CapacityLimiter, to_thread
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from mdvec.errors import NotFoundError, UnreadableFileError, UsageError
+from mdvec.interfaces.errors import OnBug, translate
+from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.present import moment
+from mdvec.interfaces.web.strings import preferred_language, words_of
+
+if TYPE_CHECKING:
+    from mdvec.workspace import Workspace
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+_Answer = TypeVar("_Answer")
+
+CSRF_FIELD = "csrf"
+"""The form field with the token that a change needs."""
+
+# No script or style stands in the page itself, nothing comes from or goes to another host, and no other page
+# frames it.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "same-origin"}
+_MOST_CALLS = 16
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+class Site:
+    """The page of one server.
+
+    Attributes:
+        workspace: What it shows.
+        options: Where the server listens, and its token.
+        on_bug: Receives unexpected exceptions.
+        csrf: What a form has to carry to change anything; new for each process.
+    """
+
+    def __init__(self, workspace: Workspace, options: ServerOptions, on_bug: OnBug) -> None:
+        self.workspace = workspace
+        self.options = options
+        self.csrf = secrets.token_urlsafe(24)
+        self.on_bug = on_bug
+        self._limiter = CapacityLimiter(_MOST_CALLS)
+        self._templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("mdvec.interfaces.web"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        self._templates.filters.update(bytes=_bytes, moment=_moment)
+        self._templates.globals.update(document_url=document_url, search_url=search_url)
+
+    async def call(self, function: Callable[[], _Answer]) -> _Answer:
+        """Call a function of the workspace in a thread; damage of the database is named as such."""
+
+        def explained() -> _Answer:
+            with self.workspace.explaining():
+                return function()
+
+        return await to_thread.run_sync(explained, limiter=self._limiter)
+
+    def text(self, request: Request, template: str, **values: Any) -> str:
+        """Return a template in the language of a request, filled in."""
+        language = preferred_language(request.headers.get("accept-language", ""))
+        return self._templates.get_template(template).render(
+            values,
+            t=words_of(language),
+            language=language,
+            csrf=self.csrf,
+            path=request.url.path,
+            has_token=self.options.token is not None,
+        )
+
+    def page(self, request: Request, template: str, code: int = HTTPStatus.OK, **values: Any) -> Response:
+        """Return a filled in template as a response."""
+        headers = {**_HEADERS, "vary": "accept-language"}
+        return HTMLResponse(self.text(request, template, **values), code, headers)
+
+    def failure(self, request: Request, error: Exception) -> Response:
+        """Return an error as a page, or as a part of one for a script."""
+        failure = translate(error)
+        message, hint = failure.message, failure.hint
+        if failure.code == "internal":
+            self.on_bug(error)
+            message, hint = f"internal error ({type(error).__name__})", ""
+        match error:
+            case NotFoundError() | UnreadableFileError():
+                status = HTTPStatus.NOT_FOUND
+            case UsageError():
+                status = HTTPStatus.BAD_REQUEST
+            case _:
+                status = HTTPStatus.INTERNAL_SERVER_ERROR
+        template = "_failure.html" if is_fragment(request) else "failure.html"
+        return self.page(request, template, status, message=message, hint=hint)
+
+    def handler(self, function: Callable[[Request], Awaitable[Response]]) -> Handler:
+        """Return a handler whose errors are shown as pages."""
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await function(request)
+            except Exception as error:  # noqa: BLE001 - a door translates once
+                return self.failure(request, error)
+
+        return handle
+
+    def changing(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
+        """Return a handler of a form that changes something: only a page of this process can send it."""
+
+        async def handle(request: Request) -> Response:
+            async with request.form() as form:
+                sent = form.get(CSRF_FIELD)
+                if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
+                    return self.page(request, "failure.html", HTTPStatus.FORBIDDEN, message="", hint="")
+                return await function(request, form)
+
+        return self.handler(handle)
+
+
+def is_fragment(request: Request) -> bool:
+    """Return True if a script of the page asks for a part of it."""
+    return request.headers.get("x-requested-with") == "fetch"
+
+
+def _bytes(number: int) -> str:
+    """Write a number of bytes for people."""
+    power = min((len(str(number)) - 1) // 3, len(_UNITS) - 1)
+    return f"{number / 1000**power:.{0 if power < 2 else 1}f} {_UNITS[power]}"
+
+
+def _moment(moment_ms: int | None) -> str:
+    return "" if moment_ms is None else moment(moment_ms)
+
+
+def static_file(name: str) -> bytes | None:
+    """Return a file of the page; None when there is none of that name."""
+    folder = resources.files("mdvec.interfaces.web") / "static"
+    return next((each.read_bytes() for each in folder.iterdir() if each.name == name), None)
+
+
+def document_url(collection: str, path: str, **query: str) -> str:
+    """Return the address of a document.
+
+    Args:
+        collection: Its collection.
+        path: Its path.
+        query: Parameters; empty ones are left out.
+    """
+    named = urlencode({key: value for key, value in query.items() if value})
+    return f"/doc/{quote(collection)}/{quote(path)}" + (f"?{named}" if named else "")
+
+
+def search_url(parameters: Mapping[str, Any]) -> str:
+    """Return the address of a search; empty parameters are left out."""
+    named = urlencode({key: value for key, value in parameters.items() if value}, doseq=True)
+    return f"/?{named}" if named else "/"
+
+
+class PageAddresses:
+    """The addresses of documents and images on the page; see :class:`mdvec.workspace.pages.Addresses`."""
+
+    def document(self, collection: str, path: str) -> str:
+        """Return the address of a document."""
+        return document_url(collection, path)
+
+    def image(self, collection: str, path: str, from_path: str) -> str:
+        """Return the address of an image."""
+        return f"/file/{quote(collection)}/{quote(path.lstrip('/'))}?{urlencode({'from': from_path})}"
+
+    def file(self, collection: str, path: str, from_path: str) -> None:
+        """Return no address: the page serves images alone."""
+
+    def tag(self, collection: str, tag: str) -> str:
+        """Return the address of the documents with a tag."""
+        return search_url({"n": [collection], "tag": [tag]})

@@ -1,0 +1,77 @@
+"""The routes of the page in the HTTP server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from mdvec.interfaces.errors import OnBug
+from mdvec.interfaces.http.app import WebDoor
+from mdvec.interfaces.http.cookie import LOGIN_PATH
+from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.web.document_page import DocumentPage
+from mdvec.interfaces.web.frame import Site, static_file
+from mdvec.interfaces.web.login_page import LoginPage
+from mdvec.interfaces.web.search_page import SearchPage
+from mdvec.interfaces.web.status_page import StatusPage
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.workspace import Workspace
+
+_STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_bug: OnBug) -> WebDoor:
+    """Return the page as a part of the HTTP server.
+
+    Args:
+        workspace: What it shows.
+        options: Where the server listens, and its token.
+        on_bug: Receives unexpected exceptions.
+    """
+    site = Site(workspace, options, on_bug)
+    search, document, status, login = SearchPage(site), DocumentPage(site), StatusPage(site), LoginPage(site)
+    routes = [
+        Route("/", site.handler(search.show)),
+        Route("/results", site.handler(search.results)),
+        Route("/filters", site.handler(search.filters)),
+        Route("/similar/{collection}/{path:path}", site.handler(search.similar)),
+        Route("/doc/{collection}/{path:path}", site.handler(document.show)),
+        Route("/file/{collection}/{path:path}", site.handler(document.image)),
+        Route("/status", site.handler(status.show)),
+        Route("/status/{collection}", site.handler(status.files)),
+        Route("/events", site.handler(status.events)),
+        Route("/login", site.handler(login.show), methods=["GET", "POST"]),
+        Route("/logout", site.changing(login.leave), methods=["POST"]),
+        Route("/collections", site.changing(status.add), methods=["POST"]),
+        Route("/collections/{collection}/import", site.changing(status.start), methods=["POST"]),
+        Route("/collections/{collection}/cancel", site.changing(status.cancel), methods=["POST"]),
+        Route("/reveal", site.changing(document.reveal), methods=["POST"]),
+        Route("/static/{name}", _static),
+        Route("/favicon.ico", _static),
+    ]
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            status.jobs.cancel_all()
+
+    return WebDoor(routes, lifespan, open_paths=frozenset({LOGIN_PATH, "/static/", "/favicon.ico"}))
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params.get("name", "icon.svg")
+    content = static_file(name)
+    kind = next((kind for suffix, kind in _STATIC_TYPES.items() if name.endswith(suffix)), None)
+    if content is None or kind is None:
+        return Response(status_code=HTTPStatus.NOT_FOUND)
+    return Response(content, media_type=kind, headers={"cache-control": "no-cache"})

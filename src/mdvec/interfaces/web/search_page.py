@@ -1,0 +1,212 @@
+"""The search page: the form, the results and the filters beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mdvec.config.schema import SearchSettings
+from mdvec.errors import CollectionNotFoundError, UsageError
+from mdvec.interfaces.errors import translate
+from mdvec.interfaces.present import trail
+from mdvec.interfaces.requests import SearchRequest, parse_since, search_query
+from mdvec.interfaces.web.excerpts import excerpt
+from mdvec.interfaces.web.frame import Site, document_url
+from mdvec.text.highlight import match_spans
+from mdvec.types.hit import SearchHit, SearchResult
+from mdvec.types.page import PASSAGE_ANCHOR
+from mdvec.types.query import Filters, SearchMode, TagMatch
+from mdvec.workspace.facets import Facets
+
+PAGE_HITS = 10
+"""Results that are shown at first, and that each further step adds."""
+
+MOST_HITS = 100
+"""Results that are shown at most."""
+
+PERIODS = ("1d", "7d", "30d", "365d")
+"""The ages by which documents are narrowed."""
+
+_SHOWN_WORDS = 12
+_SIMILAR = 6
+_MOST_DIGITS = 10
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The search form: what stands in the address of the page.
+
+    Attributes:
+        q: The query.
+        n: Names of collections; empty for all enabled ones.
+        tag: Tags; a document needs all of them.
+        folder: Only documents below it; empty for all.
+        since: One of :data:`PERIODS`, or empty.
+        old: Whether to find older versions, too.
+        shown: How many results.
+    """
+
+    q: str = ""
+    n: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    folder: str = ""
+    since: str = ""
+    old: bool = False
+    shown: int = PAGE_HITS
+
+    @classmethod
+    def of(cls, query: QueryParams) -> Self:
+        """Return the form of an address; what makes no sense in it is left out."""
+        since = query.get("since", "")
+        return cls(
+            q=query.get("q", "").strip(),
+            n=tuple(dict.fromkeys(filter(None, query.getlist("n")))),
+            tag=tuple(dict.fromkeys(filter(None, query.getlist("tag")))),
+            folder=query.get("folder", "").strip("/"),
+            since=since if since in PERIODS else "",
+            old=bool(query.get("old")),
+            shown=max(_number(query.get("shown", ""), most=MOST_HITS), PAGE_HITS),
+        )
+
+    def parameters(self, **changes: Any) -> dict[str, Any]:
+        """Return the parameters of an address with some of them changed; empty ones are left out."""
+        fields: Mapping[str, Any] = {
+            "q": self.q,
+            "n": list(self.n),
+            "tag": list(self.tag),
+            "folder": self.folder,
+            "since": self.since,
+            "old": "1" if self.old else "",
+        }
+        return {key: value for key, value in {**fields, **changes}.items() if value}
+
+    @property
+    def filtered(self) -> bool:
+        """Whether any filter is set."""
+        return bool(self.n or self.tag or self.folder or self.since or self.old)
+
+    def filters(self) -> Filters:
+        """Return the filters, for counting what is inside."""
+        return search_query(self.request(None), SearchSettings(), now=_now()).filters
+
+    def request(self, mode: SearchMode | None) -> SearchRequest:
+        """Return the search that is wanted."""
+        # A wildcard in a set stands for itself.
+        folder = _WILDCARD.sub(lambda found: f"[{found[0]}]", self.folder)
+        return SearchRequest(
+            query=self.q,
+            collections=self.n,
+            tags=self.tag,
+            tag_match=TagMatch.ALL,
+            path=f"{folder}/" if folder else None,
+            updated_since=self.since or None,
+            include_superseded=self.old,
+            limit=self.shown,
+            mode=mode,
+        )
+
+
+class SearchPage:
+    """The search page of a site."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def show(self, request: Request) -> Response:
+        """Return the whole page; its results, too, so that it works without scripts."""
+        form = Form.of(request.query_params)
+        workspace = self._site.workspace
+        if not await self._site.call(lambda: workspace.collections(include_disabled=True)):
+            return self._site.page(request, "welcome.html", failure=None, form={})
+        found = await self._results(request, form)
+        facets = await self._facets(form)
+        mode = await self._site.call(self._typing_mode)
+        return self._site.page(
+            request, "search.html", form=form, facets=facets, typing_mode=mode.value, offset=0, **found
+        )
+
+    async def results(self, request: Request) -> Response:
+        """Return the results alone; from ``offset`` on when one is given."""
+        form = Form.of(request.query_params)
+        offset = _number(request.query_params.get("offset", ""), most=MOST_HITS)
+        found = await self._results(request, form)
+        return self._site.page(request, "_results.html", form=form, offset=offset, **found)
+
+    async def filters(self, request: Request) -> Response:
+        """Return the filters alone."""
+        form = Form.of(request.query_params)
+        return self._site.page(request, "_filters.html", form=form, facets=await self._facets(form))
+
+    async def similar(self, request: Request) -> Response:
+        """Return the documents that are similar to one."""
+        collection, path = request.path_params["collection"], request.path_params["path"]
+        related = self._site.workspace.browse.related
+        found = await self._site.call(lambda: related(path, collection=collection, limit=_SIMILAR))
+        return self._site.page(request, "_similar.html", hits=found.hits)
+
+    async def _facets(self, form: Form) -> Facets:
+        """Return the counts beside the filters; what a wrong filter leaves is empty."""
+        # To the hour, so that the counts of one visit can be kept.
+        now = _now().replace(minute=0, second=0, microsecond=0)
+        periods = {name: parse_since(name, now=now) for name in PERIODS}
+        count = self._site.workspace.facets.count
+        try:
+            return await self._site.call(
+                lambda: count(form.filters(), form.n, folder=form.folder, periods=periods)
+            )
+        except CollectionNotFoundError:
+            return await self._site.call(lambda: count(form.filters(), periods=periods))
+
+    async def _results(self, request: Request, form: Form) -> dict[str, Any]:
+        """Return what the templates show of an answer; a wrong request is shown in its place."""
+        mode = SearchMode.LEXICAL if request.query_params.get("mode") == SearchMode.LEXICAL.value else None
+        if not form.q:
+            return {"result": None, "hits": (), "failure": None}
+        workspace = self._site.workspace
+
+        def search() -> SearchResult:
+            settings = workspace.search_settings(form.n)
+            query = search_query(form.request(mode), settings, now=_now())
+            return workspace.search(query, wait_for_vectors=False)
+
+        try:
+            result = await self._site.call(search)
+        except UsageError as error:
+            return {"result": None, "hits": (), "failure": translate(error)}
+        hits = [_shown(hit, form, result) for hit in result.hits]
+        return {"result": result, "hits": hits, "failure": None}
+
+    def _typing_mode(self) -> SearchMode:
+        """Return how to search while someone types: a service is not asked at each pause."""
+        used = [each for each in self._site.workspace.models.known() if each.collections]
+        return SearchMode.HYBRID if all(each.offline for each in used) else SearchMode.LEXICAL
+
+
+def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
+    found = (hit.text[start:end] for start, end in match_spans(form.q, hit.text))
+    lines = f"{hit.start_line}-{hit.end_line}"
+    return {
+        "hit": hit,
+        "href": f"{document_url(hit.collection, hit.path, q=form.q, lines=lines)}#{PASSAGE_ANCHOR}",
+        "trail": trail(hit).split(" › ")[1:],
+        "lines": excerpt(form.q, hit.text),
+        "words": list(dict.fromkeys(word.casefold() for word in found))[:_SHOWN_WORDS],
+        # Older versions are not embedded.
+        "pending": result.mode is not SearchMode.LEXICAL and hit.similarity is None and not hit.superseded_by,
+    }
+
+
+def _number(text: str, *, most: int) -> int:
+    return min(int(text), most) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()

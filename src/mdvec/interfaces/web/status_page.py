@@ -1,0 +1,173 @@
+"""The state of the index: collections, files, imports that run, models, memory, and a map of tags."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import unicodedata
+from collections import Counter
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import anyio
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from mdvec.errors import MdvecError
+from mdvec.interfaces.errors import translate
+from mdvec.interfaces.web.frame import Site
+from mdvec.interfaces.web.jobs import Jobs, Speeds
+from mdvec.interfaces.web.treemap import treemap
+from mdvec.types.document import DocumentState
+from mdvec.types.report import CollectionStatus, ImportMode, ImportOptions, ImportReport
+
+_LOOK_EVERY_S = 0.5
+_KEEP_ALIVE_S = 15.0
+_MOST_FILES = 500
+_MOST_TAGS = 60
+_MINUTE_S = 60
+_NOT_IN_NAME = re.compile(r"[^a-z0-9_-]+")
+
+
+class StatusPage:
+    """The status page of a site."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._speeds = Speeds()
+        self.jobs = Jobs(self._import)
+
+    async def show(self, request: Request) -> Response:
+        """Return the whole page."""
+        values = await self._site.call(self._values)
+        tags = await self._site.call(self._site.workspace.tags)
+        return self._site.page(
+            request, "status.html", cells=treemap(tags[:_MOST_TAGS]), failure=None, form={}, **values
+        )
+
+    async def files(self, request: Request) -> Response:
+        """Return the files of one collection, by their state."""
+        name = request.path_params["collection"]
+        chosen = request.query_params.get("state", "")
+        workspace = self._site.workspace
+        status = (await self._site.call(lambda: workspace.status(name, files=True))).collections[0]
+        counts = Counter(each.state for each in status.files)
+        files = [each for each in status.files if chosen in ("", each.state.value)]
+        return self._site.page(
+            request,
+            "files.html",
+            status=status,
+            counts=[(state.value, counts[state]) for state in DocumentState if counts[state]],
+            chosen=chosen,
+            files=files[:_MOST_FILES],
+            more=max(0, len(files) - _MOST_FILES),
+        )
+
+    async def events(self, request: Request) -> Response:
+        """Return a stream of the collections as they change (server-sent events)."""
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(self._changes(request), media_type="text/event-stream", headers=headers)
+
+    async def add(self, request: Request, form: FormData) -> Response:
+        """Register a folder and start to index it."""
+        folder, description = (str(form.get(key, "")).strip() for key in ("folder", "description"))
+        name = str(form.get("name", "")).strip() or _name_of(folder)
+        try:
+            await self._site.call(
+                lambda: self._site.workspace.add_collection(name, description or _title_of(folder), folder)
+            )
+        except MdvecError as error:
+            values = {"folder": folder, "name": name, "description": description}
+            return self._site.page(
+                request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=translate(error), form=values
+            )
+        self.jobs.start(name)
+        return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
+
+    async def start(self, request: Request, _: FormData) -> Response:
+        """Bring a collection up to date."""
+        name = request.path_params["collection"]
+        await self._site.call(lambda: self._site.workspace.collection(name))
+        self.jobs.start(name)
+        return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
+
+    async def cancel(self, request: Request, _: FormData) -> Response:
+        """Stop an import that this page has started."""
+        self.jobs.cancel(request.path_params["collection"])
+        return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
+
+    async def _changes(self, request: Request) -> AsyncIterator[str]:
+        last, quiet_s, generation = "", 0.0, -1
+        while True:
+            now = await self._site.call(self._site.workspace.generation)
+            if now != generation or self.jobs.any_running or last == "":
+                generation = now
+                values = await self._site.call(self._values)
+                text = self._site.text(request, "_collections.html", **values)
+                if text != last:
+                    last, quiet_s = text, 0.0
+                    yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
+            if quiet_s >= _KEEP_ALIVE_S:
+                quiet_s = 0.0
+                yield ":\n\n"
+            await anyio.sleep(_LOOK_EVERY_S)
+            quiet_s += _LOOK_EVERY_S
+
+    def _import(self, name: str) -> ImportReport:
+        workspace = self._site.workspace
+        with workspace.explaining():
+            return workspace.import_collection(name, ImportOptions(ImportMode.UPDATE))
+
+    def _values(self) -> dict[str, Any]:
+        import psutil
+
+        status = self._site.workspace.status()
+        folder = Path(status.database).parent
+        shown = [self._shown(each) for each in status.collections]
+        self._speeds.forget(each["key"] for each in shown if each["key"])
+        return {
+            "status": status,
+            "collections": shown,
+            "memory_bytes": psutil.Process().memory_info().rss,
+            "free_bytes": shutil.disk_usage(folder).free if folder.is_dir() else None,
+        }
+
+    def _shown(self, status: CollectionStatus) -> dict[str, Any]:
+        """Return a collection with what works on it now: this process, or another one."""
+        name = status.collection.name
+        job, activity = self.jobs.of(name), status.activity
+        stage, done, total, pid = "", 0, 0, None
+        if job is not None and job.running:
+            stage, done, total = job.stage.value, job.done, job.total
+        elif activity is not None:
+            stage, done, total, pid = activity.stage or "scan", activity.done, activity.total, activity.pid
+        key = (name, stage) if stage else None
+        speed = self._speeds.of(key, done) if key else None
+        left_s = (total - done) / speed if speed and total else None
+        return {
+            "status": status,
+            "job": job,
+            "failure": translate(job.error) if job is not None and job.error is not None else None,
+            "key": key,
+            "stage": stage,
+            "done": done,
+            "total": total,
+            "pid": pid,
+            "speed": speed,
+            "left_s": round(left_s) if left_s is not None and left_s < _MINUTE_S else None,
+            "left_min": round(left_s / _MINUTE_S) if left_s is not None and left_s >= _MINUTE_S else None,
+        }
+
+
+def _title_of(folder: str) -> str:
+    return Path(folder).name or folder
+
+
+def _name_of(folder: str) -> str:
+    """Return a name for the collection of a folder: its own, as far as it can be one."""
+    plain = unicodedata.normalize("NFKD", _title_of(folder)).encode("ascii", "ignore").decode().lower()
+    name = _NOT_IN_NAME.sub("-", plain).strip("-_0123456789")[:64]
+    return name or "notes"

@@ -1,0 +1,206 @@
+"""The words of the page, in English and Japanese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LANGUAGES = ("en", "ja")
+"""The languages of the page; the first is that of browsers that want another."""
+
+_WORDS: Mapping[str, tuple[str, str]] = {
+    # --- around everything
+    "search": ("Search", "検索"),
+    "status": ("Status", "状態"),
+    "skip": ("Skip to the content", "本文へ移動"),
+    "theme": ("Light or dark", "明暗の切り替え"),
+    "help": ("Keyboard", "キーボード操作"),
+    "close": ("Close", "閉じる"),
+    "key_search": ("search", "検索欄へ移動"),
+    "key_move": ("next and previous result", "次・前の結果"),
+    "key_open": ("open the result", "結果を開く"),
+    "key_tab": ("open it in a new tab", "新しいタブで開く"),
+    "key_back": ("back: from a result to the search, from a note to its results", "検索欄や結果の一覧に戻る"),
+    "key_help": ("this help", "このヘルプ"),
+    "sign_out": ("Sign out", "ログアウト"),
+    # --- search
+    "placeholder": ("Search your notes by meaning and by words", "ノートを意味と語で検索"),
+    "filters": ("Filters", "絞り込み"),
+    "collections": ("Collections", "コレクション"),
+    "tags": ("Tags", "タグ"),
+    "folders": ("Folders", "フォルダ"),
+    "dates": ("Changed", "更新日"),
+    "any_time": ("Any time", "すべて"),
+    "since_1d": ("last 24 hours", "24 時間以内"),
+    "since_7d": ("last 7 days", "7 日以内"),
+    "since_30d": ("last 30 days", "30 日以内"),
+    "since_365d": ("last year", "1 年以内"),
+    "older_versions": ("Also older versions", "古い版も含める"),
+    "apply": ("Apply", "適用"),
+    "reset": ("Remove filters", "絞り込みを解除"),
+    "results": ("Results", "検索結果"),
+    "passages_1": ("1 passage", "1 件"),
+    "passages": ("{n} passages", "{n} 件"),
+    "more": ("More results", "さらに表示"),
+    "mode_hybrid": ("by meaning and words", "意味と語で検索"),
+    "mode_lexical": ("by words", "語で検索"),
+    "mode_dense": ("by meaning", "意味で検索"),
+    "enter_for_meaning": ("Enter also searches by meaning", "Enter で意味でも検索"),
+    "confidence_high": ("Very likely answers this", "答えが含まれている見込みが高い"),
+    "confidence_medium": ("Likely answers this", "答えが含まれていそう"),
+    "confidence_low": ("May not answer this", "答えが含まれていないかもしれません"),
+    "confidence_none": (
+        "Probably no answer here; these passages come closest",
+        "おそらく答えはありません。近い箇所を示します",
+    ),
+    "nothing": ("Nothing matches.", "一致するものがありません。"),
+    "nothing_hint": (
+        "Try other words, a whole question, or fewer filters.",
+        "ほかの語や質問文で試すか、絞り込みを減らしてください。",
+    ),
+    "pending_n": (
+        "{n} of {total} passages are found by words only so far",
+        "{total} 件中 {n} 件はまだ語でのみ見つかります",
+    ),
+    "notices": ("Notices", "お知らせ"),
+    "stale": ("changed since it was indexed", "索引の作成後に変更"),
+    "pending": ("by words only so far", "まだ語のみ"),
+    "superseded": ("older version", "古い版"),
+    "why": ("Why this?", "一致の理由"),
+    "why_meaning": ("Rank by meaning", "意味での順位"),
+    "why_words": ("Rank by words", "語での順位"),
+    "why_similarity": ("Similarity", "類似度"),
+    "why_score": ("Score", "スコア"),
+    "why_found_words": ("Words found", "見つかった語"),
+    "why_no_words": ("none: it is close in meaning", "なし（意味が近い）"),
+    "not_found_so": ("not among the nearest", "上位になし"),
+    "recent": ("Recently changed", "最近の更新"),
+    "try": (
+        "Ask a question or type a few words. Press ? for the keyboard.",
+        "質問文や語を入力してください。? でキーボード操作を表示します。",
+    ),
+    "failed": ("That did not work.", "処理できませんでした。"),
+    "offline": (
+        "The server does not answer. Is it still running?",
+        "サーバーが応答しません。動作を確認してください。",
+    ),
+    # --- reading
+    "outline": ("Outline", "目次"),
+    "properties": ("Properties", "プロパティ"),
+    "aliases": ("Also called", "別名"),
+    "modified": ("Changed", "更新"),
+    "backlinks": ("Linked from", "被リンク"),
+    "similar": ("Similar notes", "似ているノート"),
+    "older": ("Older versions", "古い版"),
+    "superseded_note": ("There is a newer version:", "新しい版があります："),
+    "stale_note": (
+        "The file has changed since it was indexed.",
+        "索引の作成後にファイルが変更されています。",
+    ),
+    "open_in": ("Open in", "開く"),
+    "obsidian": ("Obsidian", "Obsidian"),
+    "vscode": ("VS Code", "VS Code"),
+    "file_manager": ("File manager", "ファイルマネージャー"),
+    "back_to_results": ("Results", "検索結果"),
+    "to_passage": ("To the passage found", "該当箇所へ"),
+    "nothing_similar": ("Nothing similar yet", "まだありません"),
+    "copy_place": ("Copy path:line", "path:line をコピー"),
+    "copied": ("Copied", "コピーしました"),
+    # --- status
+    "index": ("Index", "索引"),
+    "size": ("Size", "サイズ"),
+    "free": ("free on the disk", "ディスクの空き"),
+    "memory": ("Memory of this process", "このプロセスのメモリ"),
+    "model": ("Model", "モデル"),
+    "documents": ("documents", "文書"),
+    "chunks": ("passages", "箇所"),
+    "state_ready": ("ready", "検索可能"),
+    "state_dirty": ("changed", "変更あり"),
+    "state_superseded": ("older version", "古い版"),
+    "state_pending": ("pending", "処理待ち"),
+    "state_failed": ("failed", "失敗"),
+    "state_excluded": ("left out", "対象外"),
+    "last_indexed": ("Last indexed", "最終更新"),
+    "never": ("never", "未実行"),
+    "up_to_date": ("Bring up to date", "更新する"),
+    "cancel": ("Cancel", "中止"),
+    "disabled": ("disabled", "無効"),
+    "files": ("Files", "ファイル"),
+    "all_files": ("All files", "すべて"),
+    "file": ("File", "ファイル"),
+    "state": ("State", "状態"),
+    "reason": ("Reason", "理由"),
+    "changing": ("Changing to {model}", "{model} へ切り替え中"),
+    "per_second": ("{n}/s", "毎秒 {n}"),
+    "left_s": ("about {n} s left", "残り約 {n} 秒"),
+    "left_min": ("about {n} min left", "残り約 {n} 分"),
+    "other_process": ("by process {pid}", "プロセス {pid}"),
+    "stopped": ("Stopped; what was done is kept", "中止しました。処理済みの分は残ります"),
+    "stage_wait": ("Waiting for another process", "ほかのプロセスを待っています"),
+    "stage_limit": ("Waiting for the service", "サービスを待っています"),
+    "stage_scan": ("Listing files", "ファイルを確認しています"),
+    "stage_fetch": ("Fetching documents", "文書を取得しています"),
+    "stage_text": ("Reading documents", "文書を読み込んでいます"),
+    "stage_model": ("Preparing the model", "モデルを準備しています"),
+    "stage_embed": ("Embedding passages", "意味を索引しています"),
+    "stage_index": ("Updating the vector index", "ベクトル索引を更新しています"),
+    "tag_map": ("Map of tags", "タグの地図"),
+    "tag_map_hint": ("The larger, the more documents", "大きいほど文書が多い"),
+    "source": ("Source", "場所"),
+    # --- first visit
+    "welcome": ("Search what you have written", "書いたものを検索する"),
+    "welcome_text": (
+        "mdvec searches folders of Markdown and text on this machine, by meaning and by words, in English "
+        "and Japanese. Nothing leaves the machine, and your files are only read.",
+        "mdvec は、このマシンのフォルダにある Markdown とテキストを、意味と語の両方で検索します。"
+        "データが外に出ることはなく、ファイルは読み取るだけです。",
+    ),
+    "add_folder": ("Add a folder", "フォルダを追加"),
+    "folder_path": ("Path of the folder", "フォルダのパス"),
+    "folder_example": ("such as ~/Notes", "例：~/Notes"),
+    "folder_name": ("Name", "名前"),
+    "folder_name_hint": (
+        "a-z, 0-9, - and _; made from the path if empty",
+        "a-z、0-9、-、_。空ならパスから作成",
+    ),
+    "folder_description": ("What it holds", "内容の説明"),
+    "folder_description_hint": (
+        "agents choose by it where to search",
+        "エージェントが検索先を選ぶ手がかりになります",
+    ),
+    "add": ("Add and index", "追加して索引を作成"),
+    # --- token
+    "token_title": ("Enter the token", "トークンを入力"),
+    "token_text": (
+        "This server asks for its token once per browser.",
+        "このサーバーは、ブラウザごとに一度トークンの入力を求めます。",
+    ),
+    "token": ("Token", "トークン"),
+    "token_wrong": ("That is not the token of this server.", "トークンが違います。"),
+    "enter": ("Enter", "ログイン"),
+    "old_page": ("The page was too old. Try again.", "ページが古くなっていました。もう一度お試しください。"),
+}
+
+
+def words_of(language: str) -> dict[str, str]:
+    """Return the words of a language, by their keys."""
+    index = LANGUAGES.index(language)
+    return {key: each[index] for key, each in _WORDS.items()}
+
+
+def preferred_language(accepted: str) -> str:
+    """Return the language of the page that an Accept-Language header wants most.
+
+    Args:
+        accepted: The header; empty without one.
+    """
+    best, best_quality = LANGUAGES[0], 0.0
+    for part in accepted.split(","):
+        name, _, weight = part.strip().partition(";")
+        language = name.strip().lower().partition("-")[0]
+        try:
+            quality = float(weight.strip().removeprefix("q=")) if weight else 1.0
+        except ValueError:
+            continue
+        if language in LANGUAGES and quality > best_quality:
+            best, best_quality = language, quality
+    return best

@@ -1,0 +1,365 @@
+"""What people do with the page: type, move, read, go back, add folders and watch imports."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+from tests.browser.conftest import Site, Tab, write_notes
+
+from mdvec import open_workspace
+from mdvec.embedding.interface import Role
+from mdvec.testing.embedder import HashingEmbedder
+
+pytestmark = pytest.mark.browser
+
+TOKEN = "token-of-the-browser-0123456789"
+HITS = "#results .hit a.title"
+PASSAGE = "#note-passage"
+
+
+# --- typing ---------------------------------------------------------------------------------------
+
+
+def test_results_follow_typing(tab: Tab) -> None:
+    """Nothing is pressed: hits appear with their words marked, and the address has the query."""
+    tab.page.goto("/")
+    tab.page.keyboard.type("retries")
+    expect(tab.page.locator(HITS).first).to_contain_text("Retry policy")
+    expect(tab.page.locator("#results mark").first).to_have_text("retries")
+    expect(tab.page).to_have_url(re.compile(r"\?q=retries$"))
+
+
+def test_typing_fast_sends_one_search(tab: Tab) -> None:
+    """Characters in quick succession are one query, not eight."""
+    tab.page.goto("/")
+    tab.page.locator("#q").focus()
+    tab.page.evaluate(
+        """() => { const field = document.getElementById("q"); for (const each of "tomatoes") {
+        field.value += each; field.dispatchEvent(new InputEvent("input", { bubbles: true })); } }"""
+    )
+    expect(tab.page.locator("#results .summary")).to_be_visible()
+    assert len(tab.results()) == 1
+
+
+def test_nothing_is_sent_during_a_conversion(tab: Tab) -> None:
+    """While きょうと is composed nothing is sent and no key moves anything; 京都 is searched at its end."""
+    page = tab.page
+    page.goto("/")
+    page.locator("#q").focus()
+    session = page.context.new_cdp_session(page)
+    for text in ("k", "き", "きょ", "きょう", "きょうと"):
+        session.send(
+            "Input.imeSetComposition", {"text": text, "selectionStart": len(text), "selectionEnd": len(text)}
+        )
+        for key in ("Enter", "ArrowDown", "Escape"):  # what commits, chooses and cancels a conversion
+            page.evaluate(
+                """(key) => document.getElementById("q").dispatchEvent(
+                new KeyboardEvent("keydown", { key, isComposing: true, bubbles: true, cancelable: true }))""",
+                key,
+            )
+    page.wait_for_timeout(400)  # many pauses of typing
+    assert tab.results() == []
+    assert page.evaluate("document.activeElement.id") == "q"
+    session.send("Input.insertText", {"text": "京都"})
+    expect(page.locator(HITS).first).to_contain_text("京都の旅")
+    assert {parse_qs(urlsplit(url).query)["q"][0] for url in tab.results()} == {"京都"}
+
+
+def test_japanese_is_marked_in_words(tab: Tab) -> None:
+    """A sentence finds its passage; the mark covers the run that matches, not each pair of characters."""
+    tab.page.goto(f"/?q={quote('静かな旅館')}")
+    expect(tab.page.locator(HITS).first).to_contain_text("京都の旅")
+    expect(tab.page.locator("#results mark").first).to_have_text("静かな旅館")
+
+
+# --- keys and history ------------------------------------------------------------------------------
+
+
+def test_the_keyboard_is_enough(tab: Tab) -> None:
+    """Slash, arrows, Enter, Escape and the help: from the search to a note and back to the same result."""
+    page = tab.page
+    page.goto("/?q=apple")
+    page.locator("body").click(position={"x": 5, "y": 300})
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(HITS).nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator(HITS).nth(0)).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#help")).to_be_hidden()
+    page.locator(HITS).nth(0).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("article h1")).to_contain_text("Apple")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile(r"/\?q=apple$"))
+    page.locator(HITS).nth(0).focus()
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).to_have_value("")
+
+
+def test_enter_goes_to_the_first_result(tab: Tab) -> None:
+    """Enter in the field searches at once and moves to the best hit."""
+    tab.page.goto("/")
+    tab.page.keyboard.type("retries")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.locator(HITS).first).to_be_focused()
+
+
+def test_the_address_restores_query_and_filters(tab: Tab) -> None:
+    """A deep link shows the same page; the back button takes back one choice after the other."""
+    page = tab.page
+    page.goto("/?q=apple")
+    page.locator('input[name="tag"][value="旅"]').check()
+    expect(page).to_have_url(re.compile(r"q=apple&tag=%E6%97%85"))
+    expect(page.locator(HITS).first).not_to_contain_text("Apple")
+    address = page.url
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"q=apple$"))
+    expect(page.locator(HITS).first).to_contain_text("Apple")
+    expect(page.locator('input[name="tag"][value="旅"]')).not_to_be_checked()
+    page.goto(address)
+    expect(page.locator('input[name="tag"][value="旅"]')).to_be_checked()
+    expect(page.locator("#q")).to_have_value("apple")
+
+
+def test_more_results_come_on_scrolling(tab: Tab) -> None:
+    """Ten at first; scrolling to the end adds the others, each once."""
+    page = tab.page
+    page.goto("/?q=apple")
+    expect(page.locator(HITS).first).to_be_visible()
+    page.mouse.wheel(0, 10_000)
+    expect(page.locator(HITS)).to_have_count(20)
+    page.mouse.wheel(0, 10_000)
+    expect(page.locator(HITS).nth(24)).to_be_attached()
+    titles = page.locator(HITS).all_inner_texts()
+    assert len(set(titles)) == len(titles)
+
+
+def test_why_is_answered_on_demand(tab: Tab) -> None:
+    """Ranks and similarity are folded until one asks."""
+    tab.page.goto("/?q=retries")
+    details = tab.page.locator(".hit .why").first
+    expect(details.locator("dl")).to_be_hidden()
+    details.locator("summary").click()
+    expect(details.locator("dl")).to_contain_text("Rank by words")
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+def test_a_hit_opens_at_its_passage(tab: Tab) -> None:
+    """The passage is in view and marked, below the bar, with what surrounds the note beside it."""
+    page = tab.page
+    page.goto("/?q=five retries fail")
+    page.locator(HITS).first.click()
+    expect(page.locator(".passage", has_text="Five retries")).to_be_in_viewport()
+    expect(page.locator(".passage mark.word").first).to_be_visible()
+    assert page.locator(".outline a").count() == 14
+    expect(page.locator("#similar a").first).to_be_visible()
+    page.locator(".outline a", has_text="Part 3").click()
+    expect(page.locator("#note-part-3")).to_be_in_viewport()
+    expect(page.locator(".outline a", has_text="Part 3")).to_have_attribute("aria-current", "true")
+
+
+def test_links_callouts_and_images_work(tab: Tab) -> None:
+    """A folded callout opens, a wikilink leads to its note, an image of the vault is shown."""
+    page = tab.page
+    page.goto(f"/doc/notes/{quote('旅行/奈良.md')}")
+    expect(page.get_by_text("傘")).to_be_hidden()
+    page.get_by_text("持ち物").click()
+    expect(page.get_by_text("傘")).to_be_visible()
+    page.locator(".note a.internal").click()
+    expect(page.locator("article h1")).to_have_text("京都の旅")
+    image = page.locator(".note img")
+    expect(image).to_be_visible()
+    assert image.evaluate("async (each) => { await each.decode(); return each.naturalWidth; }") == 40
+    expect(page.locator(".about a", has_text="奈良").first).to_be_visible()
+
+
+def test_nothing_of_a_note_runs(chromium: Browser, site: Site) -> None:
+    """No script of a note runs, no other host is asked, and no id of the page is taken."""
+    context = chromium.new_context(base_url=site.url)
+    tab = Tab(context.new_page())
+    tab.page.goto("/doc/notes/evil.md")
+    tab.page.wait_for_load_state("networkidle")
+    tab.page.get_by_text("click").click()
+    assert tab.page.evaluate("window.ran") is None
+    assert [url for url in tab.requests if not url.startswith(site.url)] == []
+    assert tab.page.evaluate("document.getElementById('help').tagName") == "DIALOG"
+    tab.page.goto("/file/notes/images/map.svg")
+    assert tab.page.evaluate("window.ran") is None
+    context.close()
+
+
+# --- looks -------------------------------------------------------------------------------------------
+
+PAGES = ["/", "/?q=retries", "/?q=nothing-like-this-at-all", "/doc/notes/retry.md?q=retries&lines=56-58",
+         f"/doc/notes/{quote('旅行/奈良.md')}", "/status", "/status/notes", "/login"]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-US", "ja-JP"])
+def test_axe_finds_nothing(chromium: Browser, site: Site, path: str, scheme: Any, locale: str) -> None:
+    """No rule of axe-core is violated, contrast among them, light and dark, in both languages."""
+    context = chromium.new_context(base_url=site.url, color_scheme=scheme, locale=locale, bypass_csp=True)
+    page = context.new_page()
+    page.goto(path)
+    page.wait_for_load_state("domcontentloaded")
+    violations = Axe().run(page).response["violations"]
+    found = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in violations]
+    context.close()
+    assert found == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.window(viewport={"width": 360, "height": 740}, locale="ja-JP", has_touch=True)
+def test_a_phone_is_wide_enough(tab: Tab, path: str) -> None:
+    """Nothing makes the page wider than the screen."""
+    tab.page.goto(path)
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.window(color_scheme="dark", locale="en-US")
+def test_the_theme_follows_the_system_and_the_button(tab: Tab) -> None:
+    """Dark when the system is; the button changes it, and the choice holds on the next page."""
+    page = tab.page
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    page.goto("/")
+    dark = page.evaluate(background)
+    page.locator("#theme").click()
+    light = page.evaluate(background)
+    assert light != dark
+    page.goto("/status")
+    assert page.evaluate(background) == light
+
+
+# --- status and changes ---------------------------------------------------------------------------------
+
+
+class Gated(HashingEmbedder):
+    """Embeds passages only once the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Any:
+        if role is Role.DOCUMENT:
+            self.gate.wait(60)
+        yield from super().embed(texts, role, titles)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[tuple[Site, Gated]]:
+    """A server of an empty workspace, whose embedder waits."""
+    embedder = Gated()
+    with open_workspace(database=tmp_path / "index.sqlite", embedder=embedder) as workspace:
+        site = Site(workspace)
+        yield site, embedder
+        embedder.gate.set()
+        site.close()
+
+
+def test_the_first_visit_adds_a_folder_and_shows_its_import(
+    chromium: Browser, empty: tuple[Site, Gated], tmp_path: Path
+) -> None:
+    """The form registers a folder; its import is shown while it runs, without a reload, to its end."""
+    site, embedder = empty
+    context = chromium.new_context(base_url=site.url, locale="en-US")
+    tab = Tab(context.new_page())
+    page = tab.page
+    page.goto("/")
+    page.get_by_label("Path of the folder").fill(str(write_notes(tmp_path / "My Notes")))
+    page.get_by_role("button", name="Add and index").click()
+    expect(page.locator("#live")).to_contain_text("my-notes")
+    expect(page.locator("#live progress")).to_be_visible()
+    expect(page.locator("#live")).to_contain_text("Embedding passages")
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    embedder.gate.set()
+    expect(page.get_by_role("button", name="Bring up to date")).to_be_visible()
+    expect(page.locator("#live progress")).to_have_count(0)
+    assert site.workspace.status().collections[0].counts.pending_chunks == 0
+    context.close()
+    assert tab.errors == []
+
+
+def test_an_import_is_cancelled(chromium: Browser, empty: tuple[Site, Gated], tmp_path: Path) -> None:
+    """The button stops it; what was read is found by words."""
+    site, embedder = empty
+    site.workspace.add_collection("notes", "Notes", str(write_notes(tmp_path / "notes")))
+    context = chromium.new_context(base_url=site.url, locale="en-US")
+    page = context.new_page()
+    page.goto("/status")
+    page.get_by_role("button", name="Bring up to date").click()
+    expect(page.locator("#live")).to_contain_text("Embedding passages")
+    page.get_by_role("button", name="Cancel").click()
+    embedder.gate.set()
+    expect(page.locator("#live")).to_contain_text("Stopped")
+    page.goto("/?q=retries")
+    expect(page.locator(HITS).first).to_contain_text("Retry policy")
+    context.close()
+
+
+def test_the_token_is_entered_once(chromium: Browser, site: Site) -> None:
+    """The browser is asked for the token and led to where it wanted to go; no script can read the session."""
+    locked = Site(site.workspace, TOKEN)
+    context = chromium.new_context(base_url=locked.url, locale="en-US")
+    page = context.new_page()
+    page.goto("/?q=apple")
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{locked.url}/?q=apple")
+    expect(page.locator(HITS).first).to_contain_text("Apple")
+    assert page.evaluate("document.cookie") == ""
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    context.close()
+    locked.close()
+
+
+def test_another_site_changes_nothing(chromium: Browser, site: Site) -> None:
+    """A form of another origin is refused by the guard; one of the page without its token by the page."""
+    context = chromium.new_context(locale="en-US")
+    page = context.new_page()
+    page.goto(site.url.replace("127.0.0.1", "localhost"))  # another origin, allowed as a name of the server
+    generation = site.workspace.generation()
+    status = page.evaluate(
+        """async (url) => {
+        const form = { method: "POST", body: new URLSearchParams({ folder: "/tmp" }) };
+        await fetch(`${url}/collections`, { ...form, mode: "no-cors" }).catch(() => null);
+        return (await fetch("/collections", form)).status; }""",
+        site.url,
+    )
+    assert status == 403
+    assert site.workspace.generation() == generation
+    context.close()
+
+
+@pytest.mark.window(java_script_enabled=False, locale="en-US")
+def test_the_page_works_without_scripts(tab: Tab) -> None:
+    """A plain form searches and filters, and a hit opens at its passage."""
+    page = tab.page
+    page.goto("/")
+    page.locator("#q").fill("retries")
+    page.locator("#q").press("Enter")
+    expect(page.locator(HITS).first).to_contain_text("Retry policy")
+    page.locator('input[name="tag"][value="ops"]').check()
+    page.get_by_role("button", name="Apply").click()
+    expect(page).to_have_url(re.compile("tag=ops"))
+    page.locator(HITS).first.click()
+    expect(page.locator(".passage", has_text="Five retries")).to_be_in_viewport()
