@@ -1,0 +1,70 @@
+"""``mdvec site``: a reading site made of a collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mdvec import registry
+from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.session import Command, Group, Session, common_options
+from mdvec.interfaces.cli.terminal import note, warn
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_DEFAULT_FOLDER = Path("mdvec-site")
+_MOST_DEAD_LINKS = 10
+
+
+@click.group(cls=Group)
+@common_options
+def site() -> None:
+    """Make a web site of a collection, for people to read."""
+
+
+@site.command(cls=Command)
+@click.option("-n", "--name", shell_complete=collection_names, required=True, help="The collection.")
+@click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
+@click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
+@click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
+@click.option("--project-only", is_flag=True, help="Write the VitePress project, and do not build it.")
+@common_options
+@click.pass_obj
+def build(
+    session: Session, name: str, output: Path, base: str, language: str | None, project_only: bool
+) -> None:
+    """Write a VitePress project and build it.
+
+    Links, embeds and images are resolved, and nothing of a note is run. Drafts ('draft: true', 'publish:
+    false') and superseded versions are left out. A second build writes only what has changed.
+    """
+    folder = session.cwd / output
+    build_site = registry.load("doors", "site")
+    with session.open() as (workspace, _):
+        report = build_site(
+            workspace, name, folder, base=base, language=language, project_only=project_only, note=note
+        )
+    for place, target in report.dead_links[:_MOST_DEAD_LINKS]:
+        warn(f"{place}: link to {target!r} leads nowhere")
+    if len(report.dead_links) > _MOST_DEAD_LINKS:
+        warn(f"{len(report.dead_links) - _MOST_DEAD_LINKS} more links lead nowhere")
+    note(
+        f"{report.pages} pages, {report.tags} tags, {report.files} files; {report.left_out} documents "
+        f"left out; {report.written} files written, {report.removed} removed"
+    )
+    if report.built is None:
+        note(f"next: npm install --ignore-scripts && npm run build, in {folder}")
+    else:
+        note(f"the site is in {report.built}; look at it: mdvec site preview -o {output}")
+
+
+@site.command(cls=Command)
+@click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
+@click.option("--port", type=click.IntRange(1, 65535), default=4173, show_default=True)
+@common_options
+@click.pass_context
+def preview(ctx: click.Context, output: Path, port: int) -> None:
+    """Show a built site in the browser, from this machine alone."""
+    session: Session = ctx.obj
+    preview_site = registry.load("doors", "site-preview")
+    ctx.exit(preview_site(session.cwd / output, port))

@@ -1,0 +1,1 @@
+"""The reading site: a VitePress project made of a collection."""

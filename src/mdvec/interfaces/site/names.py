@@ -1,0 +1,84 @@
+"""File names and addresses of pages, valid on every system and for VitePress."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+FILES = "mdvec-files"
+"""The folder of images and other files, below the public files of the site."""
+
+TAGS = "mdvec-tags"
+"""The folder of the pages of tags."""
+
+# Brackets make a dynamic route in VitePress, the others are refused by Windows or cut an address short.
+_UNSAFE = re.compile(r'[\[\]#?%*:"<>|\\\x00-\x1f\x7f]')
+_RESERVED = frozenset({"public", "node_modules", FILES, TAGS})
+_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".txt", ".canvas"})
+_HOME = ("index", "readme")
+
+
+def page_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return the page of each document: its path without a suffix, on which no other page stands.
+
+    The ``index`` of the collection, else its ``README``, becomes the home page, ``index``.
+
+    Args:
+        paths: The paths of the documents.
+    """
+    ordered = sorted(paths)
+    roots = {safe_name(path).casefold(): path for path in reversed(ordered) if "/" not in path}
+    home = next((roots[name] for name in _HOME if name in roots), None)
+    names: dict[str, str] = {} if home is None else {home: "index"}
+    taken = {flat("index")}
+    for path in ordered:
+        if path not in names:
+            names[path] = unused(safe_name(path), taken)
+            taken.add(flat(names[path]))
+    return names
+
+
+def safe_name(path: str) -> str:
+    """Return a path without its suffix that is a valid name of a page."""
+    whole = PurePosixPath(path)
+    parts = whole.with_suffix("").parts if whole.suffix.lower() in _SUFFIXES else whole.parts
+    safe = [_safe_part(part) for part in parts]
+    if safe[0].casefold() in _RESERVED:
+        safe[0] += "-"
+    return "/".join(safe)
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """Return a name, with a number if VitePress would take another one for it.
+
+    Args:
+        name: Of a page.
+        taken: The names that are used, as :func:`flat` returns them.
+    """
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return next(each for each in (name, *numbered) if flat(each) not in taken)
+
+
+def flat(name: str) -> str:
+    """Return a name as VitePress calls the script of a page: without folders, and here without case."""
+    return name.casefold().replace("/", "_").lstrip("_")
+
+
+def address(base: str, page: str, suffix: str = ".html") -> str:
+    """Return the percent-encoded address of a page or a file.
+
+    Args:
+        base: The path of the site, with a slash at both ends.
+        page: As in :func:`page_names`.
+        suffix: Of the file that is served.
+    """
+    if suffix and (page == "index" or page.endswith("/index")):
+        return base + quote(page[: -len("index")])
+    return f"{base}{quote(page)}{suffix}"
+
+
+def _safe_part(part: str) -> str:
+    # A name that begins with a dot is hidden, and Windows drops dots and spaces at the end.
+    return _UNSAFE.sub("-", part).strip(" ").rstrip(".").lstrip(".") or "-"

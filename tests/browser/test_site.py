@@ -1,0 +1,131 @@
+"""The reading site, built by VitePress and looked at in a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from benchmarks.reading_site import dead_links
+from tests.browser.conftest import NOTES
+
+from mdvec import open_workspace
+from mdvec.interfaces.site.build import build_site
+from mdvec.testing.embedder import HashingEmbedder
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+BASE = "/notes/"
+_DOCS = Path(__file__).parents[2] / "docs"
+_MORE = {
+    "設定.md": (
+        "# 設定ファイル\n\n冒頭の文章は有効期限について書く。\n\n## リトライ方針\n\n三回まで再試行する。\n\n"
+        "## コード\n\n```python\nprint('retry')\n\nlimit = 3\n```\n\n---\n\n| a | b |\n| - | - |\n| 1 | 2 |\n"
+    ),
+    "vue.md": (
+        "# Vue\n\n{{ constructor.constructor('window.ran = 8')() }} Vec<String> <div>\n\n"
+        "<script setup>x</script>\n"
+    ),
+    "same/one.md": "# One\n\n[[same_one]] [[設定#リトライ方針]]\n",
+    "same_one.md": "# Two\n\n[[same/one]]\n",
+}
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site of hostile and ordinary notes, and of mdvec's own documentation."""
+    root = tmp_path_factory.mktemp("site")
+    for path, text in {**NOTES, **_MORE}.items():
+        (root / "vault" / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / "vault" / path).write_text(text, encoding="utf-8")
+    shutil.copytree(_DOCS, root / "vault" / "docs")
+    (root / "vault" / "map.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
+    with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("vault", "Notes", str(root / "vault"))
+        workspace.import_collection("vault")
+        report = build_site(
+            workspace,
+            "vault",
+            root / "out",
+            base=BASE,
+            language="ja",
+            project_only=False,
+            note=lambda _: None,
+        )
+    assert report.built is not None
+    return report.built
+
+
+@pytest.fixture(scope="module")
+def url(dist: Path) -> Iterator[str]:
+    """Where the site is served."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def translate_path(self, path: str) -> str:
+            return super().translate_path("/" + path.removeprefix(BASE))
+
+        def log_message(self, *_: object) -> None:
+            """Be quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(dist))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}{BASE}"
+        server.shutdown()
+        thread.join()
+
+
+def test_every_link_leads_somewhere(dist: Path) -> None:
+    """Each address in each page is a file of the site, and each fragment a place in it."""
+    assert len(list(dist.rglob("*.html"))) > 30
+    assert dead_links(dist, BASE) == []
+
+
+def test_japanese_is_found(chromium: Browser, url: str) -> None:
+    """Words inside Japanese sentences are found, above and below headings, and lead to their section."""
+    page = chromium.new_page()
+    page.goto(url + "docs/glossary.html", wait_until="networkidle")
+    for query, found in (("有効期限", "設定ファイル"), ("リトライ方針", "リトライ方針"), ("旅館", "宿")):
+        page.keyboard.press("Control+k")
+        page.locator("#localsearch-input").fill(query)
+        hit = page.locator("#localsearch-list .result").first
+        hit.wait_for()
+        assert found in hit.inner_text(), query
+        page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.locator("#localsearch-input").fill("再試行")
+    page.locator("#localsearch-list .result").first.click()
+    page.wait_for_url(re.compile(r"#note-"))
+    page.close()
+
+
+def test_nothing_of_a_note_runs(chromium: Browser, url: str) -> None:
+    """Scripts, handlers and templates of notes do nothing, and no other host is asked for anything."""
+    page = chromium.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for name in ("evil.html", "vue.html"):
+        page.goto(url + name, wait_until="networkidle")
+        assert page.evaluate("window.ran") is None
+    assert "{{ constructor" in page.locator(".note").inner_text()
+    assert [each for each in asked if not each.startswith(url)] == []
+    page.close()
+
+
+def test_the_sidebar_is_loaded_once(chromium: Browser, url: str) -> None:
+    """The sidebar names the notes by their titles, and leads to them."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(url, wait_until="networkidle")
+    page.locator(".VPSidebar").get_by_text("設定ファイル").click()
+    page.wait_for_url("**/*.html")
+    assert page.locator("h1").first.inner_text().startswith("設定ファイル")
+    page.close()

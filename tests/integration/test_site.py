@@ -1,0 +1,226 @@
+"""The project of a reading site: what is written for a collection."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mdvec import Workspace, open_workspace
+from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
+from mdvec.interfaces.site.build import SiteReport, build_site, preview_site
+from mdvec.interfaces.site.names import page_names
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.collection import ChunkingSpec
+from mdvec.types.report import ImportMode, ImportOptions
+
+NOTES = {
+    "plan.md": (
+        "---\ntitle: The <b>plan\ncreated: 2026-01-02\ntags: [Work]\n---\n"
+        "First [[notes/other|the other]], [[gone]], [[draft]] and [[notes/other#Nowhere|there]].\n\n"
+        "![[map.png]] ![](missing.png) [paper](files/paper.pdf)\n\n"
+        "> [!warning] Mind\n> the gap\n\n"
+        "```html\n<!-- @include: /etc/passwd -->\n\n<script>\n```\n\n"
+        "<script>process.exit(1)</script> {{ constructor }} Vec<String>\n\n<img src='map.png'>\n"
+    ),
+    "notes/other.md": "# Other\n\nBack to [[plan]] and [[other#Part]]. #work\n\n## Part\n\ntext\n",
+    "notes/other.txt": "Plain text.",
+    "twice.md": "# Twice\n\n## Part\n\n<h2 id=part>Part again</h2>\n",
+    "draft.md": "---\ndraft: true\n---\n# Draft\n",
+    "hidden.md": "---\npublish: false\n---\n# Hidden\n",
+    "old.md": "# Old\n",
+    "new.md": "---\nprevious: old\n---\n# New\n",
+    "a [b] #1.md": "# Odd name\n",
+    "public/x.md": "# In public\n",
+}
+
+
+@dataclass
+class Vault:
+    """A collection, and the folder its site goes to."""
+
+    folder: Path
+    output: Path
+    workspace: Workspace
+
+    def build(self, base: str = "/", language: str | None = None) -> SiteReport:
+        """Write the project again."""
+        self.workspace.import_collection("vault", ImportOptions(mode=ImportMode.UPDATE))
+        return build_site(
+            self.workspace, "vault", self.output, base=base, language=language, project_only=True, note=print
+        )
+
+    def page(self, name: str) -> str:
+        """The text of a page."""
+        return (self.output / "pages" / f"{name}.md").read_text(encoding="utf-8")
+
+    @property
+    def pages(self) -> set[str]:
+        """The names of all pages."""
+        root = self.output / "pages"
+        return {str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.md")}
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Iterator[Vault]:
+    """A vault with links, files, drafts, versions and names that are hard for a site."""
+    folder = tmp_path / "vault"
+    for path, text in NOTES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    (folder / "map.png").write_bytes(b"\x89PNG map")
+    (folder / "files").mkdir()
+    (folder / "files" / "paper.pdf").write_bytes(b"%PDF")
+    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("vault", "Notes of a test", str(folder), chunking=ChunkingSpec("vault"))
+        yield Vault(folder, tmp_path / "site", workspace)
+
+
+def test_pages(vault: Vault) -> None:
+    """Every document but drafts and older versions is a page, with those of tags and a first one."""
+    report = vault.build()
+    names = {"plan", "twice", "notes/other", "notes/other-2", "new", "a -b- -1", "public-/x"}
+    assert vault.pages == names | {"index", "mdvec-tags/index", "mdvec-tags/work"}
+    assert (report.pages, report.tags, report.files, report.left_out) == (7, 1, 2, 3)
+
+
+def test_a_page(vault: Vault) -> None:
+    """A page has its title, dates, tags, resolved links and files, callouts and backlinks."""
+    vault.build(base="/x/")
+    page = vault.page("plan")
+    assert page.startswith('---\ntitle: "The <b>plan"\n---\n\n<div v-pre class="note"><h1 id="title"')
+    assert "Created 2026-01-02" in page
+    assert 'href="/x/mdvec-tags/work.html">#Work</a>' in page
+    assert '<a class="internal" href="/x/notes/other.html"' in page
+    assert re.search(r'src="/x/mdvec-files/[0-9a-f]{12}-map\.png"', page)
+    assert re.search(r'href="/x/mdvec-files/[0-9a-f]{12}-paper\.pdf"', page)
+    assert 'class="callout callout-warning"' in page
+    assert 'id="backlinks"' in page
+    assert 'href="/x/notes/other.html">Other</a>' in page
+
+
+def test_a_page_is_one_block_that_runs_nothing(vault: Vault) -> None:
+    """No line of a body is blank, so that Markdown ends nowhere in it, and no script or include is left."""
+    vault.build()
+    for name in vault.pages:
+        _, _, body = vault.page(name).partition("\n---\n\n")
+        assert "" not in [line.strip() for line in body.rstrip("\n").split("\n")], name
+        assert "<script" not in body
+        assert "<!--" not in body
+        assert body.startswith("<div v-pre")
+        assert body.endswith("</div>\n")
+    # What the blank line in the code was is still one for the reader.
+    assert "&lt;!-- @include: /etc/passwd --&gt;" in re.sub(r"<[^>]+>", "", vault.page("plan"))
+    assert "&#10;" in vault.page("plan")
+
+
+def test_a_place_is_there_once(vault: Vault) -> None:
+    """Of two headings with one id only the first is a section: VitePress's search refuses the second."""
+    vault.build()
+    page = vault.page("twice")
+    assert page.count("<h2") == 2
+    assert page.count('id="note-part"') == 1
+
+
+def test_links_that_lead_nowhere_are_reported(vault: Vault) -> None:
+    """Missing notes, headings and files, and documents that are left out, are named with their place."""
+    report = vault.build()
+    assert report.dead_links == [
+        ("plan.md", "#nowhere"),
+        ("plan.md", "missing.png"),
+        ("plan.md:6", "draft"),
+        ("plan.md:6", "gone"),
+    ]
+
+
+def test_an_unchanged_note_is_not_written_again(vault: Vault) -> None:
+    """A second build writes what has changed, and removes what is gone, but for files of the user's."""
+    vault.build()
+    own = vault.output / "pages" / "about.md"
+    own.write_text("# Mine\n", encoding="utf-8")
+    before = {path: path.stat().st_mtime_ns for path in vault.output.rglob("*") if path.is_file()}
+    report = vault.build()
+    assert (report.written, report.removed) == (0, 0)
+    (vault.folder / "notes" / "other.md").write_text("# Other\n\nChanged.\n", encoding="utf-8")
+    (vault.folder / "public" / "x.md").unlink()
+    report = vault.build()
+    after = {path: path.stat().st_mtime_ns for path in vault.output.rglob("*") if path.is_file()}
+    changed = {str(path.relative_to(vault.output)) for path in after if after[path] != before.get(path)}
+    assert {"pages/notes/other.md", "pages/plan.md"} < changed
+    assert "pages/new.md" not in changed
+    assert not (vault.output / "pages" / "public-").exists()
+    assert own.exists()
+    assert report.removed >= 1
+
+
+def test_a_folder_of_others_is_left_alone(vault: Vault) -> None:
+    """A folder that holds something else is no place for a site."""
+    vault.output.mkdir()
+    (vault.output / "thesis.docx").write_text("years of work", encoding="utf-8")
+    with pytest.raises(SiteError, match="no build of a site wrote"):
+        vault.build()
+    assert [path.name for path in vault.output.iterdir()] == ["thesis.docx"]
+
+
+@pytest.mark.parametrize("base", ["/a b/", "https://host.example/", "/../", "/x?/"])
+def test_a_base_is_a_path(vault: Vault, base: str) -> None:
+    """What is no path of a site is refused before anything is written."""
+    with pytest.raises(UsageError, match="not the path of a site"):
+        vault.build(base=base)
+    assert not vault.output.exists()
+
+
+def test_what_cannot_be_built(vault: Vault, tmp_path: Path) -> None:
+    """An unknown collection, an empty one, an unknown language and a preview of nothing are errors."""
+    with pytest.raises(UsageError, match="no words for the language 'fr'"):
+        vault.build(language="fr")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    vault.workspace.add_collection("empty", "", str(empty))
+    for name, error in (("empty", UsageError), ("nobody", CollectionNotFoundError)):
+        with pytest.raises(error):
+            build_site(
+                vault.workspace, name, vault.output, base="/", language=None, project_only=True, note=print
+            )
+    with pytest.raises(SiteError, match="no built site"):
+        preview_site(vault.output, 4173)
+
+
+def test_project(vault: Vault) -> None:
+    """The versions of all packages are pinned, and the sidebar names folders and pages by their titles."""
+    vault.build(language="ja")
+    package = json.loads((vault.output / "package.json").read_text(encoding="utf-8"))
+    lock = json.loads((vault.output / "package-lock.json").read_text(encoding="utf-8"))
+    wanted = package["devDependencies"]["vitepress"]
+    assert lock["packages"]["node_modules/vitepress"]["version"] == wanted
+    assert all(each.get("integrity") for name, each in lock["packages"].items() if name)
+    site = json.loads((vault.output / ".vitepress" / "site.json").read_text(encoding="utf-8"))
+    assert (site["language"], site["title"]) == ("ja", "vault")
+    sidebar = json.loads((vault.output / "pages" / "public" / site["sidebarAddress"][1:]).read_bytes())
+    assert [each["text"] for each in sidebar] == [
+        "notes",
+        "public-",
+        "New",
+        "Odd name",
+        "The <b>plan",
+        "Twice",
+    ]
+    assert sidebar[0]["items"][0] == {"text": "Other", "link": "/notes/other.html"}
+
+
+def test_names() -> None:
+    """Names are valid everywhere, differ for VitePress, and the index or README comes first."""
+    names = page_names(["README.md", "a/b.md", "a_b.md", "_a/B.txt", "con:1?.md", ".md", "index.txt"])
+    assert names == {
+        "README.md": "README",
+        "a/b.md": "a/b-2",
+        "a_b.md": "a_b-3",
+        "_a/B.txt": "_a/B",
+        "con:1?.md": "con-1-",
+        ".md": "md",
+        "index.txt": "index",
+    }
