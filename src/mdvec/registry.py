@@ -7,19 +7,23 @@ written down in the ``interface`` module of its stage; its own settings in :mod:
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
-from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mdvec.errors import ConfigError
 from mdvec.text.addresses import scheme_of, without_password
 from mdvec.types.collection import DEFAULT_SOURCE
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 _BUILTIN = {
     "sources": {
         "folder": "mdvec.sources.folder:FolderSource",
         "github": "mdvec.sources.github.github_source:GithubSource",
         "git": "mdvec.sources.git.git_source:GitSource",
+        "push": "mdvec.sources.push:PushSource",
     },
     "chunking": {
         "sections": "mdvec.chunking.sections:SectionChunker",
@@ -32,22 +36,50 @@ _BUILTIN = {
         "gemini": "mdvec.embedding.gemini:make_gemini",
         "voyage": "mdvec.embedding.voyage:make_voyage",
         "openai": "mdvec.embedding.openai:make_openai",
+        "ollama": "mdvec.embedding.openai:make_ollama",
+        "lmstudio": "mdvec.embedding.openai:make_lmstudio",
+        "vllm": "mdvec.embedding.openai:make_vllm",
         "sentence-transformers": "mdvec.embedding.local.sentence_transformers:make_sentence_transformers",
         "plamo": "mdvec.embedding.local.plamo:make_plamo",
     },
     "stores": {
         "sqlite": "mdvec.stores.sqlite.store:SqliteStore",
-        "postgres": "mdvec.stores.postgres:PostgresStore",
+        "postgres": "mdvec.stores.postgres.store:PostgresStore",
     },
-    "vector_indexes": {"sqlite-vec": "mdvec.stores.vectors.sqlite_vec:SqliteVecIndex"},
+    "vector_indexes": {
+        "sqlite-vec": "mdvec.stores.vectors.sqlite_vec:SqliteVecIndex",
+        "lancedb": "mdvec.stores.vectors.lancedb:LanceVectorIndex",
+        "chroma": "mdvec.stores.vectors.chroma:ChromaVectorIndex",
+    },
     # Doors do not know each other; the command line opens the others by name.
     "doors": {
         "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
-        "mcp-http": "mdvec.interfaces.mcp.http:serve_http",
+        "rpc-stdio": "mdvec.interfaces.rpc.lines:serve_rpc_stdio",
+        "rpc-socket": "mdvec.interfaces.rpc.connections:serve_rpc_socket",
+        "http": "mdvec.interfaces.http.app:serve_http",
+        "site": "mdvec.interfaces.site.build:build_site",
+        "site-preview": "mdvec.interfaces.site.build:preview_site",
+        "daemon": "mdvec.interfaces.daemon.process:run_daemon",
+    },
+    # What the HTTP server serves, see mdvec.interfaces.http.app.WebDoor.
+    "web": {
+        "mcp": "mdvec.interfaces.mcp.http:mcp_routes",
+        "rpc": "mdvec.interfaces.rpc.route:rpc_routes",
+        "search": "mdvec.interfaces.http.query:query_routes",
+        "page": "mdvec.interfaces.web.routes:page_routes",
     },
 }
 # Built-in adapters that need more packages, and the extra that installs them.
-_EXTRAS = {("stores", "postgres"): "postgres", ("vector_indexes", "sqlite-vec"): "sqlite-vec"}
+_EXTRAS = {
+    ("stores", "postgres"): "postgres",
+    **{("vector_indexes", name): name for name in ("sqlite-vec", "lancedb", "chroma")},
+}
+_NEEDED_MODULES = {
+    ("stores", "postgres"): ("psycopg", "pgvector"),
+    ("vector_indexes", "sqlite-vec"): ("sqlite_vec",),
+    ("vector_indexes", "lancedb"): ("lancedb", "pyarrow"),
+    ("vector_indexes", "chroma"): ("chromadb",),
+}
 _STORES_BY_SCHEME = {"postgresql": "postgres"}
 
 _NAMED = re.compile(r"([a-z][a-z0-9_-]+)[:+](.*)", re.DOTALL)
@@ -57,9 +89,10 @@ def names(stage: str) -> list[str]:
     """Return the adapters a stage can use, ours first.
 
     Args:
-        stage: ``sources``, ``chunking``, ``embedding``, ``stores``, ``vector_indexes`` or ``doors``.
+        stage: ``sources``, ``chunking``, ``embedding``, ``stores``, ``vector_indexes``,
+            ``doors`` or ``web``.
     """
-    others = sorted({point.name for point in metadata.entry_points(group=f"mdvec.{stage}")})
+    others = sorted({point.name for point in _entry_points(group=f"mdvec.{stage}")})
     return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]
 
 
@@ -70,7 +103,13 @@ def builtin_names(stage: str) -> list[str]:
 
 def has(stage: str, name: str) -> bool:
     """Return True if a stage has an adapter of that name; it is not loaded."""
-    return name in _BUILTIN[stage] or bool(metadata.entry_points(group=f"mdvec.{stage}", name=name))
+    return name in _BUILTIN[stage] or bool(_entry_points(group=f"mdvec.{stage}", name=name))
+
+
+def is_installed(stage: str, name: str) -> bool:
+    """Return True if the packages of an adapter are there; it is not imported."""
+    modules = _NEEDED_MODULES.get((stage, name), ())
+    return all(importlib.util.find_spec(each) is not None for each in modules)
 
 
 def load(stage: str, name: str) -> Any:
@@ -89,7 +128,7 @@ def load(stage: str, name: str) -> Any:
     target = _BUILTIN[stage].get(name)
     if target is not None:
         return _load_builtin(stage, name, target)
-    for point in metadata.entry_points(group=f"mdvec.{stage}", name=name):
+    for point in _entry_points(group=f"mdvec.{stage}", name=name):
         try:
             return point.load()
         except (ImportError, AttributeError) as error:
@@ -133,6 +172,27 @@ def named_vector_index(location: str) -> tuple[str, str]:
     return name, place
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs what an extra of mdvec needs, wherever mdvec comes from."""
+    import shlex
+    from importlib import metadata
+
+    marker = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
+    try:
+        required = [each.partition(";") for each in metadata.requires("mdvec") or ()]
+    except metadata.PackageNotFoundError:  # it runs from a folder
+        required = []
+    packages = [name.strip() for name, _, condition in required if marker.search(condition)]
+    return f"pip install {shlex.join(packages or [f'mdvec[{extra}]'])}"
+
+
+def _entry_points(*, group: str, name: str | None = None) -> list[metadata.EntryPoint]:
+    # It loads a parser of mail, which a search that a daemon answers does without.
+    from importlib import metadata
+
+    return [point for point in metadata.entry_points(group=group) if name in (None, point.name)]
+
+
 def _load_builtin(stage: str, name: str, target: str) -> Any:
     module, _, attribute = target.partition(":")
     try:
@@ -142,4 +202,4 @@ def _load_builtin(stage: str, name: str, target: str) -> Any:
         if extra is None:
             raise
         msg = f"the {stage} adapter {name!r} is not installed"
-        raise ConfigError(msg, hint=f"Install it: pip install 'mdvec[{extra}]'") from error
+        raise ConfigError(msg, hint=f"Install it: {install_command(extra)}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -22,7 +23,14 @@ from mdvec.interfaces.cli.session import CommonOption
 from mdvec.types.document import DocumentState
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
 
-REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+SOURCE = ROOT / "src" / "mdvec"
+_SETTINGS_OF_EXTRAS = {
+    "store.chroma": "stores/vectors/chroma.py",
+    "store.lancedb": "stores/vectors/lancedb.py",
+    "store.postgres": "stores/postgres/store.py",
+}
 
 
 def commands(group: click.Group = cli, prefix: str = "mdvec") -> Iterator[tuple[str, click.Command]]:
@@ -95,14 +103,30 @@ def test_no_command_is_invented(heading: str) -> None:
     assert heading in COMMANDS
 
 
+def settings_in(module: Path) -> list[str]:
+    """Return the settings that a module declares, which cannot be imported without its library."""
+    parsed = ast.parse(module.read_text(encoding="utf-8"))
+    classes = [each for each in parsed.body if isinstance(each, ast.ClassDef)]
+    [settings] = [each for each in classes if each.name.endswith("Settings")]
+    return [
+        each.target.id
+        for each in settings.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    ]
+
+
 def test_every_setting_is_documented() -> None:
-    """The table of each section has its keys in order, with their defaults; there are no other sections."""
+    """The table of each section has its keys in order, with their defaults; other sections are of extras."""
     text = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
     sections: dict[str, dict[str, object]] = {}
     for dotted, value, _ in every_setting(LoadedConfig(Config())):
         name, _, key = dotted.rpartition(".")
         sections.setdefault(name, {})[key] = value
-    assert sorted(re.findall(r"^##+ \[([\w.-]+)\]$", text, re.MULTILINE)) == sorted(sections)
+    documented = sorted(re.findall(r"^##+ \[([\w.-]+)\]$", text, re.MULTILINE))
+    assert documented == sorted([*sections, *_SETTINGS_OF_EXTRAS])
+    for name, module in _SETTINGS_OF_EXTRAS.items():
+        rows = re.findall(r"^\| `(\w+)` \|", section("configuration.md", f"[{name}]"), re.MULTILINE)
+        assert rows == settings_in(SOURCE / module), name
     for name, settings in sections.items():
         rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section("configuration.md", f"[{name}]"), re.MULTILINE)
         assert [key for key, _ in rows] == list(settings)
@@ -152,6 +176,8 @@ def test_json_shapes_are_documented() -> None:
         "model ls --format json": [MODEL],
         "model use --format json": wire.model_change(CHANGE),
         "tags --format json": workspace.found_tags,
+        "store show --format json": workspace.stores.describe(),
+        "store move --format json": workspace.stores.move("new.sqlite"),
     }
     for heading, value in printed.items():
         assert documented(heading) == shape(wire.to_json(value)), heading

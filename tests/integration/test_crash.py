@@ -17,6 +17,24 @@ def test_a_killed_import_loses_nothing(tmp_path: Path) -> None:
     assert result["killed"] > 25
 
 
+@pytest.mark.parametrize(
+    ("vectors", "rounds"),
+    [
+        ("sqlite-vec", 50),
+        # Each round starts two processes that load these for seconds; benchmarks.crash makes 50 rounds, too.
+        pytest.param("lancedb", 10, marks=pytest.mark.lancedb),
+        pytest.param("chroma", 10, marks=pytest.mark.chroma),
+    ],
+)
+def test_a_killed_import_leaves_a_vector_index_that_completes(
+    tmp_path: Path, vectors: str, rounds: int
+) -> None:
+    """SIGKILL while a store and the index beside it are written: the next run completes both."""
+    result = crash.run(rounds, seed=20261122, folder=tmp_path, vectors=vectors)
+    assert result["rounds"] == rounds
+    assert result["killed"] > rounds // 4
+
+
 def test_readers_and_writers_never_fail(tmp_path: Path) -> None:
     """Four readers and two importers on one database: no error, no damage."""
     figures = processes.run(tmp_path, readers=4, importers=2, seconds=3)

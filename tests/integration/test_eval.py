@@ -641,8 +641,8 @@ def long_notes(shell: Shell, count: int = 12) -> Callable[[], dict[str, bytes]]:
         word = f"word{number}"
         shell.write(
             f"docs/Guide to {word}.md",
-            f"# Guide to {word}\n\nThe very first sentence is about {word} alone. "
-            f"Then {word} is told of again, with {'many more words ' * 6} to be found by.\n",
+            f"# Guide to {word}\n\nSentence{number} opens{number} with {word} alone{number}. "
+            f"Then {word} is told of again, with {f'more of matter{number} ' * 6} to be found by.\n",
         )
     return lambda: files_below(shell.cwd / "docs")
 

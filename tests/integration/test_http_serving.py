@@ -218,7 +218,6 @@ def test_broken_json_is_a_bad_request(server: Server, body: bytes, version: str 
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/mcp/",
         "/mcp/../health/x",
         "/../../etc/passwd",
@@ -236,7 +235,7 @@ def test_there_is_nothing_at_other_paths(server: Server, path: str) -> None:
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 404 ")
     assert b"application/problem+json" in head
-    assert json.loads(body)["detail"] == "There is nothing here. This server has: /health, /mcp."
+    assert json.loads(body)["detail"] == "There is nothing here."
 
 
 def test_too_many_requests_are_told_to_come_back(server: Server) -> None:
@@ -306,6 +305,11 @@ def test_headers_that_do_not_come_are_given_up(home: Path) -> None:
 # --- how it starts and ends --------------------------------------------------------------------
 
 
+def messages(stderr: str) -> list[str]:
+    """Return the lines for people: without the log, in which the watcher says what it does."""
+    return [line for line in stderr.splitlines() if " INFO " not in line]
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_it_ends_whoever_is_connected(home: Path, number: int, code: int) -> None:
     """With a listener, a half-sent request and an idle connection, it ends cleanly and says nothing more."""
@@ -337,7 +341,7 @@ def test_it_ends_whoever_is_connected(home: Path, number: int, code: int) -> Non
             pass  # when it says good-bye, its server is gone
         assert process.returncode == code
         assert idle.recv(1) == b""
-    assert len(log.read_text().splitlines()) == 1
+    assert len(messages(log.read_text())) == 1
 
 
 def test_a_port_in_use_is_told(server: Server, home: Path) -> None:
@@ -351,7 +355,9 @@ def test_a_port_in_use_is_told(server: Server, home: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"error: port {port} of 127.0.0.1 is in use\nhint: ")
+    error, hint = messages(done.stderr)
+    assert error == f"error: port {port} of 127.0.0.1 is in use"
+    assert hint.startswith("hint: ")
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "example.com:0"])
@@ -383,3 +389,21 @@ def test_all_addresses_are_served_with_a_token(home: Path) -> None:
         assert (
             httpx2.get(f"http://127.0.0.1:{port}/health", headers={"Host": f"evil:{port}"}).status_code == 421
         )
+
+
+def test_a_script_searches_with_one_address(server: Server) -> None:
+    """The answer is that of ``--format json``; what cannot be used is a problem."""
+    answer = server.request("GET", "/search?q=再試行&limit=1&depth=0&depth=1&depth=2")
+    assert answer.status_code == 200
+    [hit] = answer.json()["hits"]
+    assert hit["path"] == "再試行.md"
+    assert Path(hit["file"]).name == "再試行.md"
+    for parameters, said in (
+        ("q=x&limt=3", "there is no parameter 'limt'"),
+        ("q=x&limit=many", "the parameters cannot be used"),
+        ("", "the parameters cannot be used"),
+        ("q=x&where=nonsense", "not a condition on a property: 'nonsense'"),
+    ):
+        refused = server.request("GET", f"/search?{parameters}")
+        assert refused.status_code == 400
+        assert refused.json()["detail"].startswith(said)

@@ -157,7 +157,10 @@ def test_a_service_is_asked_twice_and_waited_for(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with OpenAiServer() as server:
         embedder = make_openai(
-            model="text-embedding-3-small", base_url=f"{server.url}/v1", runtime=Runtime(tmp_path)
+            model="text-embedding-3-small",
+            base_url=f"{server.url}/v1",
+            api_key_env="OPENAI_API_KEY",
+            runtime=Runtime(tmp_path),
         )
         measure_unrelated(embedder)
         assert [tuple(asked.body["input"]) for asked in server.asked] == [QUESTIONS, PASSAGES]

@@ -170,7 +170,7 @@ def test_another_spelling_of_a_name_is_noticed(workspace: Workspace, docs: Path)
 def test_only_the_text_of_what_is_shown_is_read(
     workspace: Workspace, docs: Path, monkeypatch: pytest.MonkeyPatch, mode: SearchMode
 ) -> None:
-    """However many chunks of one long document match: a search does not read it again and again."""
+    """However many chunks of one long document match: those, and the best by words to look for the query."""
     sections = "\n\n".join(f"## Part {part}\n\n{f'tomatoes {part} ' * 40}" for part in range(300))
     (docs / "long.md").write_text(f"# Long\n\n{sections}\n", encoding="utf-8")
     assert workspace.import_collection(NAME).total_chunks > 300
@@ -183,7 +183,7 @@ def test_only_the_text_of_what_is_shown_is_read(
 
     monkeypatch.setattr(Snapshot, "chunks", load_chunks)
     assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 2
-    assert len(loaded) <= 4
+    assert len(loaded) <= 2 * 60 + 4  # once more with a greater depth
 
 
 @pytest.mark.parametrize("expansion", list(Expansion))
@@ -295,7 +295,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("asked", ["long.md", "{docs}/sub/long.md"])
+@pytest.mark.parametrize("asked", ["x/sub/long.md", "{docs}/x/sub/long.md"])
 def test_a_part_of_a_path_is_enough_for_a_suggestion(workspace: Workspace, docs: Path, asked: str) -> None:
     """The hint names the document with this file name or at this place, before those spelled alike."""
     (docs / "sub").mkdir()

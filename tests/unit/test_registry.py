@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,18 @@ def test_an_unknown_name_is_told_with_those_there_are() -> None:
     assert "sections" in caught.value.hint
 
 
+def test_an_extra_is_installed_by_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command works wherever mdvec comes from: it does not name mdvec. Other extras are left out."""
+    info = tmp_path / "mdvec-9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.4\nName: mdvec\nVersion: 9\nRequires-Dist: click>=8\n"
+        'Requires-Dist: torch>=2.6; extra == "transformers"\nRequires-Dist: a; extra == "transformers-2"\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert registry.install_command("transformers") == "pip install 'torch>=2.6'"
+
+
 def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module or class that is not there is said by the plug-in's name; nobody else is disturbed."""
     broken = [
@@ -33,7 +46,7 @@ def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytes
     for name in ("gone", "bare"):
         with pytest.raises(ConfigError, match=f"'{name}' cannot be loaded"):
             registry.load("sources", name)
-    assert registry.names("sources") == ["folder", "github", "git", "bare", "gone"]
+    assert registry.names("sources") == ["folder", "github", "git", "push", "bare", "gone"]
     assert registry.load("sources", "folder").__name__ == "FolderSource"
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import traceback
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from mdvec import run
 from mdvec.errors import MdvecError, UsageError
 
 EXIT_FAILED = 1
 """Exit code when something failed, or a part of it."""
 EXIT_USAGE = 2
 """Exit code when the call itself is wrong."""
+
+OnBug = Callable[[Exception], None]
+"""Receives unexpected exceptions."""
 
 # Enough to recognise what one has written.
 _MOST_ECHOED_CHARS = 200
@@ -52,6 +57,21 @@ def translate(error: Exception) -> Failure:
         case _:
             # A bug: the type says more than the message alone, which may be empty.
             return Failure("internal", f"{type(error).__name__}: {error}".rstrip(": "), "")
+
+
+def bug_listener(*, verbose: bool) -> OnBug:
+    """Return what receives bugs, and writes their kind to the log.
+
+    Args:
+        verbose: Whether to print their tracebacks.
+    """
+
+    def listen(error: Exception) -> None:
+        run.log("bug", level="error", error=type(error).__name__)
+        if verbose:
+            traceback.print_exception(error)
+
+    return listen
 
 
 def shortened(message: str, received: Iterable[str]) -> str:

@@ -9,9 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from mdvec.text.highlight import match_spans
-from mdvec.text.sentences import sentence_ends
-
 Span = tuple[int, int]
 
 # The best start is searched in the one part of this many characters that has most words of the query:
@@ -82,6 +79,8 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         Lines of segments without blank lines, control characters replaced by spaces; ``…`` at the end
         when the last line is cut.
     """
+    from mdvec.text.highlight import match_spans
+
     text = _unwrapped(printable(without_gaps(text), keep_newlines=True))
     spans = match_spans(query, text)
     rows = list(islice(wrap(text, width, start=_best_start(text, spans, width, lines)), lines))
@@ -275,6 +274,8 @@ def _beginning(text: str, match: int, reach: int) -> int:
         limit = max(0, match - reach // 2)
     start = text.rfind("\n", limit, match) + 1 or limit
     # Read on to the match, so that the last end is that of the excerpt, not of a sentence.
+    from mdvec.text.sentences import sentence_ends
+
     ends = sentence_ends(text[start : match + 1])[:-1]
     if ends:
         end = start + ends[-1]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
+from urllib.parse import quote
 
 from mdvec.interfaces.passage import without_gaps
 from mdvec.run import Stage
-from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
-from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
-from mdvec.types.report import CollectionStatus, ImportReport
+
+if TYPE_CHECKING:
+    from mdvec.types.collection import Collection
+    from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange
+    from mdvec.types.report import CollectionStatus, ImportReport
 
 MODEL_COLUMNS = ("model", "dimension", "languages", "MB", "USD/1M", "offline", "JMTEB", "here", "used by")
 """The columns of :func:`model_row`."""
@@ -24,6 +27,7 @@ _STEP_WORDS: Final = {
     Stage.TEXT: "reading documents",
     Stage.MODEL: "preparing the model",
     Stage.EMBED: "embedding texts",
+    Stage.INDEX: "filling the vector index",
 }
 # The table has room for one figure: the one that most models publish, and for Japanese.
 _MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"
@@ -69,6 +73,11 @@ def moment(moment_ms: int | None) -> str:
     return f"{datetime.fromtimestamp(moment_ms // 1000).astimezone():%Y-%m-%d %H:%M}"
 
 
+def moment_of(iso: str) -> str:
+    """Write a time of an answer for people: local time, to the minute."""
+    return f"{datetime.fromisoformat(iso).astimezone():%Y-%m-%d %H:%M}"
+
+
 def trail(hit: SearchHit) -> str:
     """Return ``title › heading › heading``; a first heading that is the title is left out."""
     headings = hit.heading_path[1:] if hit.heading_path[:1] == (hit.title,) else hit.heading_path
@@ -100,8 +109,21 @@ def confidence_line(confidence: Confidence) -> str:
 
 
 def hit_paths(result: SearchResult) -> list[str]:
-    """Return the paths of an answer, best first, each once."""
-    return list(dict.fromkeys(hit.path for hit in result.hits))
+    """Return the files of an answer, best first, each once; ``collection/path`` where there is no file."""
+    return list(dict.fromkeys(hit.file or f"{hit.collection}/{hit.path}" for hit in result.hits))
+
+
+def hit_address(hit: SearchHit, editor: str) -> str:
+    """Return the address that opens a hit; empty for one without a file.
+
+    Args:
+        hit: The hit.
+        editor: The address, with ``{file}`` and ``{line}`` for what is put in.
+    """
+    if hit.file is None:
+        return ""
+    file = quote(hit.file, errors="surrogateescape")
+    return editor.replace("{file}", file).replace("{line}", str(hit.start_line))
 
 
 def import_summary(report: ImportReport) -> str:
@@ -116,6 +138,7 @@ def import_summary(report: ImportReport) -> str:
             ("unchanged", report.unchanged),
             ("failed", report.failed),
             ("excluded", report.excluded),
+            ("hidden as older versions", report.superseded),
         )
         if count
     ]
@@ -178,6 +201,8 @@ def model_notes(models: Sequence[ListedModel]) -> Iterator[str]:
 
 def model_change_line(change: ModelChange) -> str:
     """Return the outcome of a change of the model in words."""
+    from mdvec.types.model_report import ModelChangeOutcome
+
     match change.outcome:
         case ModelChangeOutcome.CHANGED:
             return (

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.wire import doc
-from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
+from mdvec.interfaces.fields import doc
+from mdvec.types.query import (
+    Comparison,
+    Expansion,
+    Filters,
+    PropertyCondition,
+    SearchMode,
+    SearchQuery,
+    TagMatch,
+)
 
 if TYPE_CHECKING:
     from mdvec.config.schema import SearchSettings
@@ -25,7 +33,9 @@ _DAY_NS = 24 * 60 * 60 * 10**9
 # Times of files are stored in 64 bits; before 1970 and after 2262 there are none.
 _LAST_NS = 2**63 - 1
 _MOST_SHOWN_CHARS = 40
-_LINES = re.compile(r"(\d{0,18})(:?)(\d{0,18})")  # Python reads no number of thousands of digits
+_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_QUOTES = "\"'"
+_LINES = re.compile(r"(\d{0,18})([:-]?)(\d{0,18})")  # Python reads no number of thousands of digits
 _Depth = Annotated[int, Meta(ge=0, le=3)]
 _Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -41,18 +51,19 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     tag_match: TagMatch = TagMatch.ANY
     alias_prefix: Annotated[str | None, doc("start of an alias", "cli")] = None
     path: Annotated[str | None, doc("glob such as 2026/** or *.md")] = None
-    depth: Annotated[_Depth | None, doc("heading level", "mcp")] = None
-    depths: Annotated[tuple[_Depth, ...], doc("heading levels, 0 to 3", "cli")] = ()
-    updated_since: Annotated[str | None, doc("date, time or age such as 7d", "cli")] = None
-    updated_until: Annotated[str | None, doc("date, time or age; a day is included", "cli")] = None
-    linked_to: Annotated[str | None, doc("path of a document", "cli")] = None
-    include_superseded: Annotated[bool, doc("also older versions", "cli")] = False
+    where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
+    depth: Annotated[tuple[_Depth, ...], doc("heading levels, 0 to 3")] = ()
+    updated_since: Annotated[str | None, doc("date or age such as 7d")] = None
+    updated_until: str | None = None
+    linked_to: Annotated[str | None, doc("path")] = None
+    include_superseded: Annotated[bool, doc("also older versions")] = False
+    clean_only: bool = False
     limit: _Limit | None = None
     mode: SearchMode | None = None
-    threshold: Annotated[_Cosine | None, doc("least cosine similarity")] = None
+    threshold: Annotated[_Cosine | None, doc("least cosine")] = None
     per_document: Annotated[_Positive | None, doc("most hits of one document", "cli")] = None
     expand: Annotated[Expansion | None, doc("text to return")] = None
-    max_tokens: Annotated[_Positive | None, doc("of all passages")] = None
+    max_tokens: _Positive | None = None
 
 
 class DocumentRequest(Struct, frozen=True, kw_only=True):
@@ -62,6 +73,13 @@ class DocumentRequest(Struct, frozen=True, kw_only=True):
     collection: str | None = None
     lines: Annotated[str | None, doc("such as 10:40")] = None
     section: Annotated[str | None, doc("heading, instead of lines")] = None
+
+
+class OutlineRequest(Struct, frozen=True, kw_only=True):
+    """The outline of a document as it is requested."""
+
+    path: str
+    collection: str | None = None
 
 
 class CollectionRequest(Struct, frozen=True, kw_only=True):
@@ -95,11 +113,13 @@ def search_query(request: SearchRequest, defaults: SearchSettings, *, now: datet
             tag_match=request.tag_match,
             alias_prefix=request.alias_prefix,
             path=request.path,
-            depths=request.depths if request.depth is None else (request.depth,),
+            properties=tuple(map(parse_condition, request.where)),
+            depths=request.depth,
             updated_since_ns=parse_since(since, now=now) if since else None,
             updated_until_ns=parse_until(until, now=now) if until else None,
             linked_to=request.linked_to,
             include_superseded=request.include_superseded,
+            clean_only=request.clean_only,
         ),
         limit=_first(request.limit, defaults.k),
         threshold=_first(request.threshold, defaults.threshold),
@@ -107,6 +127,22 @@ def search_query(request: SearchRequest, defaults: SearchSettings, *, now: datet
         expand=_first(request.expand, defaults.expand),
         max_tokens=_first(request.max_tokens, defaults.max_tokens),
     )
+
+
+def parse_condition(text: str) -> PropertyCondition:
+    """Parse a condition on a property, such as ``author="Ridley Scott"`` or ``rating>=4``.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        msg = f"not a condition on a property: {text!r}"
+        raise UsageError(msg, hint="Write author='Ridley Scott', status!=done, rating>=4 or due<2026-06.")
+    value = found[3]
+    if len(value) > 1 and value[0] in _QUOTES and value[-1] == value[0]:
+        value = value[1:-1]
+    return PropertyCondition(found[1], Comparison(found[2]), value)
 
 
 def parse_since(text: str, *, now: datetime) -> int:
@@ -155,7 +191,7 @@ def parse_until(text: str, *, now: datetime) -> int:
 
 
 def parse_lines(text: str) -> LineRange:
-    """Parse a range of lines: ``10:20``, ``10:``, ``:20`` or the single line ``10``.
+    """Parse a range of lines: ``10:20`` or ``10-20``, ``10:``, ``:20`` or the single line ``10``.
 
     Raises:
         UsageError: If it is no range, starts before line 1, or ends before it starts.

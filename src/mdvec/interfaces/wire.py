@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
+from mdvec.interfaces.fields import DOOR, Door, doc
 from mdvec.text.undecodable import spelled
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
@@ -23,26 +24,14 @@ if TYPE_CHECKING:
     from mdvec.types import model_report as models
     from mdvec.types import report as reports
 
-Door = Literal["cli", "mcp"]
-"""A way into mdvec; some fields are for one of them only."""
-
 JsonObject = dict[str, Any]
 
 _Kind = TypeVar("_Kind", bound=Struct)
 
-_SCORE_DIGITS = 6
+SCORE_DIGITS = 6
+"""Digits of a score or a similarity."""
+
 _USD_DIGITS = 6
-_DOOR = "door"
-
-
-def doc(description: str = "", door: Door | None = None) -> Meta:
-    """Describe a field.
-
-    Args:
-        description: For a JSON Schema.
-        door: The only door that shows the field; None for all.
-    """
-    return Meta(description=description or None, extra_json_schema={_DOOR: door} if door else None)
 
 
 # --- answers to a search -----------------------------------------------------------------------------
@@ -70,12 +59,14 @@ class Hit(Struct, frozen=True):
     stale: Annotated[bool, doc("the file has changed since it was indexed")]
     supersedes: Annotated[tuple[str, ...], doc("paths of older versions")]
     superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "cli")]
+    file: Annotated[str | None, doc("absolute path", "cli")]
+    chunk_index: Annotated[int, doc("from 0")]
 
 
 class SearchAnswer(Struct, frozen=True):
     """The hits, and how complete the index behind them is."""
 
-    query: Annotated[str, doc("as requested", "cli")]
+    query: Annotated[str, doc("as requested")]
     mode: Annotated[SearchMode, doc("how it was searched")]
     hits: Annotated[tuple[Hit, ...], doc("best first")]
     total_chunks: Annotated[int, doc("passages that were searched")]
@@ -93,8 +84,8 @@ def hit(value: hits.SearchHit) -> Hit:
     return _taken(
         Hit,
         value,
-        score=round(value.score, _SCORE_DIGITS),
-        similarity=None if similarity is None else round(similarity, _SCORE_DIGITS),
+        score=round(value.score, SCORE_DIGITS),
+        similarity=None if similarity is None else round(similarity, SCORE_DIGITS),
     )
 
 
@@ -162,6 +153,7 @@ class ImportReport(Struct, frozen=True):
     embedded_chunks: Annotated[int, doc("went through the model", "cli")] = 0
     cached_chunks: Annotated[int, doc("had a vector already", "cli")] = 0
     pending_chunks: int = 0
+    superseded: Annotated[int, doc("older versions, left out of results", "cli")] = 0
     new_model: Annotated[str | None, doc("model since this import", "cli")] = None
     warnings: Annotated[tuple[str, ...], doc(door="cli")] = ()
     elapsed_ms: Annotated[float, doc("milliseconds", "cli")] = 0.0
@@ -231,6 +223,8 @@ class Collection(Struct, frozen=True):
     include: Annotated[tuple[str, ...], doc("globs", "cli")]
     exclude: Annotated[tuple[str, ...], doc("globs", "cli")]
     enabled: bool
+    created: Annotated[str | None, doc("when it was registered", "cli")]
+    updated: Annotated[str | None, doc("when its registration last changed", "cli")]
     last_indexed: str | None
     revision: Annotated[str | None, doc("commit that was imported", "cli")]
     preset: Annotated[str | None, doc(door="cli")]
@@ -262,6 +256,8 @@ class CollectionStatus(Collection, frozen=True):
     excluded: int
     chunks: int
     pending_chunks: int
+    dirty: Annotated[int, doc("documents that changed since they were indexed")]
+    superseded: Annotated[int, doc("older versions, left out of results")]
     check: Annotated[Check | None, doc("null unless requested", "cli")]
     check_error: Annotated[str | None, doc("why it could not be compared", "cli")]
     files: Annotated[tuple[FileStatus, ...], doc("empty unless requested", "cli")]
@@ -277,6 +273,7 @@ class Status(Struct, frozen=True):
     database: str
     size_bytes: int
     model: str
+    watcher: Annotated[str | None, doc("process that keeps it up to date", "cli")]
     collections: tuple[CollectionStatus, ...]
 
 
@@ -287,7 +284,12 @@ def collection(value: collections.Collection) -> Collection:
 
 def status(value: reports.WorkspaceStatus) -> Status:
     """Return the shape of the state of a database."""
-    return _taken(Status, value, collections=tuple(map(_collection_status, value.collections)))
+    return _taken(
+        Status,
+        value,
+        watcher=None if value.watcher is None else str(value.watcher),
+        collections=tuple(map(_collection_status, value.collections)),
+    )
 
 
 def _collection_status(value: reports.CollectionStatus) -> CollectionStatus:
@@ -317,6 +319,8 @@ def _registered(value: collections.Collection) -> JsonObject:
         "include": value.source.include,
         "exclude": value.source.exclude,
         "enabled": value.enabled,
+        "created": iso_time(value.created_ms),
+        "updated": iso_time(value.updated_ms),
         "last_indexed": iso_time(value.last_indexed_ms),
         "revision": value.revision or None,
         "preset": value.preset or None,
@@ -396,7 +400,7 @@ def _fields_of(kind: type[Struct], door: Door) -> tuple[tuple[str, str], ...]:
 
 def _door_of(kind: object) -> str | None:
     metas = (each for each in get_args(kind) if isinstance(each, Meta))
-    return next((each.extra_json_schema[_DOOR] for each in metas if each.extra_json_schema), None)
+    return next((each.extra_json_schema[DOOR] for each in metas if each.extra_json_schema), None)
 
 
 def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:
@@ -405,9 +409,9 @@ def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> Jso
         # The docstring of a class is for programmers.
         part = {key: each for key, each in parts[node["$ref"]].items() if key != "description"}
         return _whole({**part, **{key: node[key] for key in node if key != "$ref"}}, parts, door)
-    whole = {key: node[key] for key in node if key not in ("title", _DOOR)}
+    whole = {key: node[key] for key in node if key not in ("title", DOOR)}
     if "properties" in node:
-        shown = {name: each for name, each in node["properties"].items() if each.get(_DOOR, door) == door}
+        shown = {name: each for name, each in node["properties"].items() if each.get(DOOR, door) == door}
         whole["properties"] = {name: _whole(each, parts, door) for name, each in shown.items()}
         whole["required"] = [name for name in node.get("required", ()) if name in shown]
     if "anyOf" in node:

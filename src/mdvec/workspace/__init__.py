@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdvec.config.paths import default_database
+from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.text.addresses import scheme_of
-from mdvec.workspace.collections import index_of
+from mdvec.workspace.origin import folder_with_index
 from mdvec.workspace.workspace import Workspace
 
-__all__ = ["Workspace", "open_workspace"]
+__all__ = ["Workspace", "folder_with_index", "open_workspace"]
 
 
 def open_workspace(
@@ -40,20 +39,14 @@ def open_workspace(
         SourceMissingError: If ``docs_dir`` is not a folder.
     """
     config = config or Config()
-    if docs_dir is None:
-        location = database or config.store.location or default_database()
-        return Workspace(_place(location), config, embedder=embedder)
-    if not docs_dir.is_dir():
+    if docs_dir is not None and not docs_dir.is_dir():
         msg = f"{docs_dir} is not a folder"
         raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
-    root = docs_dir.resolve()
-    if database is not None:
-        return Workspace(_place(database), config, docs_dir=root, embedder=embedder)
-    place = index_of(root, data_dir)
-    came_with = root if place.is_relative_to(root) else None
+    root = None if docs_dir is None else docs_dir.resolve()
+    place = database_place(config.store.location, database=database, docs_dir=root, data_dir=data_dir)
+    # A database that is named is the user's own.
+    is_inside = (
+        root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)
+    )
+    came_with = root if is_inside else None
     return Workspace(place, config, docs_dir=root, came_with=came_with, embedder=embedder)
-
-
-def _place(location: Path | str) -> Path | str:
-    """Return an address as it is, and the absolute path of a file."""
-    return location if scheme_of(str(location)) else Path(location).absolute()

@@ -6,14 +6,16 @@ import contextlib
 import os
 import shlex
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdvec import registry
+from mdvec.config.paths import DATA_DIR
 from mdvec.config.schema import Config
-from mdvec.errors import CollectionNotFoundError, SourceMissingError, UsageError
+from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
 from mdvec.text.addresses import without_password
 from mdvec.text.undecodable import spelled
@@ -26,7 +28,7 @@ from mdvec.types.collection import (
     check_collection_name,
 )
 from mdvec.types.report import ImportMode
-from mdvec.workspace.origin import DATA_DIR, open_database
+from mdvec.workspace.origin import open_database
 from mdvec.workspace.wiring import Parts, set_only
 
 if TYPE_CHECKING:
@@ -197,9 +199,12 @@ class Collections:
             # It stays the configuration's until the first import.
             self._parts.embedders.checked(self._parts.embedders.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
+        now_ms = _now_ms()
         with self.store().write() as writer:
             made = writer.add_collection(name, _one_line(spelled(description)), source, chunking)
-            return writer.change_collection(made.id, lambda now: replace(now, **settings))
+            return writer.change_collection(
+                made.id, lambda now: replace(now, **settings, created_ms=now_ms, updated_ms=now_ms)
+            )
 
     def update(
         self,
@@ -212,9 +217,12 @@ class Collections:
         chunking: ChunkingSpec | None = None,
         search: SearchDefaults | None = None,
         enabled: bool | None = None,
+        new_name: str | None = None,
     ) -> Collection:
         """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""
         collection = self.named(name)
+        if new_name is not None:
+            self._check_can_rename(new_name)
         if chunking is not None:
             self._parts.check_chunking(chunking)
         changes = set_only(
@@ -222,6 +230,7 @@ class Collections:
             enabled=enabled,
             chunking=chunking,
             search=search,
+            name=new_name,
         )
         place = None if location is None else source_spec(location, (), ())
         globs = set_only(
@@ -229,9 +238,18 @@ class Collections:
             exclude=None if exclude is None else tuple(exclude),
         )
         with self.store().write() as writer:
+            if any(each.name == new_name and each.id != collection.id for each in writer.collections()):
+                msg = f"there is a collection named {new_name!r} already"
+                raise CollectionExistsError(msg)
             return writer.change_collection(
-                collection.id, lambda now: replace(_moved(now, place, globs), **changes)
+                collection.id, lambda now: _updated(now, replace(_moved(now, place, globs), **changes))
             )
+
+    def _check_can_rename(self, new_name: str) -> None:
+        check_collection_name(new_name)
+        if self.docs_dir is not None:
+            msg = "the collection of a folder keeps its name"
+            raise UsageError(msg, hint="Register the folder with 'mdvec tool add' to name it.")
 
     def delete(self, name: str, *, wait_s: float) -> None:
         """Remove a collection; see :meth:`mdvec.workspace.Workspace.delete_collection`."""
@@ -241,18 +259,6 @@ class Collections:
             store.write(claim) as writer,
         ):
             writer.delete_collection(collection.id)
-
-
-def index_of(folder: Path, data_dir: Path | None) -> Path:
-    """Return where the index of an unregistered folder lies: in the folder itself by default.
-
-    Returns:
-        An absolute path; one inside the folder, however it was named, begins with the folder's.
-    """
-    path = ((data_dir or folder / DATA_DIR) / "index.sqlite").absolute()
-    resolved = path.parent.resolve() / path.name
-    is_inside = resolved.is_relative_to(folder) and not path.is_relative_to(folder)
-    return resolved if is_inside else path
 
 
 def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
@@ -313,6 +319,14 @@ def _one_line(description: str) -> str:
     return " ".join(line.split())[:_MOST_DESCRIPTION_CHARS]
 
 
+def _updated(before: Collection, after: Collection) -> Collection:
+    return before if after == before else replace(after, updated_ms=_now_ms())
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> Collection:
     source = replace(now.source, **globs)
     if place is not None:
@@ -333,7 +347,9 @@ def _register_folder(folder: Path, store: Store, chunking: ChunkingSpec) -> None
         if docs is None:
             description = f"Documents in {spelled(location)}"
             source = SourceSpec("folder", location)
-            writer.add_collection(DOCS_COLLECTION, description, source, chunking)
+            made = writer.add_collection(DOCS_COLLECTION, description, source, chunking)
+            now_ms = _now_ms()
+            writer.change_collection(made.id, lambda now: replace(now, created_ms=now_ms, updated_ms=now_ms))
         else:
             writer.change_collection(
                 docs.id,

@@ -12,6 +12,7 @@ from mdvec import run
 from mdvec.errors import EmbeddingError, ImportStoppedError, WriterBusyError
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import Store, View
+from mdvec.stores.vectors.following import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
@@ -71,6 +72,7 @@ def import_into(
             mode=options.mode,
             embed=options.embed and not (resuming and was_pending),
             allow_empty=options.allow_empty,
+            check=options.check,
         )
         if model.embedder is None:  # what it embedded before is not pending
             with store.read() as view:
@@ -84,6 +86,7 @@ def import_into(
                 report = replace(
                     report, failure=error, pending_chunks=_left(collection, report, parts, store)
                 )
+    report = with_warnings(report, update_vector_index(store))
     if report.failure is not None and not options.accept_pending:
         raise report.failure
     if not options.embed:

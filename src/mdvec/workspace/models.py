@@ -17,6 +17,7 @@ from mdvec.stores.interface import View, Writer
 from mdvec.types.collection import Collection, EmbeddingSpec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
 from mdvec.workspace.wiring import Embedders, Parts
@@ -133,6 +134,15 @@ class Models:
             price=price,
             warnings=(*problems, *outlook.unreadable, *self._parts.size_warnings(chunking, model)),
         )
+
+    def load(self) -> EmbeddingSpace:
+        """Load the configured model, so that the next search need not, and return its space.
+
+        Raises:
+            ConfigError: If there is no such model.
+            EmbeddingError: If it cannot be used here, or does not answer; the hint says what to do.
+        """
+        return self._parts.embedders.loaded()
 
     def use(
         self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0

@@ -17,15 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mdvec import registry, run
-from mdvec.config.paths import user_data_dir
+from mdvec.config.paths import DATA_DIR, user_data_dir
 from mdvec.config.schema import Config
 from mdvec.config.trust import is_trusted, make_private_folder, only_one, write_private
-from mdvec.errors import ForeignDatabaseError, StoreError
+from mdvec.errors import ForeignDatabaseError, MdvecError, StoreError
 from mdvec.stores.interface import Store
 from mdvec.workspace.wiring import open_store
-
-DATA_DIR = ".mdvec"
-"""Name of the folder of an index among its documents; never indexed itself."""
 
 _KNOWN = "known"
 _MARK_BITS = 63  # what SQLite's integers hold without a sign
@@ -58,6 +55,27 @@ def open_database(location: Path | str, config: Config, *, folder: Path | None) 
         return _open_named(location, config, known)
     mark = _admit(location, folder, known)
     return open_store(location, config, mark=mark, follow_links=False)
+
+
+def folder_with_index(path: Path) -> Path | None:
+    """Return the folder of an index that was found in it; None if the index is not to be used.
+
+    One that was not made here, in a folder that the user does not trust, is not: the run is warned of it.
+
+    Args:
+        path: From :func:`mdvec.config.paths.find_index`.
+    """
+    folder = path.parent.parent
+    try:
+        _refuse_links(path, folder)
+        if is_trusted(folder) or KnownDatabases(user_data_dir() / _KNOWN).has(_mark_of(path), path):
+            return folder
+    except MdvecError as error:
+        run.current().warn(f"the index in {folder} is not used: {error}")
+        return None
+    trust = f"mdvec trust {shlex.quote(str(folder))}"
+    run.current().warn(f"{path} was not made by mdvec here, and is not used; '{trust}' changes that")
+    return None
 
 
 class KnownDatabases:

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mdvec.errors import DocumentNotFoundError, UsageError
-from mdvec.search.where import backlinks_of, document_at
+from mdvec.search.filters import MAX_DEPTH
+from mdvec.search.where import backlinks_of
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.links import link_key, linked_path, names_other_file, resolve
+from mdvec.text.tokens import estimate_token_count
 from mdvec.types.collection import Collection
 from mdvec.types.document import Link, LinkKind, Section, with_comments
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
+from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
 from mdvec.workspace.collections import Collections, first_step
+from mdvec.workspace.references import Lines, Reference, find_reference
 
 # Comparing takes quadratic time in the length, for each heading.
 _MAX_COMPARED_HEADINGS = 1_000
 _MAX_HEADING_CHARS = 80
 
-Lines = tuple[int | None, int | None]
-"""1-based first and last line, both included; None for an open end."""
 
-
-def find(
-    path: str, collection: str | None, collections: Collections, view: View
-) -> tuple[StoredDocument, Collection]:
+def find(path: str, collection: str | None, collections: Collections, view: View) -> Reference:
     """Find a document, and the collection it is in.
 
     Args:
-        path: As hits show it.
+        path: As any door prints it; see :func:`mdvec.workspace.references.find_reference`.
         collection: Where; all enabled collections when None.
         collections: What holds them.
         view: The snapshot.
@@ -40,16 +39,15 @@ def find(
         CollectionNotFoundError: If there is no such collection.
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths, or how to index
             something.
-        UsageError: If the path is in more than one collection.
+        UsageError: If more than one document is meant.
     """
     places = collections.chosen((collection,) if collection else (), view)
     try:
-        document = document_at(path, places, view)
+        return find_reference(path, places, view)
     except DocumentNotFoundError as error:
         if not any(view.counts(place.id, None).documents for place in places):
             error.hint = first_step(places, docs_dir=collections.docs_dir) or error.hint
         raise
-    return document, next(place for place in places if place.id == document.collection_id)
 
 
 def page_of_documents(
@@ -159,6 +157,38 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     text = with_comments(document.body, document.comments)[section.start : section.subtree_end].rstrip()
     first = document.body.count("\n", 0, section.start) + 1
     return first, first + text.count("\n")
+
+
+def outline_of(document: StoredDocument) -> Outline:
+    """Return the sections of a document."""
+    from mdvec.documents.parse import parse_document  # Markdown is read for this alone
+
+    sections = parse_document(document.path, document.body).sections
+    has_lead = bool(document.body[sections[0].start : sections[0].end].strip())
+    numbers = {each.ordinal: each.ordinal - (not has_lead) for each in sections}
+    return Outline(
+        document.collection,
+        document.path,
+        document.title,
+        tuple(
+            _outline_section(each, numbers, document.body) for each in sections if has_lead or each.ordinal
+        ),
+    )
+
+
+def _outline_section(section: Section, numbers: Mapping[int, int], body: str) -> OutlineSection:
+    text = body[section.start : section.end]
+    first = body.count("\n", 0, section.start) + 1
+    parent = None if section.parent is None else numbers[section.parent]
+    return OutlineSection(
+        order=numbers[section.ordinal],
+        parent=None if parent is None or parent < 0 else parent,
+        depth=min(section.level, MAX_DEPTH),
+        heading=section.heading,
+        start_line=first,
+        end_line=first + text.rstrip().count("\n"),
+        tokens=estimate_token_count(text),
+    )
 
 
 def _headings_hint(sections: Sequence[Section], wanted: str) -> str:

@@ -12,20 +12,21 @@ from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.answer import find
 from mdvec.search.filters import clean
 from mdvec.search.proximity import QuerySpace
-from mdvec.search.versions import VersionCache
 from mdvec.search.where import narrowed
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.stores.versions import VersionCache
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
-from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections, first_step, import_command
+from mdvec.workspace.references import file_of, path_of_reference
 from mdvec.workspace.wiring import Model, Parts
 
 
@@ -51,6 +52,7 @@ def answer(
     collections: Collections,
     parts: Parts,
     versions: VersionCache,
+    looked_ms: Mapping[CollectionId, int],
     *,
     importing: bool = False,
 ) -> SearchResult:
@@ -61,6 +63,7 @@ def answer(
         collections: Where to look.
         parts: Makes the models and the sources.
         versions: Which documents replace which.
+        looked_ms: When this process last found sources to be as indexed, in milliseconds since 1970.
         importing: Whether this process is making what is pending.
 
     Raises:
@@ -77,22 +80,31 @@ def answer(
         embedded = _embed(cleaned, searched, view, parts)
         replaced = versions.of((each.id for each in searched), view)
         confidence, found = Confidence.NONE, list[tuple[SearchHit, StoredChunk]]()
+        hidden: Sequence[float] = ()
         if searched:
-            where = narrowed(cleaned.filters, searched, replaced, view)
+            where = narrowed(_with_path(cleaned.filters, searched, view), searched, replaced, view)
             answered = find(replace(cleaned, mode=embedded.mode), where, view, embedded.spaces)
-            confidence, found = answered.confidence, answered.hits
+            confidence, found, hidden = answered.confidence, answered.hits, answered.hidden
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
     sources = {each.id: parts.source(each.source) for each in searched}
+    by_id = {each.id: each for each in searched}
     hits = tuple(
         _with_versions(
-            replace(hit, stale=is_stale(chunk, sources[chunk.collection_id])),
+            replace(
+                hit,
+                stale=is_stale(chunk, sources[chunk.collection_id]),
+                file=file_of(chunk, by_id[chunk.collection_id]),
+                chunk_index=chunk.ordinal,
+            ),
             chunk,
             replaced[chunk.collection_id],
         )
         for hit, chunk in found
     )
+    if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
+        hits = tuple(hit for hit in hits if not hit.stale)
     total, pending = sum(each.chunks for each in counts), sum(each.pending_chunks for each in counts)
     return SearchResult(
         query=query.text,
@@ -101,20 +113,47 @@ def answer(
         confidence=confidence,
         total_chunks=total,
         pending_chunks=pending,
-        last_indexed_ms=_last_indexed_ms(searched),
+        last_indexed_ms=_last_indexed_ms(searched, looked_ms),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         warnings=(
             *warnings,
             *embedded.warnings,
             *_unfinished(searched, counts, embedded.mode, collections, activities, importing=importing),
         ),
-        hint=None if hits else _hint(searched, counts, embedded.mode, collections),
+        hint=None if hits else _hint(searched, counts, embedded.mode, collections, hidden),
     )
 
 
+def where_of(
+    filters: Filters, collections: Sequence[Collection], versions: VersionCache, view: View
+) -> Where:
+    """Return which documents meet some conditions.
+
+    Args:
+        filters: As the caller gave them.
+        collections: Where to look.
+        versions: Which documents replace which.
+        view: The snapshot.
+
+    Raises:
+        DocumentNotFoundError: If they name a document that is not there.
+        UsageError: If one of them is out of range.
+    """
+    cleaned, _ = clean(SearchQuery("*", filters=filters))
+    replaced = versions.of((each.id for each in collections), view)
+    return narrowed(_with_path(cleaned.filters, collections, view), collections, replaced, view)
+
+
+def _with_path(filters: Filters, collections: Sequence[Collection], view: View) -> Filters:
+    """Return filters with the path of the document that is to be linked to."""
+    if filters.linked_to is None:
+        return filters
+    return replace(filters, linked_to=path_of_reference(filters.linked_to, collections, view))
+
+
 def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
-    """Return True if a file differs from what was indexed; a touched one does not."""
-    return source.differs(
+    """Return True if a document is marked as changed, or its file differs from what was indexed."""
+    return known.dirty or source.differs(
         SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
     )
 
@@ -179,8 +218,16 @@ def _query_space(
         vector = embedder.embed_query(text)
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
     measured = view.unrelated(space_id)
-    unrelated = None if measured is None else measured.written(unspaced=holds_unspaced(text))
-    return QuerySpace(space_id, tuple(each.id for each in collections), vector, unrelated, chunks)
+    unspaced = holds_unspaced(text)
+    unrelated = None if measured is None else measured.written(unspaced=unspaced)
+    return QuerySpace(
+        id=space_id,
+        collections=tuple(each.id for each in collections),
+        vector=vector,
+        unrelated=unrelated,
+        chunks=chunks,
+        unspaced=unspaced,
+    )
 
 
 def _with_versions(hit: SearchHit, chunk: StoredChunk, versions: Versions) -> SearchHit:
@@ -189,10 +236,13 @@ def _with_versions(hit: SearchHit, chunk: StoredChunk, versions: Versions) -> Se
     return replace(hit, supersedes=older, superseded_by=newer) if older or newer else hit
 
 
-def _last_indexed_ms(collections: Sequence[Collection]) -> int | None:
-    times = [collection.last_indexed_ms for collection in collections]
-    known = [moment for moment in times if moment is not None]
-    return min(known) if known and len(known) == len(times) else None
+def _last_indexed_ms(collections: Sequence[Collection], looked_ms: Mapping[CollectionId, int]) -> int | None:
+    known = [
+        max(each.last_indexed_ms, looked_ms.get(each.id, 0))
+        for each in collections
+        if each.last_indexed_ms is not None
+    ]
+    return min(known) if known and len(known) == len(collections) else None
 
 
 def _partial(searched: Sequence[Collection]) -> list[str]:
@@ -241,7 +291,13 @@ def _hint(
     counts: Sequence[CollectionCounts],
     mode: SearchMode,
     collections: Collections,
+    hidden: Sequence[float],
 ) -> str:
+    if hidden:
+        below = (
+            f"The threshold hides {len(hidden):,} passages; the nearest has a similarity of {hidden[0]:.3f}."
+        )
+        return f"{below} Take a lower threshold."
     total = sum(each.chunks for each in counts)
     if not total:
         empty = "There is no text to search: the folders hold no document that is taken."

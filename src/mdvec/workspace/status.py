@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from mdvec.embedding.machine import available_cores
 from mdvec.errors import DamagedDatabaseError, MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import known_binaries, make_plan
-from mdvec.search.versions import read_versions
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
+from mdvec.stores.vectors.following import IndexedStore
+from mdvec.stores.versions import read_versions
 from mdvec.text.encodings import decode
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
+from mdvec.types.document import DocumentState
 from mdvec.types.links import Versions
 from mdvec.types.report import (
     ChangeProgress,
@@ -37,6 +40,9 @@ _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud
 
 _MAX_REASONS = 3
 
+# A bug raises these, and so may what a damaged database has led to.
+_UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
 
 def describe_all(
     names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
@@ -54,6 +60,7 @@ def describe_all(
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
         statuses = [_describe(each, view, parts, files=files) for each in chosen]
+        watcher = next((each for each in view.activities() if not each.collection), None)
     if statuses and store.warnings:  # once, for all of them
         statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
@@ -64,6 +71,7 @@ def describe_all(
         size_bytes=store.size_bytes,
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),
+        watcher=watcher,
     )
 
 
@@ -114,7 +122,7 @@ def _compare_with_disk(collection: Collection, store: Store, source: Source, rec
     with store.read() as view:
         known = view.known_documents(collection.id)
     listing = source.list()
-    plan, _ = make_plan(listing, known, source, recipe.fingerprint)
+    plan, _ = make_plan(listing, known, source, recipe.fingerprint, look_at=known)
     with store.read() as view:
         binaries = {item.path for item in known_binaries(collection, listing, plan.new, view)}
     return DiskCheck(
@@ -160,12 +168,13 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(parts, registered))
         findings.append(_about_database(collections.shown, store))
+        findings.extend(_about_vector_index(store))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
         with store.read() as view:
             versions = {each.id: read_versions(each.id, view) for each in registered}
         findings.extend(
             finding
-            for item in describe_all((), collections, parts, files=False, check=True).collections
+            for item in describe_all((), collections, parts, files=True, check=True).collections
             for finding in (
                 *_about_collection(item, collections.docs_dir),
                 *_about_versions(item.collection, versions.get(item.collection.id, Versions())),
@@ -176,15 +185,33 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     return findings
 
 
-def explained(error: Exception, collections: Collections) -> Exception:
-    """Return the damage of a database if there is any that can explain an error, else the error."""
+@contextmanager
+def explaining(collections: Collections) -> Iterator[None]:
+    """Look for damage of the database where something unexpected is raised.
+
+    Raises:
+        DamagedDatabaseError: In place of an error that damage explains.
+    """
+    try:
+        yield
+    except _UNEXPECTED as error:
+        damage = _find_damage(collections)
+        if damage is None:
+            raise
+        raise damage from error
+
+
+def _find_damage(collections: Collections) -> DamagedDatabaseError | None:
+    """Return what is damaged in a database; None if it is intact, was not used or cannot be examined."""
     if not collections.is_open:
-        return error
+        return None
     try:
         problems = collections.store().check()
     except MdvecError:
-        return error
-    return DamagedDatabaseError(f"{collections.shown} is damaged: {problems[0]}") if problems else error
+        return None
+    if not problems:
+        return None
+    return DamagedDatabaseError(f"{collections.shown} is damaged: {problems[0]}", hint=problems[0].hint)
 
 
 def _about_machine() -> Finding:
@@ -239,10 +266,25 @@ def _about_database(database: str, store: Store) -> Finding:
         return Finding(
             Severity.PROBLEM,
             "database",
-            f"{database}: {'; '.join(problems[:_MAX_REASONS])}",
-            DamagedDatabaseError.default_hint,
+            f"{database}: {'; '.join(map(str, problems[:_MAX_REASONS]))}",
+            problems[0].hint,
         )
     return Finding(Severity.OK, "database", f"{database}: intact")
+
+
+def _about_vector_index(store: Store) -> Iterator[Finding]:
+    """Yield what is wrong with the index beside a store; searches do without it, and are slower."""
+    if not isinstance(store, IndexedStore):
+        return
+    with store.vector_index() as index:
+        if index is None:
+            return
+        problems = index.problems()
+        for problem in problems:
+            hint = "Searches are right without it, and slower. Build it again: mdvec store rebuild"
+            yield Finding(Severity.NOTE, "vector index", problem, hint)
+        if not problems:
+            yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")
 
 
 def _about_versions(collection: Collection, versions: Versions) -> Iterator[Finding]:
@@ -283,6 +325,13 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
         return
     in_order = f"{counts.documents} documents, {counts.chunks} chunks, up to date"
     yield from list(_about_state(status, docs_dir)) or [Finding(Severity.OK, name, in_order)]
+    if counts.superseded:
+        yield Finding(
+            Severity.OK,
+            name,
+            f"{counts.superseded} documents are hidden as older versions: others name them as 'previous'",
+            f"'mdvec status -n {name}' lists them; a search with --include-superseded finds them.",
+        )
 
 
 def _about_state(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
@@ -317,6 +366,14 @@ def _about_state(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Fi
         check = status.check
         differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
         yield Finding(Severity.NOTE, name, f"{differing} files differ from the index", f"Run '{update}'.")
+    if odd := [each.path for each in status.files if each.state is DocumentState.READY and each.reason]:
+        more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+        yield Finding(
+            Severity.NOTE,
+            name,
+            f"something was odd in {odd[0]}{more}",
+            f"Run 'mdvec status -n {name}' to see what.",
+        )
     if counts.pending_chunks:
         yield Finding(
             Severity.NOTE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -196,6 +197,15 @@ class Embedders:
         embedder.embed_query(_PROBE)
         return self.pinned(spec)
 
+    def loaded(self) -> EmbeddingSpace:
+        """Load the configured model, and return its space; see :meth:`Models.load`."""
+        model = self.model(None)
+        if model.problem is not None:
+            raise model.problem
+        embedder = self.make(model.spec)
+        embedder.embed_query(_PROBE)
+        return embedder.space
+
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
         made = [*self._made.values()] if self._override is None else [self._override]
@@ -246,11 +256,12 @@ class Parts:
         factory: SourceFactory = registry.load("sources", spec.kind)
         return factory(
             location=spec.location,
-            include=spec.include,
-            exclude=spec.exclude,
+            include=spec.include or scanner.include,
+            exclude=(*spec.exclude, *scanner.exclude),
             scan=ScanSettings(
                 **set_only(extensions=scanner.extensions, exclude_dirs=scanner.exclude_dirs),
                 max_file_bytes=int(scanner.max_file_mb * _BYTES_PER_MB),
+                gitignore=scanner.gitignore,
             ),
             cache_dir=self._config.embedding.cache_dir or default_cache_dir(),
             **self._config.arguments("sources", spec.kind, factory),
@@ -268,7 +279,12 @@ class Parts:
         """
         from mdvec.documents.parse import PARSER_VERSION, parse_document
 
-        return Recipe(parse_document, PARSER_VERSION, self._chunker(spec, model))
+        versions = spec.strategy == "vault" or self._config.documents.versions
+        return Recipe(
+            functools.partial(parse_document, versions=versions),
+            f"{PARSER_VERSION}v" if versions else PARSER_VERSION,
+            self._chunker(spec, model),
+        )
 
     def size_warnings(self, spec: ChunkingSpec, model: Model) -> tuple[str, ...]:
         """Return a warning when chunks are larger than what the model reads at once."""
@@ -313,7 +329,8 @@ class Parts:
         if unknown:
             msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
             raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
-        embedder = None if model is None else model.embedder
+        # Whether the model can be used now must not matter: without its key, nothing has changed.
+        embedder = None if model is None else model.made
         token_ends: TokenEnds = estimate_token_ends
         tokenizer, limit = _ESTIMATE, None
         if embedder is not None:

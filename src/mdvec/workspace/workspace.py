@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +16,9 @@ from mdvec import run
 from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import ConfigError, ImportStoppedError, StoreError
-from mdvec.search.versions import VersionCache
+from mdvec.errors import ImportStoppedError, StoreError
 from mdvec.stores.records import StoredChunk
-from mdvec.stores.vectors.index import IndexedStore, RebuiltIndex
+from mdvec.stores.versions import VersionCache
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
@@ -34,11 +33,20 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import reading
+from mdvec.workspace.browse import Browse
 from mdvec.workspace.collections import DOCS_COLLECTION, Collections
+from mdvec.workspace.facets import FacetCounter
+from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
+from mdvec.workspace.pages import Pages
+from mdvec.workspace.recording import recorded_import, recorded_search
+from mdvec.workspace.references import Lines
 from mdvec.workspace.search import answer, is_stale
-from mdvec.workspace.status import describe_all, explained
+from mdvec.workspace.sections import Sections
+from mdvec.workspace.sharing import Sharing
+from mdvec.workspace.status import describe_all, explaining
+from mdvec.workspace.stores import Stores
 from mdvec.workspace.wiring import Parts, set_only
 
 if TYPE_CHECKING:
@@ -57,6 +65,12 @@ class Workspace:
     Attributes:
         database: Absolute path of the database; of a database elsewhere, the path it would have here.
         models: The embedding models of its collections, and how to change them.
+        freshness: Keeps its collections up to date while it is open.
+        sections: The sections of its documents, and those that clients write.
+        sharing: What other users and programs may see of a database on a server.
+        pages: Its documents, rendered for people.
+        browse: Its documents without a query: lists, outlines, and what is about the same.
+        facets: What there is to narrow a search by, counted.
     """
 
     def __init__(
@@ -79,6 +93,18 @@ class Workspace:
         self._runs: list[run.Run] = []
         self._closed = False
         self.models = Models(self._collections, self._parts, config.prices, running=self._running)
+        self.sections = Sections(self._collections, self.import_collection)
+        self.freshness = Freshness(self._collections, self._parts, config, self.import_collection)
+        self.stores = Stores(self._collections, config)
+        self.pages = Pages(self._collections, self._parts, self._versions)
+        self.sharing = Sharing(self._collections, self._parts)
+        self.browse = Browse(
+            self._collections,
+            self._versions,
+            self.pages.subject,
+            lambda query: self.search(query, wait_for_vectors=False),
+        )
+        self.facets = FacetCounter(self._collections, self._versions)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
             self._first_index = FirstIndex(
@@ -102,6 +128,7 @@ class Workspace:
             running = list(self._runs)
         for each in running:
             each.cancel()
+        self.freshness.close(_END_WAIT_S)
         if self._first_index is not None:
             self._first_index.close(_END_WAIT_S)
         self._collections.close()
@@ -181,6 +208,7 @@ class Workspace:
         chunking: ChunkingSpec | None = None,
         search: SearchDefaults | None = None,
         enabled: bool | None = None,
+        new_name: str | None = None,
     ) -> Collection:
         """Change what is registered; None leaves a field as it is. The next import follows it.
 
@@ -188,6 +216,7 @@ class Workspace:
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
+            CollectionExistsError: If the new name is taken.
             SourceMissingError: If there is no such folder.
             ConfigError: If there is no such chunker.
         """
@@ -200,6 +229,7 @@ class Workspace:
             chunking=chunking,
             search=search,
             enabled=enabled,
+            new_name=new_name,
         )
 
     def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
@@ -235,19 +265,23 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
-        with self._running():
-            return import_into(
-                name,
-                options,
-                collections=self._collections,
-                parts=self._parts,
-                resume_change=self.models.resume_change,
+        with self._running(), recorded_import(name) as record:
+            return record(
+                import_into(
+                    name,
+                    options,
+                    collections=self._collections,
+                    parts=self._parts,
+                    resume_change=self.models.resume_change,
+                )
             )
 
     # --- reading -------------------------------------------------------------------------------
 
     def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
         """Return the defaults of a search: those of its one collection, else those configured.
+
+        What an environment variable sets is meant for now, and beats what the collection was registered with.
 
         Args:
             collections: Names; all enabled ones when empty.
@@ -257,7 +291,10 @@ class Workspace:
         """
         searched = self._collections.chosen(collections)
         own = searched[0].search if len(searched) == 1 else SearchDefaults()
-        return msgspec.structs.replace(self._config.search, **set_only(k=own.limit, threshold=own.threshold))
+        given = set_only(k=own.limit, threshold=own.threshold)
+        for name in given.keys() & {name.removeprefix("search.") for name in self._config.from_environment}:
+            del given[name]
+        return msgspec.structs.replace(self._config.search, **given)
 
     def search(self, query: SearchQuery, *, wait_for_vectors: bool = True) -> SearchResult:
         """Answer a query.
@@ -276,53 +313,60 @@ class Workspace:
             DocumentNotFoundError: If it filters by links to a document that is not there.
             EmbedderUnavailableError: If its mode is ``dense`` and there is no model.
         """
-        warnings: tuple[str, ...] = ()
-        if self._first_index is not None:
-            query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
-        warnings = (*self._collections.store().warnings, *warnings)
-        importing = self._first_index is not None and self._first_index.running
-        result = answer(query, self._collections, self._parts, self._versions, importing=importing)
-        return replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
+        with recorded_search(query, plain=self._config.log.queries) as record:
+            warnings: tuple[str, ...] = ()
+            if self._first_index is not None:
+                query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
+            left, looked_ms = self.freshness.bring_up(query.collections)
+            warnings = (*self._collections.store().warnings, *warnings, *left)
+            importing = self._first_index is not None and self._first_index.running
+            places = self._collections, self._parts, self._versions
+            result = answer(query, *places, looked_ms, importing=importing)
+            result = replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
+            return record(result)
 
     def read(
         self,
         path: str,
         *,
         collection: str | None = None,
-        lines: reading.Lines | None = None,
+        lines: Lines | None = None,
         section: str | None = None,
     ) -> Passage:
         """Return a document or a part of it, as it was indexed.
 
         Args:
-            path: As hits show it.
+            path: As any door prints it: ``notes/a.md:14-21``, the absolute path of the file, a note's name.
             collection: Where; all enabled collections when None.
-            lines: 1-based first and last line, None for an open end.
+            lines: Instead of those in ``path``; 1-based first and last line, None for an open end.
             section: A heading, instead of lines.
 
         Raises:
             DocumentNotFoundError: If there is no such document or section.
-            UsageError: If the lines do not exist, or the path is in more than one collection.
+            UsageError: If the lines do not exist, or more than one document is meant.
         """
         with self._collections.store().read() as view:
-            document, place = reading.find(path, collection, self._collections, view)
-        stale = is_stale(document, self._parts.source(place.source))
-        return reading.passage(document, lines=lines, section=section, stale=stale)
+            found = reading.find(path, collection, self._collections, view)
+        stale = is_stale(found.document, self._parts.source(found.collection.source))
+        if lines is None and section is None:
+            lines = found.lines
+        return reading.passage(found.document, lines=lines, section=section, stale=stale)
 
     def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
         """Return the links of a document and those to it, and which versions of it there are.
 
         Args:
-            path: As hits show it.
+            path: As any door prints it.
             collection: Where; all enabled collections when None.
 
         Raises:
             DocumentNotFoundError: If there is no such document.
-            UsageError: If the path is in more than one collection.
+            UsageError: If more than one document is meant.
         """
         with self._collections.store().read() as view:
-            document, place = reading.find(path, collection, self._collections, view)
-            return reading.links_of(document, self._versions.of((place.id,), view)[place.id], view)
+            found = reading.find(path, collection, self._collections, view)
+            versions = self._versions.of((found.collection.id,), view)[found.collection.id]
+            return reading.links_of(found.document, versions, view)
 
     def documents(
         self,
@@ -387,19 +431,6 @@ class Workspace:
         """
         return describe_all((name,) if name else (), self._collections, self._parts, files=files, check=check)
 
-    def rebuild_vector_index(self) -> RebuiltIndex:
-        """Empty the vector index beside the store and fill it again; nothing is embedded.
-
-        Raises:
-            ConfigError: If there is none.
-        """
-        store = self._collections.store()
-        rebuilt = store.rebuild_vector_index() if isinstance(store, IndexedStore) else None
-        if rebuilt is None:
-            msg = "no vector index is in use"
-            raise ConfigError(msg, hint="Choose one in the configuration: [store] vectors.")
-        return rebuilt
-
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
         from mdvec.workspace.status import examine
@@ -410,9 +441,9 @@ class Workspace:
         """Rewrite the database without what was deleted, and return its bytes before and after."""
         return self._collections.compact()
 
-    def explained(self, error: Exception) -> Exception:
-        """Return the damage of the database if there is any that can explain an error, else the error."""
-        return explained(error, self._collections)
+    def explaining(self) -> AbstractContextManager[None]:
+        """Return what doors call inside of: damage is raised in place of the errors it has led to."""
+        return explaining(self._collections)
 
     def free_idle_model(self) -> bool:
         """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.

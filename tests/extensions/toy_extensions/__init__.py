@@ -141,4 +141,4 @@ class ToyStore(SqliteStore):
 
     def __init__(self, location: str, *, folder: Path, vector_index: ToyVectorIndex | None = None) -> None:
         super().__init__(folder / f"{location.removeprefix('toy://')}.db")
-        self.vector_index = vector_index
+        self.toy_index = vector_index

@@ -41,8 +41,11 @@ class FakeView:
     def name_similarities(self, *_: object) -> dict[DocumentId, float]:
         return {}
 
-    def sampled_similarities(self, *_: object) -> Vector:
-        return np.array([0.0], np.float32)
+    def sampled_chunks(self, *_: object) -> list[ChunkPlace]:
+        return []
+
+    def repetitions(self, *_: object) -> dict[ChunkId, int]:
+        return {}
 
 
 @dataclass
@@ -84,6 +87,7 @@ def evidence(words: Mapping[int, float], near: Mapping[int, float], *, matched: 
         LexicalEvidence([(chunk(each), 10 * words[each]) for each in ranked], 10.0, matched),
         DenseEvidence(
             [chunk(each) for each in nearest],
+            {chunk(each): similarity for each, similarity in near.items()},
             {chunk(each): similarity for each, similarity in near.items()},
             0.0,
             0.1,
@@ -172,7 +176,7 @@ def test_hubs_lose() -> None:
     revised = meaning.less_hubness(evidence({}, {1: 0.58, 3: 0.6}), query(index)).dense
     assert revised.ranking == [1, 3]
     # Mean similarities are .55, .65, .85 and .85, their mean is .725.
-    assert revised.similarities[chunk(1)] == pytest.approx(0.58 + 0.3 * 0.175)
+    assert revised.nearness[chunk(1)] == pytest.approx(0.58 + 0.3 * 0.175)
 
 
 def test_the_sparse_product_adds_evidence_and_candidates() -> None:

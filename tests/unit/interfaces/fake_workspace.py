@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from mdvec.config.presets import Preset
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError
 from mdvec.run import Stage
-from mdvec.stores.vectors.index import RebuiltIndex
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId
@@ -25,7 +25,8 @@ from mdvec.types.model_report import (
     ModelChangeOutcome,
     Price,
 )
-from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.types.outline import Outline, OutlineSection
+from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.types.report import (
     CollectionCounts,
     CollectionStatus,
@@ -33,12 +34,20 @@ from mdvec.types.report import (
     ImportOptions,
     ImportReport,
     ListedDocument,
+    MovedStore,
     Passage,
+    RebuiltIndex,
+    SpaceSize,
+    StoreContents,
+    StoreDescription,
     TagCount,
     WorkspaceStatus,
 )
 from mdvec.workspace import Workspace
+from mdvec.workspace.browse import Browse
+from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.models import Models
+from mdvec.workspace.stores import Stores
 
 HIT = SearchHit(
     rank=1,
@@ -156,6 +165,76 @@ class FakeModels(Models):
         return [replace(self.change, outcome=ModelChangeOutcome.CANCELLED)]
 
 
+class FakeBrowse(Browse):
+    """The lists of a fake workspace."""
+
+    def __init__(self, workspace: FakeWorkspace) -> None:
+        self._workspace = workspace
+
+    def newest(
+        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100, offset: int = 0
+    ) -> list[ListedDocument]:
+        """Return the listed documents."""
+        self._workspace._note("newest", filters=filters, collections=tuple(collections), limit=limit)
+        return self._workspace.listed[offset : offset + limit]
+
+    def outline(self, path: str, *, collection: str | None = None) -> Outline:
+        """Return an outline of one section."""
+        self._workspace._note("outline", path=path, collection=collection)
+        return Outline("notes", "a.md", "A", (OutlineSection(0, None, 2, "宿", 3, 9, 40),))
+
+    def related(self, path: str, *, collection: str | None = None, limit: int = 5) -> SearchResult:
+        """Return the result."""
+        self._workspace._note("related", path=path, collection=collection, limit=limit)
+        return self._workspace.result
+
+
+class FakeFreshness(Freshness):
+    """The freshness of a fake workspace."""
+
+    def __init__(self, note: Callable[..., None]) -> None:
+        self._note = note
+
+    def watch(self, names: Sequence[str] = (), *, force: bool = False) -> None:
+        """Remember that it was asked to."""
+        self._note("watch", names=tuple(names), force=force)
+
+    def close(self, most_s: float) -> None:
+        """Do nothing."""
+
+
+class FakeStores(Stores):
+    """The store of a fake workspace."""
+
+    def __init__(self, workspace: FakeWorkspace) -> None:
+        self._workspace = workspace
+
+    def describe(self) -> StoreDescription:
+        """Return a store."""
+        self._workspace._note("describe")
+        return StoreDescription(
+            name="sqlite",
+            location="/nowhere/index.sqlite",
+            size_bytes=1_234_567,
+            collections=1,
+            documents=10,
+            chunks=60,
+            spaces=(SpaceSize("builtin:e5@1:384:t1", 70),),
+            vector_index="/nowhere/index.sqlite.lancedb",
+            problems=("3 rows are missing",),
+        )
+
+    def move(self, target: str) -> MovedStore:
+        """Return what a target holds."""
+        self._workspace._note("move", target=target)
+        return MovedStore(f"/nowhere/{target}", StoreContents(1, 10, 60, 70, "ab" * 32))
+
+    def rebuild_vector_index(self) -> RebuiltIndex:
+        """Return an index."""
+        self._workspace._note("rebuild_vector_index")
+        return RebuiltIndex("/nowhere/index.sqlite.sqlite-vec", 12_345)
+
+
 class FakeWorkspace(Workspace):
     """Set its public fields to what it is to answer; read ``calls`` for what it was asked.
 
@@ -164,8 +243,11 @@ class FakeWorkspace(Workspace):
 
     def __init__(self) -> None:
         super().__init__(Path("/nowhere/index.sqlite"), Config())
+        self.browse = FakeBrowse(self)
+        self.stores = FakeStores(self)
         self.calls: list[tuple[str, dict[str, object]]] = []
         self.models: FakeModels = FakeModels(self._note)
+        self.freshness: FakeFreshness = FakeFreshness(self._note)
         self.result = RESULT
         self.report = ImportReport("notes", added=3, total_documents=3, total_chunks=9, embedded_chunks=9)
         self.passage = Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\ntext\n", stale=False)
@@ -197,6 +279,11 @@ class FakeWorkspace(Workspace):
         self.calls.append((name, details))
         if self.error is not None:
             raise self.error
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Explain nothing."""
+        yield
 
     def close(self) -> None:
         """Remember that it was closed."""
@@ -251,6 +338,7 @@ class FakeWorkspace(Workspace):
         chunking: ChunkingSpec | None = None,
         search: SearchDefaults | None = None,
         enabled: bool | None = None,
+        new_name: str | None = None,
     ) -> Collection:
         """Remember the call."""
         given = {
@@ -261,6 +349,7 @@ class FakeWorkspace(Workspace):
             "chunking": chunking,
             "search": search,
             "enabled": enabled,
+            "new_name": new_name,
         }
         self._note("update", name=name, **{key: value for key, value in given.items() if value is not None})
         return COLLECTION
@@ -351,11 +440,6 @@ class FakeWorkspace(Workspace):
         """Return the statuses."""
         self._note("status", name=name, files=files, check=check)
         return WorkspaceStatus("/nowhere/index.sqlite", 1_234_567, "builtin:e5@1:384:t1", self.statuses)
-
-    def rebuild_vector_index(self) -> RebuiltIndex:
-        """Return an index."""
-        self._note("rebuild_vector_index")
-        return RebuiltIndex("/nowhere/index.sqlite.sqlite-vec", 12_345)
 
     def doctor(self) -> list[Finding]:
         """Return the findings."""

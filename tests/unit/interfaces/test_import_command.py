@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from tests.unit.interfaces.conftest import Mdvec
-from tests.unit.interfaces.fake_workspace import FakeWorkspace
+from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 
 from mdvec.errors import (
     CollectionNotEmptyError,
@@ -23,18 +23,19 @@ from mdvec.types.report import ImportMode, ImportOptions
 
 IMPORT_KEYS = [
     "collection", "added", "updated", "moved", "deleted", "unchanged", "failed", "excluded",
-    "total_documents", "total_chunks", "embedded_chunks", "cached_chunks", "pending_chunks", "new_model",
+    "total_documents", "total_chunks", "embedded_chunks", "cached_chunks", "pending_chunks", "superseded",
+    "new_model",
     "warnings", "elapsed_ms",
 ]  # fmt: skip
 
 
 def test_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """An import is ``new``, embeds, refuses an empty folder, and waits a minute for another writer."""
+    """An import is an ``update``, embeds, refuses an empty folder, and waits a minute for another writer."""
     assert mdvec("import", "-n", "notes").code == 0
     assert workspace.calls == [
         (
             "import",
-            {"name": "notes", "options": ImportOptions(accept_pending=True)},
+            {"name": "notes", "options": ImportOptions(mode=ImportMode.UPDATE, accept_pending=True)},
         )
     ]
 
@@ -154,11 +155,25 @@ def test_a_folder_needs_no_name(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert details["options"] == ImportOptions(ImportMode.UPDATE, accept_pending=True)
 
 
-def test_a_name_is_needed_otherwise(mdvec: Mdvec) -> None:
-    """Without a collection and without a folder there is nothing to import: exit 2."""
+def test_without_a_name_all_are_imported(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Without any, what to do first is said."""
+    workspace.known = [COLLECTION, replace(COLLECTION, name="work")]
+    assert mdvec("import").code == 0
+    imported = [details["name"] for name, details in workspace.calls if name == "import"]
+    assert imported == ["notes", "work"]
+    workspace.known = []
     outcome = mdvec("import")
-    assert outcome.code == 2
-    assert "-n NAME" in outcome.err
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "mdvec tool add" in outcome.err
+
+
+def test_one_that_fails_does_not_stop_the_others(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Each failure names its collection, and the exit code says that there were some."""
+    workspace.error = WriterBusyError("pid 7 imports notes")
+    outcome = mdvec("import", "-n", "a", "-n", "b")
+    assert outcome.code == 1
+    failed = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
+    assert failed == ["error: a: pid 7 imports notes", "error: b: pid 7 imports notes"]
 
 
 @pytest.mark.parametrize("error", [CollectionNotEmptyError(), WriterBusyError("pid 7 imports notes")])

@@ -13,7 +13,7 @@ from mdvec.errors import EmbedderUnavailableError
 from mdvec.interfaces import present
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec
 from mdvec.types.model_report import ModelChangeOutcome, Price
-from mdvec.types.report import ChangeProgress, CollectionCounts, CollectionStatus, ImportOptions
+from mdvec.types.report import ChangeProgress, CollectionCounts, CollectionStatus, ImportMode, ImportOptions
 
 
 def test_list(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
@@ -134,7 +134,9 @@ def test_estimate(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
             "estimate",
             {
                 "name": "notes",
-                "options": ImportOptions(allow_empty=True, max_tokens=99, accept_pending=True),
+                "options": ImportOptions(
+                    ImportMode.UPDATE, allow_empty=True, max_tokens=99, accept_pending=True
+                ),
             },
         )
     ]

@@ -18,7 +18,16 @@ from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.terminal import table_text
 from mdvec.types.document import DocumentState
-from mdvec.types.report import CollectionCounts, CollectionStatus, DiskCheck, FileStatus, Finding, Severity
+from mdvec.types.query import Comparison, Filters, PropertyCondition
+from mdvec.types.report import (
+    CollectionCounts,
+    CollectionStatus,
+    DiskCheck,
+    FileStatus,
+    Finding,
+    ListedDocument,
+    Severity,
+)
 
 COUNTS = CollectionCounts(3, 1, 2, 9, 4)
 
@@ -133,6 +142,8 @@ def test_ls_as_json(mdvec: Mdvec) -> None:
             "include": ["*.md"],
             "exclude": [],
             "enabled": True,
+            "created": None,
+            "updated": None,
             "last_indexed": "2026-05-01T09:30:00Z",
             "revision": None,
             "preset": None,
@@ -274,17 +285,35 @@ def test_status_of_one_collection_lists_its_files(mdvec: Mdvec, workspace: FakeW
     ]
 
 
+def test_status_of_one_collection_says_how_it_is_registered(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """With ``-n`` a line each for description, source, chunker, model and times, if there is one."""
+    created = replace(COLLECTION, created_ms=1_777_627_800_123)
+    workspace.statuses = (CollectionStatus(created, COUNTS, model="builtin:e5@1:384:t1"),)
+    lines = mdvec("status", "-n", "notes").out.splitlines()
+    told = lines[lines.index("description: My notes") :]
+    assert told[:5] == [
+        "description: My notes",
+        "source: /home/me/notes",
+        "include: *.md",
+        "chunker: sections",
+        "model: builtin:e5@1:384:t1",
+    ]
+    assert [line.split()[0] for line in told[5:]] == ["created:"]
+    assert "description: My notes" not in mdvec("status").out
+
+
 def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """JSON has everything the table has, with the documented keys."""
     check = DiskCheck(new=("n.md",), moved=(("a.md", "b.md"),))
     files = (FileStatus("a.md", DocumentState.READY, chunks=2),)
     workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, files, check),)
     status = json.loads(mdvec("status", "-n", "notes", "--check", "--format", "json").out)
-    assert list(status) == ["database", "size_bytes", "model", "collections"]
+    assert list(status) == ["database", "size_bytes", "model", "watcher", "collections"]
     [collection] = status["collections"]
     assert list(collection) == [
-        "name", "description", "source", "include", "exclude", "enabled", "last_indexed",
-        "revision", "preset", "chunker", "documents", "failed", "excluded", "chunks", "pending_chunks",
+        "name", "description", "source", "include", "exclude", "enabled", "created", "updated",
+        "last_indexed", "revision", "preset", "chunker", "documents", "failed", "excluded", "chunks",
+        "pending_chunks", "dirty", "superseded",
         "check", "check_error", "files", "model", "change", "activity", "warnings",
     ]  # fmt: skip
     assert collection["check"] == {
@@ -399,6 +428,41 @@ def test_config_path_prints_the_file(mdvec: Mdvec, tmp_path: Path) -> None:
     assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.yaml'}\n", "")
 
 
+def test_store_ls_names_what_can_be_chosen(mdvec: Mdvec) -> None:
+    """``store ls`` lists stores and vector indexes, those in use marked."""
+    rows = json.loads(mdvec("store", "ls", "--format", "json").out)
+    assert {(row["kind"], row["name"]) for row in rows} >= {
+        ("store", "sqlite"),
+        ("store", "postgres"),
+        ("vector index", "lancedb"),
+        ("vector index", "chroma"),
+        ("vector index", "sqlite-vec"),
+    }
+    assert [row["name"] for row in rows if row["in_use"]] == ["sqlite"]
+    assert "sqlite-vec" in mdvec("store", "ls").out
+
+
+def test_store_show_describes_the_store(mdvec: Mdvec) -> None:
+    """``store show`` prints place, size, counts, vectors and the index with its problems."""
+    out = mdvec("store", "show").out
+    assert out.splitlines() == [
+        "sqlite: /nowhere/index.sqlite, 1.2 MB",
+        "1 collections, 10 documents, 60 chunks",
+        "70 vectors of builtin:e5@1:384:t1",
+        "vector index: /nowhere/index.sqlite.lancedb",
+        "  3 rows are missing",
+    ]
+    assert json.loads(mdvec("store", "show", "--format", "json").out)["chunks"] == 60
+
+
+def test_store_move_names_the_next_step(mdvec: Mdvec) -> None:
+    """``store move`` prints what was compared and what to set."""
+    out = mdvec("store", "move", "new.sqlite").out
+    assert "holds the same 10 documents, 60 chunks and 70 vectors (checksum abababababab)" in out
+    assert "location = '/nowhere/new.sqlite'" in out
+    assert json.loads(mdvec("store", "move", "x", "--format", "json").out)["contents"]["vectors"] == 70
+
+
 def test_store_rebuild_names_the_index_and_counts(mdvec: Mdvec) -> None:
     """``store rebuild`` prints where the vector index is and how many vectors it holds."""
     assert mdvec("store", "rebuild").out == "/nowhere/index.sqlite.sqlite-vec: 12,345 vectors\n"
@@ -406,3 +470,52 @@ def test_store_rebuild_names_the_index_and_counts(mdvec: Mdvec) -> None:
         "location": "/nowhere/index.sqlite.sqlite-vec",
         "vectors": 12_345,
     }
+
+
+def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A table by time, one object, lines, or what ``get`` takes; options are those of a search."""
+    workspace.listed = [ListedDocument("notes", "a.md", "京都", 9, 1_777_627_800 * 10**9)]
+    table = mdvec("ls", "--tag", "x", "--where", "a=b", "--path", "2026/", "-k", "3").out.splitlines()
+    assert table[0].split() == ["UPDATED", "PATH", "TITLE"]
+    assert table[1].split()[2:] == ["a.md", "京都"]
+    [(_, details)] = [each for each in workspace.calls if each[0] == "newest"]
+    filters = Filters(tags=("x",), path="2026/", properties=(PropertyCondition("a", Comparison.EQUAL, "b"),))
+    assert details == {"filters": filters, "collections": (), "limit": 4}
+    listed = {
+        "collection": "notes", "path": "a.md", "title": "京都", "updated": "2026-05-01T09:30:00Z", "size": 9
+    }  # fmt: skip
+    assert json.loads(mdvec("ls", "--format", "json").out) == {"documents": [listed], "more": False}
+    assert json.loads(mdvec("ls", "--format", "jsonl").out) == listed
+    assert mdvec("ls", "--format", "paths").out == "notes/a.md\n"
+    workspace.listed = []
+    assert (mdvec("ls").out, mdvec("ls").err) == ("", "no documents\n")
+
+
+def test_an_outline_is_a_table(mdvec: Mdvec) -> None:
+    """Headings are indented by depth; JSON has all there is."""
+    assert mdvec("get", "a.md", "--outline").out.splitlines()[1].split() == ["宿", "3-9", "40"]
+    sections = json.loads(mdvec("get", "a.md", "--outline", "--format", "json").out)["sections"]
+    assert list(sections[0]) == ["order", "parent", "depth", "heading", "start_line", "end_line", "tokens"]
+    assert mdvec("get", "a.md", "--outline", "--links").code == 2
+    assert mdvec("get", "a.md", "--outline", "--lines", "3").code == 2
+
+
+def test_related_documents_are_hits(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Printed as a search prints them."""
+    assert "京都の旅 › 宿" in mdvec("related", "a.md", "-k", "2").out
+    assert ("related", {"path": "a.md", "collection": None, "limit": 2}) in workspace.calls
+    assert json.loads(mdvec("related", "a.md", "--format", "json").out)["hits"][0]["rank"] == 1
+    assert mdvec("related", "a.md", "--format", "paths").out == "notes/旅行/京都.md\n"
+
+
+def test_a_collection_is_renamed(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """The old and the new name, in this order."""
+    outcome = mdvec("tool", "rename", "notes", "diary")
+    assert (outcome.code, outcome.err) == (0, "renamed notes to diary\n")
+    assert workspace.calls == [("update", {"name": "notes", "new_name": "diary"})]
+
+
+def test_names_are_listed_alone(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """One a line, for scripts."""
+    workspace.known = [COLLECTION, replace(COLLECTION, name="work")]
+    assert mdvec("tool", "ls", "--names").out == "notes\nwork\n"

@@ -10,13 +10,15 @@ from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 
 from mdvec.errors import InvalidQueryError
+from mdvec.interfaces.cli.search import hits_text
+from mdvec.interfaces.present import hit_address
 from mdvec.types.hit import Confidence
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
 
 HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
     "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
-    "supersedes", "superseded_by",
+    "supersedes", "superseded_by", "file", "chunk_index",
 ]  # fmt: skip
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 
@@ -95,9 +97,29 @@ def test_jsonl_has_a_hit_on_each_line(mdvec: Mdvec, workspace: FakeWorkspace) ->
 
 
 def test_paths_are_unique(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
-    """``paths`` prints each path once, best first."""
-    workspace.result = replace(RESULT, hits=(HIT, replace(HIT, path="b.md"), HIT))
-    assert mdvec("search", "宿", "--format", "paths").out == "旅行/京都.md\nb.md\n"
+    """``paths`` prints each file once, best first, and a document that is no file by its collection."""
+    first = replace(HIT, file="/notes/旅行/京都.md")
+    workspace.result = replace(RESULT, hits=(first, replace(HIT, path="b.md"), first))
+    assert mdvec("search", "宿", "--format", "paths").out == "/notes/旅行/京都.md\nnotes/b.md\n"
+
+
+def test_a_hit_has_an_address_for_an_editor() -> None:
+    """Its file and line stand where the template says; without a file there is none."""
+    hit = replace(HIT, file="/my notes/京都.md")
+    assert hit_address(hit, "vscode://file{file}:{line}") == (
+        "vscode://file/my%20notes/%E4%BA%AC%E9%83%BD.md:12"
+    )
+    assert hit_address(HIT, "file://{file}") == ""
+
+
+def test_the_place_of_a_hit_is_a_link() -> None:
+    """A terminal opens it with a click; what is printed reads the same."""
+    result = replace(RESULT, hits=(replace(HIT, file="/n/京都.md"),))
+    plain = hits_text(result, colored=True, explain=False, several=False)
+    linked = hits_text(result, colored=True, explain=False, several=False, editor="file://{file}")
+    start, end = "\x1b]8;;file:///n/%E4%BA%AC%E9%83%BD.md\x1b\\", "\x1b]8;;\x1b\\"
+    assert start in linked
+    assert linked.replace(start, "").replace(end, "") == plain
 
 
 def test_markdown_is_a_list_of_links(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
@@ -154,16 +176,16 @@ def test_matched_words_are_coloured_on_demand(mdvec: Mdvec) -> None:
 def test_collections_are_named_when_there_are_several(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Hits of different collections say which one they are from."""
     workspace.result = replace(RESULT, hits=(HIT, replace(HIT, collection="work")))
-    assert "work: 旅行/京都.md:12" in mdvec("search", "宿").out
+    assert "work/旅行/京都.md:12" in mdvec("search", "宿").out
 
 
 def test_the_collection_is_named_when_several_are_searched(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """Even when all hits are from one: the reader cannot know which."""
-    assert "notes: 旅行/京都.md:12" in mdvec("search", "宿", "-n", "notes", "-n", "work").out
-    assert "notes: 旅行/京都.md:12" not in mdvec("search", "宿").out
+    assert "notes/旅行/京都.md:12" in mdvec("search", "宿", "-n", "notes", "-n", "work").out
+    assert "notes/旅行/京都.md:12" not in mdvec("search", "宿").out
     workspace.known = [COLLECTION, replace(COLLECTION, name="work")]
-    assert "notes: 旅行/京都.md:12" in mdvec("search", "宿").out
-    assert "notes: 旅行/京都.md:12" not in mdvec("search", "宿", "-n", "notes").out
+    assert "notes/旅行/京都.md:12" in mdvec("search", "宿").out
+    assert "notes/旅行/京都.md:12" not in mdvec("search", "宿", "-n", "notes").out
 
 
 def test_explain_gives_the_reasons(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
@@ -233,7 +255,7 @@ def test_programs_are_not_told_that_all_is_well(mdvec: Mdvec) -> None:
 
 @pytest.mark.parametrize(
     ("configured", "starts"),
-    [("json", '{"query"'), ("table", "1. "), ("text", "1. "), ("paths", "旅行"), ("jsonl", '{"rank"')],
+    [("json", '{"query"'), ("table", "1. "), ("text", "1. "), ("paths", "notes/旅行"), ("jsonl", '{"rank"')],
 )
 def test_the_format_can_be_configured(mdvec: Mdvec, configured: str, starts: str) -> None:
     """``display.default_format`` holds where ``--format`` is not given."""
@@ -302,7 +324,7 @@ def test_documents_do_not_steer_the_terminal(
 def test_verbose_tells_the_time_of_each_step(mdvec: Mdvec) -> None:
     """``--verbose`` prints a line for each step on stderr, and stdout stays the same."""
     outcome = mdvec("search", "宿", "--format", "paths", "--verbose")
-    assert outcome.out == "旅行/京都.md\n"
+    assert outcome.out == "notes/旅行/京都.md\n"
     [line] = outcome.err.splitlines()
     name, elapsed, unit, details = line.split()
     assert (name, unit, details) == ("[dense]", "ms", "hits=50")

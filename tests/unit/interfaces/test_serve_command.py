@@ -45,6 +45,16 @@ def test_serve_opens_the_door_on_the_workspace(
     assert workspace.closed
 
 
+def test_serve_keeps_the_index_up_to_date(mdvec: Mdvec, workspace: FakeWorkspace, opened: Opened) -> None:
+    """As configured, unless it is told not to."""
+    mdvec("serve")
+    assert ("watch", {"names": (), "force": False}) in workspace.calls
+    workspace.calls.clear()
+    mdvec("serve", "--no-watch")
+    assert "watch" not in dict(workspace.calls)
+    assert len(opened) == 2
+
+
 def test_a_database_that_cannot_be_used_is_reported_at_once(
     mdvec: Mdvec, workspace: FakeWorkspace, opened: Opened
 ) -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
 
 from mdvec.interfaces import wire
+from mdvec.interfaces.fields import Door
 from mdvec.types.document import DocumentState
 from mdvec.types.report import (
     ChangeProgress,
@@ -46,9 +47,9 @@ def answers() -> Sequence[Struct]:
     )
 
 
-@pytest.mark.parametrize("door", get_args(wire.Door))
+@pytest.mark.parametrize("door", get_args(Door))
 @pytest.mark.parametrize("answer", answers(), ids=lambda answer: type(answer).__name__)
-def test_answers_fit_their_schemas(answer: Struct, door: wire.Door) -> None:
+def test_answers_fit_their_schemas(answer: Struct, door: Door) -> None:
     """Each door has a schema of exactly the fields that it shows, in their order."""
     schema = wire.schema_of(type(answer), door)
     shown = wire.to_json(answer, door)

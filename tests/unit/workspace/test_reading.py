@@ -27,6 +27,8 @@ def _stored(body: str) -> StoredDocument:
         content_hash=b"",
         mtime_ns=0,
         size=len(body),
+        dirty=False,
+        indexed_at_ms=0,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mdvec.errors import UsageError
 from mdvec.interfaces.cli.session import Command, Group, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
@@ -65,6 +66,43 @@ def path(session: Session) -> None:
             f"the folders above it, or {user_config_dir()}"
         )
     write(f"{found or user_config_dir() / CONFIG_NAMES[0]}\n")
+
+
+@config.command("import", cls=Command)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@format_option(*_FORMATS)
+@common_options
+@click.pass_obj
+def import_(session: Session, file: Path, format_name: str | None) -> None:
+    """Show what the settings of another program's file are called here.
+
+    The text is TOML and can be saved as mdvec.toml.
+    """
+    from mdvec.config.foreign import foreign_settings, is_foreign, translated
+    from mdvec.config.syntax import read_config
+    from mdvec.config.validation import dotted
+
+    read = read_config(session.cwd / file)
+    if not is_foreign(read):
+        msg = f"{file} is no configuration that mdvec can take over"
+        raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
+    settings = {dotted(*place): each for place, each in sorted(foreign_settings(read).items())}
+    fates = list(translated(read))
+    if format_name == "json":
+        write_json(
+            {
+                "settings": {key: each.value for key, each in settings.items()},
+                "left_out": {each.name: each.reason for each in fates if each.place is None and each.reason},
+                "unknown": [each.name for each in fates if each.place is None and not each.reason],
+            }
+        )
+        return
+    names = {dotted(*each.place): each.name for each in fates if each.place is not None}
+    values = {key: each.value for key, each in settings.items()}
+    write(_as_toml(values, {key: names.get(key, "follows from the others") for key in settings}))
+    for each in fates:
+        if each.place is None:
+            note(str(each))
 
 
 @click.command(cls=Group)

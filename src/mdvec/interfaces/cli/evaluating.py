@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import NotFoundError, UsageError
+from mdvec.interfaces.cli.completing import collection_names
 from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
@@ -66,7 +67,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="N",
     help=f"With --auto: most questions.  [default: {_DEFAULT_QUESTIONS}]",
 )
-@click.option("-n", "--name", "names", multiple=True, help="Search this collection; may be repeated.")
+@click.option(
+    "-n",
+    "--name",
+    "names",
+    shell_complete=collection_names,
+    multiple=True,
+    help="Search this collection; may be repeated.",
+)
 @click.option(
     "--embed-cache",
     type=click.Path(file_okay=False, path_type=Path),
@@ -156,7 +164,12 @@ def eval_(
 @click.argument("query", nargs=-1, required=True)
 @click.option("--good", multiple=True, metavar="PATH", help="A document that answers it; may be repeated.")
 @click.option("--bad", multiple=True, metavar="PATH", help="A document that does not; may be repeated.")
-@click.option("-n", "--name", help="The collection you searched; all of them without it.")
+@click.option(
+    "-n",
+    "--name",
+    shell_complete=collection_names,
+    help="The collection you searched; all of them without it.",
+)
 @click.option(
     "--file",
     type=_FILE,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mdvec.errors import UsageError
+from mdvec.errors import ImportStoppedError, MdvecError
+from mdvec.interfaces.cli.completing import collection_names
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
@@ -17,7 +18,7 @@ from mdvec.interfaces.cli.session import (
     format_option,
     wait_option,
 )
-from mdvec.interfaces.cli.terminal import print_failure, warn, write, write_json
+from mdvec.interfaces.cli.terminal import note, print_failure, warn, write, write_json
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
@@ -28,13 +29,20 @@ if TYPE_CHECKING:
 
 
 @click.command("import", cls=Command)
-@click.option("-n", "--name", "names", multiple=True, help="The collection to import; may be repeated.")
+@click.option(
+    "-n",
+    "--name",
+    "names",
+    shell_complete=collection_names,
+    multiple=True,
+    help="Only this collection; may be repeated.  [default: all]",
+)
 @click.option(
     "-m",
     "--mode",
     type=choice_of(ImportMode),
-    help="new: fail if there is data already; replace: rebuild; update: only what differs."
-    "  [default: new; update with --docs-dir]",
+    help="update: only what differs; replace: rebuild; new: fail if there is data already."
+    "  [default: update]",
 )
 @click.option("--chunk-size", type=click.IntRange(min=8), metavar="TOKENS", help="Largest chunk.")
 @click.option(
@@ -47,6 +55,7 @@ if TYPE_CHECKING:
     "--estimate", is_flag=True, help="Show what would be embedded and what that costs; write nothing."
 )
 @click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
+@click.option("--check", is_flag=True, help="Read every file, and make anew what is damaged in the index.")
 @click.option("--allow-empty", is_flag=True, help="Accept a folder that has no documents any more.")
 @wait_option
 @format_option("text", "json")
@@ -61,23 +70,21 @@ def import_(
     estimate: bool,
     no_embed: bool,
     allow_empty: bool,
+    check: bool,
     wait: float,
     format_name: str | None,
 ) -> None:
-    """Read a collection's documents into the index.
+    """Read documents into the index, or bring it up to date.
 
-    Exits with 1 if a document could not be read or a vector could not be made; the rest can be searched.
+    Exits with 1 if a document could not be read or a vector could not be made; the rest can be searched. One
+    collection that fails does not stop the others.
     """
     session: Session = ctx.obj
-    if not names and session.docs_dir is None:
-        msg = "no collection is named"
-        raise UsageError(msg, hint="Add -n NAME; 'mdvec tool ls' lists the collections.")
-    if mode is None:
-        mode = ImportMode.UPDATE if session.docs_dir is not None else ImportMode.NEW
     options = ImportOptions(
-        mode=ImportMode(mode),
+        mode=ImportMode(mode or ImportMode.UPDATE),
         embed=not no_embed,
         allow_empty=allow_empty,
+        check=check,
         max_tokens=chunk_size,
         overlap_tokens=chunk_overlap,
         accept_pending=True,
@@ -87,13 +94,26 @@ def import_(
     with session.open() as (workspace, config):
         names = names or tuple(each.name for each in workspace.collections())
         output = chosen_format(format_name, config, ("text", "json"))
+        if not names:
+            note("no collections")
+            note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
         for name in names:
             if estimate:
                 _print_estimate(workspace.models.estimate(name, options), output)
                 continue
             resume = f"'mdvec import -n {name} -m update'" if session.docs_dir is None else SAME_COMMAND
-            with reporting_interruption(workspace, (name,), resume=resume):
-                report = workspace.import_collection(name, options)
+            try:
+                with reporting_interruption(workspace, (name,), resume=resume):
+                    report = workspace.import_collection(name, options)
+            except ImportStoppedError:
+                raise
+            except MdvecError as error:
+                if len(names) == 1:
+                    raise
+                failed = True
+                failure = translate(error)
+                print_failure(f"{name}: {failure.message}", failure.hint)
+                continue
             failed = failed or bool(report.failed or report.failure)
             _print_report(report, output)
             if report.failure is not None:

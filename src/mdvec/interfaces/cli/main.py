@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -22,13 +21,20 @@ from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 _COMMANDS = {
     "search": "mdvec.interfaces.cli.search:search",
     "get": "mdvec.interfaces.cli.reading:get",
+    "ls": "mdvec.interfaces.cli.listing:ls",
+    "related": "mdvec.interfaces.cli.listing:related",
     "tags": "mdvec.interfaces.cli.reading:tags",
     "import": "mdvec.interfaces.cli.importing:import_",
     "tool": "mdvec.interfaces.cli.tool:tool",
     "model": "mdvec.interfaces.cli.model:model",
     "status": "mdvec.interfaces.cli.status:status",
     "store": "mdvec.interfaces.cli.store:store",
+    "open": "mdvec.interfaces.cli.opening:open_",
     "serve": "mdvec.interfaces.cli.serving:serve",
+    "watch": "mdvec.interfaces.cli.watching:watch",
+    "rpc": "mdvec.interfaces.cli.serving:rpc",
+    "site": "mdvec.interfaces.cli.site:site",
+    "daemon": "mdvec.interfaces.cli.daemon:daemon",
     "doctor": "mdvec.interfaces.cli.status:doctor",
     "compact": "mdvec.interfaces.cli.upkeep:compact",
     "trust": "mdvec.interfaces.cli.upkeep:trust",
@@ -62,6 +68,8 @@ class LazyGroup(Group):
         if target is None:
             if ctx.resilient_parsing:  # the shell asks for completions
                 return None
+            from difflib import get_close_matches
+
             near = get_close_matches(cmd_name[:_MOST_COMPARED_CHARS], [*_COMMANDS, *_SYNONYMS], n=1)
             ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         module, _, attribute = target.partition(":")

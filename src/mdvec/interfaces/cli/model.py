@@ -8,6 +8,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.completing import collection_names
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Group,
@@ -49,7 +50,14 @@ def list_(session: Session, format_name: str | None) -> None:
 
 @model.command()
 @click.argument("spec", required=False)
-@click.option("-n", "--name", "names", multiple=True, help="Only for this collection; may be repeated.")
+@click.option(
+    "-n",
+    "--name",
+    "names",
+    shell_complete=collection_names,
+    multiple=True,
+    help="Only for this collection; may be repeated.",
+)
 @click.option("--cancel", is_flag=True, help="Keep the current model and cancel a change to another one.")
 @wait_option
 @format_option("text", "json")

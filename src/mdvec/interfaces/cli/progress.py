@@ -18,7 +18,7 @@ from mdvec.run import ProgressListener, Stage
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from mdvec.workspace import Workspace
+    from mdvec.interfaces.daemon.calls import Reader
 
 EXIT_INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
@@ -134,7 +134,7 @@ def shown_progress() -> Iterator[ProgressListener]:
 
 @contextmanager
 def reporting_interruption(
-    workspace: Workspace, names: Sequence[str], *, resume: str = SAME_COMMAND
+    workspace: Reader, names: Sequence[str], *, resume: str = SAME_COMMAND
 ) -> Iterator[None]:
     """Report the state of the index after Ctrl-C, and end the program.
 

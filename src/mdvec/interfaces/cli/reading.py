@@ -8,22 +8,35 @@ from typing import assert_never
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.session import (
+    Command,
+    Session,
+    chosen_format,
+    common_options,
+    daemon_option,
+    format_option,
+)
 from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
 from mdvec.interfaces.passage import visible
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 
 _LINK_FORMATS = ("text", "json")
+_INDENT = "  "
 
 
 @click.command(cls=Command)
 @click.argument("path")
-@click.option("-n", "--name", help="The collection, if several have this path.")
+@click.option(
+    "-n", "--name", shell_complete=collection_names, help="The collection, if several have this path."
+)
 @click.option("--lines", metavar="A:B", help="Only these lines; A or B may be left out.")
 @click.option("--section", metavar="HEADING", help="Only the section under this heading.")
+@click.option("--outline", is_flag=True, help="Print its headings with lines and tokens instead.")
 @click.option("--links", "with_links", is_flag=True, help="Print its links, backlinks and versions instead.")
 @format_option(*_LINK_FORMATS)
+@daemon_option
 @common_options
 @click.pass_obj
 def get(
@@ -32,27 +45,31 @@ def get(
     name: str | None,
     lines: str | None,
     section: str | None,
+    outline: bool,
     with_links: bool,
     format_name: str | None,
 ) -> None:
-    """Print an indexed document, a part of it, or its links."""
-    if with_links:
-        if lines is not None or section is not None:
-            msg = "--links shows the links of a whole document"
-            raise UsageError(msg, hint="Leave out --lines and --section.")
-        _print_links(session, path, name, format_name)
+    """Print a document, a part of it, its headings or its links."""
+    if with_links or outline:
+        option = "--links" if with_links else "--outline"
+        if lines is not None or section is not None or (with_links and outline):
+            msg = f"{option} is about a whole document"
+            raise UsageError(msg, hint=f"Give {option} alone.")
+        (_print_links if with_links else _print_outline)(session, path, name, format_name)
         return
     if format_name is not None:
-        msg = "--format needs --links: a document is printed as it is"
-        raise UsageError(msg, hint="Leave out --format, or add --links.")
+        msg = "--format needs --links or --outline: a document is printed as it is"
+        raise UsageError(msg, hint="Leave out --format, or add --links or --outline.")
     if lines is not None and section is not None:
         msg = "--lines and --section exclude each other"
         raise UsageError(msg, hint="Give one of them.")
     from mdvec.interfaces.requests import parse_lines
 
     line_range = parse_lines(lines) if lines is not None else None
-    with session.open() as (workspace, _):
-        passage = workspace.read(path, collection=name, lines=line_range, section=section)
+    passage = session.ask(
+        lambda workspace, _: workspace.read(path, collection=name, lines=line_range, section=section),
+        names=(name,) if name else (),
+    )
     if passage.stale:
         warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
     text = passage.text
@@ -60,9 +77,14 @@ def get(
 
 
 def _print_links(session: Session, path: str, name: str | None, format_name: str | None) -> None:
-    with session.open() as (workspace, config):
-        found = workspace.links(path, collection=name)
-    if chosen_format(format_name, config, _LINK_FORMATS) == "json":
+    found, output = session.ask(
+        lambda workspace, config: (
+            workspace.links(path, collection=name),
+            chosen_format(format_name, config, _LINK_FORMATS),
+        ),
+        names=(name,) if name else (),
+    )
+    if output == "json":
         write_json(found)
         return
     text = links_text(found)
@@ -71,22 +93,53 @@ def _print_links(session: Session, path: str, name: str | None, format_name: str
         note("no links")
 
 
+def _print_outline(session: Session, path: str, name: str | None, format_name: str | None) -> None:
+    with session.open() as (workspace, config):
+        found = workspace.browse.outline(path, collection=name)
+    if chosen_format(format_name, config, _LINK_FORMATS) == "json":
+        write_json(found)
+    elif found.sections:
+        write_table(
+            ("heading", "lines", "tokens"),
+            [
+                (
+                    f"{_INDENT * max(0, each.depth - 1)}{each.heading or '(text above the first heading)'}",
+                    f"{each.start_line}-{each.end_line}",
+                    f"{each.tokens:,}",
+                )
+                for each in found.sections
+            ],
+        )
+    else:
+        note("no text")
+
+
 @click.command(cls=Command)
-@click.option("-n", "--name", "names", multiple=True, help="Only this collection; may be repeated.")
+@click.option(
+    "-n",
+    "--name",
+    "names",
+    shell_complete=collection_names,
+    multiple=True,
+    help="Only this collection; may be repeated.",
+)
 @format_option("table", "json")
+@daemon_option
 @common_options
 @click.pass_obj
 def tags(session: Session, names: tuple[str, ...], format_name: str | None) -> None:
     """List the tags, most used first."""
-    with session.open() as (workspace, config):
-        found = workspace.tags(names)
-    if chosen_format(format_name, config, ("table", "json")) == "json":
+    found, output = session.ask(
+        lambda workspace, config: (
+            workspace.tags(names),
+            chosen_format(format_name, config, ("table", "json")),
+        ),
+        names=names,
+    )
+    if output == "json":
         write_json(found)
     elif found:
         write_table(("tag", "documents"), [(each.tag, f"{each.documents:,}") for each in found])
-
-
-_INDENT = "  "
 
 
 def links_text(found: DocumentLinks) -> str:

@@ -8,11 +8,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.filters import filter_options
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
@@ -20,6 +21,7 @@ from mdvec.interfaces.cli.session import (
     choice_of,
     chosen_format,
     common_options,
+    daemon_option,
     format_option,
 )
 from mdvec.interfaces.cli.terminal import (
@@ -33,7 +35,12 @@ from mdvec.interfaces.cli.terminal import (
 from mdvec.interfaces.passage import best_passage, cell_width, printable, visible
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
-from mdvec.types.query import Expansion, SearchMode, TagMatch
+from mdvec.types.query import Expansion, SearchMode
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.config.schema import DisplaySettings
+    from mdvec.interfaces.daemon.calls import Reader
 
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
@@ -47,34 +54,13 @@ _FORMATS = ("text", "json", "jsonl", "md", "paths")
 
 @click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
-@click.option("-n", "--name", "collections", multiple=True, help="Search this collection; may be repeated.")
-@click.option(
-    "--tag", "tags", multiple=True, help="Only documents with this tag, or a/b for a; may be repeated."
-)
-@click.option(
-    "--tag-match",
-    type=choice_of(TagMatch),
-    default="any",
-    show_default=True,
-    help="One tag will do, or all.",
-)
-@click.option("--alias-prefix", metavar="TEXT", help="Only documents with an alias that starts with this.")
-@click.option("--path", metavar="GLOB", help="Only documents whose path matches.")
+@filter_options
 @click.option(
     "--depth",
-    "depths",
     type=click.IntRange(0, 3),
     multiple=True,
     help="Only passages below a heading of this level, 0 for none; may be repeated.",
 )
-@click.option(
-    "--updated-since", metavar="WHEN", help="Only documents changed since then: 2026-05-01, 12h, 7d or 2w."
-)
-@click.option(
-    "--updated-until", metavar="WHEN", help="Only documents changed before then; a day is included."
-)
-@click.option("--linked-to", metavar="PATH", help="Only documents that link to this one.")
-@click.option("--include-superseded", is_flag=True, help="Also find older versions of documents.")
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Most hits.  [default: 5]")
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Smallest cosine similarity of a hit.")
@@ -84,6 +70,7 @@ _FORMATS = ("text", "json", "jsonl", "md", "paths")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
 @format_option(*_FORMATS)
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
+@daemon_option
 @common_options
 @click.pass_obj
 def search(
@@ -101,24 +88,31 @@ def search(
     """
     import msgspec
 
-    from mdvec.interfaces import wire
     from mdvec.interfaces.requests import SearchRequest, search_query
 
     request = msgspec.convert({"query": " ".join(query), **options}, SearchRequest)
     names = request.collections
-    with session.open() as (workspace, config):
+
+    def find(workspace: Reader, config: Config) -> tuple[SearchResult, str, DisplaySettings, bool]:
         output = chosen_format(format_name, config, _FORMATS)
         settings = workspace.search_settings(names)
         with reporting_interruption(workspace, names, resume=_resuming(session)):
             result = workspace.search(search_query(request, settings, now=datetime.now().astimezone()))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
+        return result, output, config.display, several
+
+    result, output, display, several = session.ask(find, names=names)
     if output != "json":
         _note_shortcomings(result)
     match output:
         case "json":
+            from mdvec.interfaces import wire
+
             write_json(wire.search_answer(result))
         case "jsonl":
+            from mdvec.interfaces import wire
+
             for hit in result.hits:
                 write_json(wire.hit(hit))
         case "md":
@@ -126,8 +120,9 @@ def search(
         case "paths":
             write_documents("".join(f"{path}\n" for path in present.hit_paths(result)))
         case _:
-            colored = use_color(color or config.display.color, session.env)
-            write_raw(hits_text(result, colored=colored, explain=explain, several=several))
+            colored = use_color(color or display.color, session.env)
+            editor = display.editor if colored and sys.stdout.isatty() else ""
+            write_raw(hits_text(result, colored=colored, explain=explain, several=several, editor=editor))
     # Formats for programs get a warning only about a doubtful answer.
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
     if result.hits and (output == "text" or (doubtful and output != "json")):
@@ -151,7 +146,7 @@ def _note_shortcomings(result: SearchResult) -> None:
             note(f"hint: {result.hint}")
 
 
-def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bool) -> str:
+def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bool, editor: str = "") -> str:
     """Lay out an answer for people.
 
     Args:
@@ -159,18 +154,23 @@ def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bo
         colored: Use terminal colours.
         explain: Add the reasons why each hit was found.
         several: Name the collection of each hit, because several were searched.
+        editor: What a click on the place of a hit opens, see ``[display] editor``; empty for no link.
     """
     columns = shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns if sys.stdout.isatty() else _MAX_COLUMNS
     width = max(_MIN_COLUMNS, min(columns, _MAX_COLUMNS))
     blocks = (
-        "\n".join(_hit_lines(result.query, hit, width, colored=colored, several=several, explain=explain))
+        "\n".join(
+            _hit_lines(
+                result.query, hit, width, colored=colored, several=several, explain=explain, editor=editor
+            )
+        )
         for hit in result.hits
     )
     return "".join(f"{block}\n\n" for block in blocks).removesuffix("\n")
 
 
 def _hit_lines(
-    query: str, hit: SearchHit, width: int, *, colored: bool, several: bool, explain: bool
+    query: str, hit: SearchHit, width: int, *, colored: bool, several: bool, explain: bool, editor: str
 ) -> Iterator[str]:
     def styled(text: str, **style: object) -> str:
         return click.style(text, **style) if colored else text  # type: ignore[arg-type]
@@ -180,9 +180,12 @@ def _hit_lines(
     gap = " " * max(2, width - cell_width(head) - len(score))
     yield styled(head, bold=True) + gap + styled(score, dim=True)
 
-    place = visible(f"{hit.collection}: {hit.path}" if several else hit.path)
+    place = visible(f"{hit.collection}/{hit.path}" if several else hit.path)
+    shown = styled(f"{place}:{hit.start_line}", fg="cyan")
+    address = present.hit_address(hit, editor) if editor else ""
+    linked = f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address else shown
     stale = styled("  (changed since it was indexed)", fg="yellow") if hit.stale else ""
-    yield _INDENT + styled(f"{place}:{hit.start_line}", fg="cyan") + stale
+    yield _INDENT + linked + stale
     if versions := versions_line(hit):
         yield _INDENT + styled(visible(versions), dim=True)
     if explain:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,10 @@ from mdvec.interfaces.cli.terminal import note, warn
     metavar="ORIGIN",
     help="With --http: a web site that may use it; may be repeated.",
 )
+@click.option("--no-watch", is_flag=True, help="Do not keep the index up to date.")
 @common_options
 @click.pass_context
-def serve(ctx: click.Context, /, address: str | None, **http_options: Any) -> None:
+def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_options: Any) -> None:
     """Let AI agents search, over the Model Context Protocol.
 
     An agent's client starts this itself and talks to it on standard input and output; 'mdvec install'
@@ -53,36 +55,79 @@ def serve(ctx: click.Context, /, address: str | None, **http_options: Any) -> No
     """
     session: Session = ctx.obj
     if address is not None:
-        ctx.exit(_serve_http(session, address, **http_options))
+        ctx.exit(serve_over_http(session, address, watches=not no_watch, **http_options))
     if any(http_options.values()):
         msg = "--token-file, --insecure, --allowed-host and --allowed-origin are for a server over HTTP"
         raise UsageError(msg, hint="Give --http 127.0.0.1:8765 too.")
+    ctx.exit(_serve_stdio(session, "mcp-stdio", "an MCP client", watches=not no_watch))
+
+
+@click.command(cls=Command)
+@common_options
+@click.pass_context
+def rpc(ctx: click.Context) -> None:
+    """Let a program search and index, over JSON-RPC 2.0.
+
+    The program starts this itself and talks to it on standard input and output, one JSON object a line.
+    """
+    ctx.exit(_serve_stdio(ctx.obj, "rpc-stdio", "a JSON-RPC client"))
+
+
+def _serve_stdio(session: Session, door: str, client: str, *, watches: bool = True) -> int:
     if sys.stdin is None or sys.stdout is None:  # the next file to be opened would get its number
-        msg = "an MCP client needs standard input and output, and one of them is closed"
-        raise UsageError(msg, hint="Have the client start it, or give --http 127.0.0.1:8765.")
+        msg = f"{client} needs standard input and output, and one of them is closed"
+        raise UsageError(msg, hint="Have the client start it, or run 'mdvec serve --http 127.0.0.1:8765'.")
     if sys.stdin.isatty():
-        note("waiting for an MCP client on standard input; press Ctrl-C to end")
-    with session.open() as (workspace, config):
+        note(f"waiting for {client} on standard input; press Ctrl-C to end")
+    with session.open(serves=True) as (workspace, config):
         workspace.generation()  # an unusable database is an error here, and not one for the client
-        code = _load_door("mcp-stdio")(workspace, config, verbose=session.verbose)
-    ctx.exit(code)
+        if watches:
+            workspace.freshness.watch()
+        code: int = load_door(door)(workspace, config, verbose=session.verbose)
+    return code
 
 
-def _serve_http(session: Session, address: str, *, token_file: Path | None, **http_options: Any) -> int:
+def serve_over_http(
+    session: Session,
+    address: str,
+    *,
+    watches: bool = True,
+    token_file: Path | None = None,
+    visit: Callable[[str], None] | None = None,
+    **http_options: Any,
+) -> int:
+    """Serve MCP, JSON-RPC and the page until Ctrl-C, and return the exit code.
+
+    Args:
+        session: The run of the command line.
+        address: Where to listen, as written.
+        watches: Whether to keep the index up to date meanwhile.
+        token_file: File with the token.
+        visit: Receives the URL of the page as soon as it is served.
+        http_options: The others of :func:`mdvec.interfaces.http.options.server_options`.
+
+    Raises:
+        UsageError: If the options contradict each other, or would let everybody in.
+        ListenError: If the address cannot be listened at.
+    """
     from mdvec.interfaces.http.options import server_options
 
     token_file = None if token_file is None else session.cwd / token_file
     options = server_options(address, env=session.env, token_file=token_file, **http_options)
     for warning in options.warnings:
         warn(warning)
-    with session.open() as (workspace, config):
+    with session.open(serves=True) as (workspace, config):
         workspace.generation()  # as above
-        door = _load_door("mcp-http")
-        code: int = door(workspace, config, options, show=note, verbose=session.verbose)
+        if watches:
+            workspace.freshness.watch()
+        door = load_door("http")
+        hooks = {} if visit is None else {"visit": visit}
+        code: int = door(workspace, config, options, show=note, verbose=session.verbose, **hooks)
     return code
 
 
-def _load_door(name: str) -> Any:
+def load_door(name: str) -> Any:
+    """Return what opens a door; what it loads stays for as long as the process."""
     # The SDK makes a million objects that all stay: searching them for garbage again and again would
     # take a tenth of the time to start.
     gc.disable()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -22,10 +22,10 @@ from mdvec.text.addresses import scheme_of
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
+    from mdvec.interfaces.daemon.calls import Reader
     from mdvec.workspace import Workspace
 
-_SUSPICIOUS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-
+_Answer = TypeVar("_Answer")
 _AnyFunction = TypeVar("_AnyFunction", bound=Callable[..., Any])
 
 
@@ -57,6 +57,8 @@ class Session:
         config: Configuration file to read instead of looking for one.
         database: Database to use instead of the configured one: an absolute path or an address.
         verbose: Print the duration of each step.
+        no_daemon: Do the work here even if a daemon of the database runs.
+        warned: Warnings about the configuration that were printed.
     """
 
     env: Mapping[str, str]
@@ -67,6 +69,8 @@ class Session:
     config: Path | None = None
     database: Path | str | None = None
     verbose: bool = False
+    no_daemon: bool = False
+    warned: set[str] = field(default_factory=set)
 
     def load_config(self) -> LoadedConfig:
         """Load the settings. On a terminal, ask once whether a folder is trusted whose file needs that.
@@ -76,16 +80,96 @@ class Session:
         """
         from mdvec.config import load_config
 
+        def load() -> LoadedConfig:
+            return load_config(self.config, cwd=self.cwd, env=self.env, docs_dir=self.docs_dir)
+
         try:
-            return load_config(self.config, cwd=self.cwd, env=self.env)
+            loaded = load()
         except UntrustedConfigError as error:
             if not _trusts_now(error):
                 raise
-            return load_config(self.config, cwd=self.cwd, env=self.env)
+            loaded = load()
+        for warning in loaded.warnings:
+            if warning not in self.warned:
+                warn(warning)
+                self.warned.add(warning)
+        return loaded
+
+    def database_place(self, config: Config) -> Path | str:
+        """Return the database of the options and the configuration: an absolute path, or an address."""
+        from mdvec.config.paths import database_place
+
+        folder = None if self.docs_dir is None else self.docs_dir.resolve()
+        location = config.store.location
+        return database_place(location, database=self.database, docs_dir=folder, data_dir=self.data_dir)
+
+    def arguments(self) -> list[str]:
+        """Return the common options, as another process of this program takes them."""
+        options = {
+            "--docs-dir": self.docs_dir,
+            "--data-dir": self.data_dir,
+            "--config": self.config,
+            "--database": self.database,
+        }
+        given = [word for name, value in options.items() if value for word in (name, str(value))]
+        return [*given, "--verbose"] if self.verbose else given
+
+    def ask(self, question: Callable[[Reader, Config], _Answer], *, names: Sequence[str] = ()) -> _Answer:
+        """Answer a question from the daemon of the database, if one runs, else from the workspace itself.
+
+        Args:
+            question: Is given what it can read from, and the settings; it must not print anything.
+            names: Collections that were named. Without any, the index of the folder that the working
+                directory is in is used, if it has one and no option names another.
+
+        Raises:
+            UsageError: If the options contradict each other, or the configuration is wrong.
+        """
+        if not names and self.docs_dir is None and self.database is None:
+            self._use_index_here()
+        config = None
+        if not (self.no_daemon or self.verbose or self.opener):
+            config = self.load_config().config
+            daemon = self._daemon(config)
+            if daemon is not None:
+                from mdvec.interfaces.daemon.client import DaemonLostError, RemoteWorkspace
+
+                with (
+                    suppress(DaemonLostError),
+                    run.bound(Run(on_warning=warn)),
+                    RemoteWorkspace(daemon) as far,
+                ):
+                    return question(far, config)
+        with self.open(config) as (workspace, config):
+            return question(workspace, config)
+
+    def _daemon(self, config: Config) -> str | None:
+        """Return the socket of the daemon of the database; None when there is none, or it is another one."""
+        if sys.platform == "win32":
+            return None
+        from mdvec.interfaces.daemon.place import place_of
+
+        info = place_of(self.database_place(config)).read()
+        if info is None:
+            return None
+        from mdvec.interfaces.daemon.client import settings_id, why_not
+
+        problem = why_not(info, settings_id(config, self.docs_dir))
+        if not problem:
+            return info.socket
+        note(f"note: {problem}; 'mdvec daemon status' says more")
+        return None
 
     @contextmanager
-    def open(self) -> Iterator[tuple[Workspace, Config]]:
+    def open(
+        self, config: Config | None = None, *, serves: bool = False, log_file: Path | None = None
+    ) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace of the options and the configuration, and show the progress of its calls.
+
+        Args:
+            config: The settings, if they are loaded.
+            serves: Whether the command runs until it is ended, and so writes a log.
+            log_file: Where it goes if no file is configured; None for standard error.
 
         Yields:
             The workspace and the settings.
@@ -96,16 +180,29 @@ class Session:
         if self.data_dir is not None and self.docs_dir is None:
             msg = "--data-dir needs --docs-dir"
             raise UsageError(msg, hint="Add --docs-dir, or name a database with --database.")
+        from mdvec.interfaces import logs
+
         opener = self.opener or _real_opener()
-        config = self.load_config().config
-        on_step = print_step if self.verbose else None
+        config = config or self.load_config().config
+        logs.configure(config.log, serves=serves, file=log_file)
+        on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):
             workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
-            with workspace:
-                try:
-                    yield workspace, config
-                except _SUSPICIOUS as error:  # a bug, or what a damaged database has led to
-                    raise workspace.explained(error) from error
+            with workspace, workspace.explaining():
+                yield workspace, config
+
+    def _use_index_here(self) -> None:
+        from mdvec.config.paths import find_index
+
+        found = find_index(self.cwd)
+        if found is None:
+            return
+        from mdvec.workspace import folder_with_index  # loads the engine
+
+        with run.bound(Run(on_warning=warn)):
+            self.docs_dir = folder_with_index(found)
+        if self.docs_dir is not None:
+            note(f"using the index in {self.docs_dir}; -n NAME and --database choose others")
 
 
 def _trusts_now(error: UntrustedConfigError) -> bool:
@@ -218,6 +315,15 @@ def chosen_format(option: str | None, config: Config, formats: Sequence[str]) ->
         configured = "json"
     return configured if configured in formats else formats[0]
 
+
+daemon_option = click.option(
+    "--no-daemon",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, param, value: _remember(ctx, param, value or None),
+    help="Do the work here even if the daemon of the database runs.",
+)
+"""``--no-daemon`` of the commands that a daemon answers."""
 
 wait_option = click.option(
     "--wait",

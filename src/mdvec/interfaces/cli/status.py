@@ -9,7 +9,15 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.session import (
+    Command,
+    Session,
+    chosen_format,
+    common_options,
+    daemon_option,
+    format_option,
+)
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
@@ -19,10 +27,13 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.option("-n", "--name", help="Only this collection, with the state of each file.")
+@click.option(
+    "-n", "--name", shell_complete=collection_names, help="Only this collection, with the state of each file."
+)
 @click.option("--check", is_flag=True, help="Compare the index with its sources.")
 @click.option("--exit-code", is_flag=True, help="With --check: exit with 1 if they differ.")
 @format_option("table", "json")
+@daemon_option
 @common_options
 @click.pass_context
 def status(
@@ -35,12 +46,17 @@ def status(
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
     session: Session = ctx.obj
-    with session.open() as (workspace, config):
-        found = workspace.status(name, files=name is not None, check=check)
-    if chosen_format(format_name, config, ("table", "json")) == "json":
+    found, output = session.ask(
+        lambda workspace, config: (
+            workspace.status(name, files=name is not None, check=check),
+            chosen_format(format_name, config, ("table", "json")),
+        ),
+        names=(name,) if name else (),
+    )
+    if output == "json":
         write_json(wire.status(found))
     else:
-        _print_status(found)
+        _print_status(found, name)
     unchecked = any(each.check_error for each in found.collections)
     differs = any(each.check is not None and not each.check.in_sync for each in found.collections)
     if unchecked or (exit_code and differs):
@@ -66,12 +82,14 @@ def doctor(ctx: click.Context, format_name: str | None) -> None:
         ctx.exit(EXIT_FAILED)
 
 
-def _print_status(found: WorkspaceStatus) -> None:
+def _print_status(found: WorkspaceStatus, name: str | None) -> None:
     write(f"database: {visible(found.database)} ({found.size_bytes / 1e6:,.1f} MB)\nmodel: {found.model}\n")
     if not found.collections:
         note("no collections")
         note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
         return
+    if found.watcher is not None:
+        write(f"watcher: {visible(str(found.watcher))}\n")
     write("\n")
     write_table(
         ("name", "enabled", "documents", "chunks", "pending", "failed", "excluded", "last indexed"),
@@ -90,7 +108,25 @@ def _print_status(found: WorkspaceStatus) -> None:
         ],
     )
     for each in found.collections:
+        if name is not None:
+            write("\n" + "".join(f"{visible(line)}\n" for line in _registration_lines(each)))
         _print_details(each)
+
+
+def _registration_lines(status: CollectionStatus) -> Iterator[str]:
+    collection = status.collection
+    shown = {
+        "description": collection.description,
+        "source": str(collection.source),
+        "include": ", ".join(collection.source.include),
+        "exclude": ", ".join(collection.source.exclude),
+        "preset": collection.preset,
+        "chunker": collection.chunking.strategy,
+        "model": status.model,
+        "created": present.moment(collection.created_ms) if collection.created_ms else "",
+        "updated": present.moment(collection.updated_ms) if collection.updated_ms else "",
+    }
+    yield from (f"{key}: {value}" for key, value in shown.items() if value)
 
 
 def _print_details(status: CollectionStatus) -> None:
@@ -99,8 +135,12 @@ def _print_details(status: CollectionStatus) -> None:
         warn(warning)
     if line := present.revision_line(status.collection):
         write(f"\n{visible(f'{name}: {line}')}\n")
+    if status.counts.dirty:
+        write(f"\n{name}: {status.counts.dirty:,} documents have changed since they were indexed\n")
     if status.activity is not None:
         write(f"\n{visible(f'{name}: {status.activity}')}\n")
+    if hidden := status.counts.superseded:
+        write(f"\n{visible(name)}: {hidden:,} documents are hidden as older versions\n")
     if line := present.change_line(status):
         write(f"\n{name}: {line}\n")
     if status.check_error:

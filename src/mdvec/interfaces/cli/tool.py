@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.completing import collection_names, presets
 from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_options, format_option
-from mdvec.interfaces.cli.terminal import note, write_json, write_table
+from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
 from mdvec.types.collection import ChunkingSpec, parse_embedding_spec
 
-_SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH] or git+URL[@REF][:PATH]"
-_name_option = click.option("-n", "--name", required=True, help="The collection.")
+_SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], or push: for what programs write"
+_name_option = click.option(
+    "-n", "--name", shell_complete=collection_names, required=True, help="The collection."
+)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
@@ -29,7 +34,12 @@ def tool() -> None:
 @click.option("-s", "--source", required=True, metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Index only these files; may be repeated.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave these files out; may be repeated.")
-@click.option("--preset", metavar="NAME", help="Settings for a kind of documents: see 'mdvec preset ls'.")
+@click.option(
+    "--preset",
+    metavar="NAME",
+    shell_complete=presets,
+    help="Settings for a kind of documents: see 'mdvec preset ls'.",
+)
 @_chunker_option
 @click.option(
     "--embedder",
@@ -85,6 +95,12 @@ def add(
     help="Replace the globs of files to leave out; '' for none.  May be repeated.",
 )
 @_chunker_option
+@click.option(
+    "--threshold",
+    type=click.FloatRange(-1, 1),
+    metavar="X",
+    help="Minimum cosine similarity when it is searched alone, -1 to 1; -1 for no limit.",
+)
 @common_options
 @click.pass_obj
 def update(
@@ -95,15 +111,21 @@ def update(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     chunker: str | None,
+    threshold: float | None,
 ) -> None:
     """Change a collection's description, source, globs or chunker.
 
     To change its embedding model, run 'mdvec model use'.
     """
-    if not any((description is not None, source is not None, include, exclude, chunker)):
+    if not any(
+        (description is not None, source is not None, include, exclude, chunker, threshold is not None)
+    ):
         msg = "nothing to change"
-        raise UsageError(msg, hint="Give -d, -s, --include, --exclude or --chunker.")
+        raise UsageError(msg, hint="Give -d, -s, --include, --exclude, --chunker or --threshold.")
     with session.open() as (workspace, _):
+        search = None
+        if threshold is not None:
+            search = replace(workspace.collection(name).search, threshold=threshold)
         workspace.update_collection(
             name,
             description=description,
@@ -111,10 +133,23 @@ def update(
             include=tuple(filter(None, include)) if include else None,
             exclude=tuple(filter(None, exclude)) if exclude else None,
             chunking=ChunkingSpec(chunker) if chunker else None,
+            search=search,
         )
     note(f"updated {name}")
     if source is not None or include or exclude or chunker:
         note(f"next: mdvec import -n {name} -m update")
+
+
+@tool.command()
+@click.argument("name")
+@click.argument("new_name")
+@common_options
+@click.pass_obj
+def rename(session: Session, name: str, new_name: str) -> None:
+    """Give a collection another name; its index stays."""
+    with session.open() as (workspace, _):
+        workspace.update_collection(name, new_name=new_name)
+    note(f"renamed {name} to {new_name}")
 
 
 @tool.command()
@@ -158,15 +193,19 @@ def disable(session: Session, name: str) -> None:
 
 @tool.command("ls")
 @click.option("--all", "include_disabled", is_flag=True, help="Also list disabled collections.")
+@click.option("--names", "only_names", is_flag=True, help="Print the names alone, one a line.")
 @format_option("table", "json")
 @common_options
 @click.pass_obj
-def list_(session: Session, include_disabled: bool, format_name: str | None) -> None:
+def list_(session: Session, include_disabled: bool, only_names: bool, format_name: str | None) -> None:
     """List the collections."""
     from mdvec.interfaces import wire
 
     with session.open() as (workspace, config):
         collections = workspace.collections(include_disabled=include_disabled)
+    if only_names:
+        write("".join(f"{each.name}\n" for each in collections))
+        return
     if chosen_format(format_name, config, ("table", "json")) == "json":
         write_json([wire.collection(each) for each in collections])
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,10 @@ from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from mdvec import __version__
+from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp.changes import AnnouncingServer, announce_changes, free_idle_model
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, get_prompt, list_prompts
-from mdvec.interfaces.mcp.failures import OnBug, failure_for_client
+from mdvec.interfaces.mcp.failures import failure_for_client
 from mdvec.interfaces.mcp.resources import Resources
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.mcp.tools import Tools
@@ -43,7 +43,9 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
     Returns:
         The server. Its lifespan, which a transport enters once, watches the workspace for changes.
     """
-    threads = Threads()
+    # Without a handler Python prints the SDK's warnings; whoever sets up logging receives them.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+    threads = Threads(workspace.explaining)
     tools = Tools(workspace, config, threads, on_bug)
     resources = Resources(workspace, threads)
 
@@ -100,18 +102,3 @@ def _shortened(value: Any) -> Any:
             return {key: _shortened(each) for key, each in value.items()}
         case _:
             return value
-
-
-def bug_listener(*, verbose: bool) -> OnBug:
-    """Return what receives bugs, and keep the SDK's log off standard error unless it is wanted.
-
-    Args:
-        verbose: Whether to print the tracebacks of bugs, and the SDK's warnings.
-    """
-    logger = logging.getLogger("mcp")
-    logger.propagate = False
-    if verbose:
-        logger.addHandler(logging.StreamHandler())
-        return traceback.print_exception
-    logger.addHandler(logging.NullHandler())
-    return lambda _: None

@@ -18,7 +18,7 @@ from mcp.server.subscriptions import (
 )
 
 from mdvec.errors import MdvecError
-from mdvec.interfaces.mcp.failures import OnBug
+from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp.resources import STATUS
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.types.collection import Collection

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mdvec.errors import UsageError
+from mdvec.interfaces.document_lists import Map
+from mdvec.interfaces.mcp.failures import text_for_client
 from mdvec.interfaces.passage import one_line, without_gaps
 from mdvec.interfaces.requests import LineRange, parse_lines
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit, SearchResult
+from mdvec.types.links import DocumentLinks
+from mdvec.types.outline import Outline
 from mdvec.types.report import Passage, WorkspaceStatus
 
 MOST_TOKENS = 20_000
@@ -30,6 +34,10 @@ _MOST_NAME_CHARS = 200
 _MOST_NAMES = 50
 _MOST_NOTE_CHARS = 1_000
 _MOST_NOTES = 50
+
+
+# More sections or links of one document are no overview.
+_MOST_ROWS = 200
 
 
 def name_line(text: str) -> str:
@@ -71,7 +79,7 @@ def fitted(result: SearchResult) -> SearchResult:
     """
     hits: list[SearchHit] = []
     left = MOST_TOKENS
-    warnings = list(note_lines(result.warnings))
+    warnings = list(note_lines([text_for_client(each) for each in result.warnings]))
     for hit in result.hits:
         whole = without_gaps(hit.text)
         text, tokens = _start_of(whole, left)
@@ -87,8 +95,22 @@ def fitted(result: SearchResult) -> SearchResult:
                 f"has at most {MOST_TOKENS:,} tokens; lower `limit`, set `max_tokens`, or read with `get_doc`"
             )
             break
-    hint = None if result.hint is None else one_line(result.hint, _MOST_NOTE_CHARS)
+    hint = None if result.hint is None else one_line(text_for_client(result.hint), _MOST_NOTE_CHARS)
     return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint)
+
+
+def outlined(outline: Outline, links: DocumentLinks) -> Map:
+    """Return the map of a document: names on one line each, no more of each kind than an agent reads."""
+    parts = outline.sections, links.links, links.backlinks
+    return Map(
+        outline.collection,
+        outline.path,
+        name_line(outline.title),
+        tuple(replace(each, heading=name_line(each.heading)) for each in parts[0][:_MOST_ROWS]),
+        tuple(replace(each, text=name_line(each.text)) for each in parts[1][:_MOST_ROWS]),
+        tuple(replace(each, text=name_line(each.text)) for each in parts[2][:_MOST_ROWS]),
+        sum(max(0, len(each) - _MOST_ROWS) for each in parts),
+    )
 
 
 # The first line may say how many of its characters were read before: "12+60000:40".

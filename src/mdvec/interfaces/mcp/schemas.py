@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from types import NoneType
 from typing import Any
 
 from msgspec import Struct
@@ -17,6 +18,18 @@ Schema = dict[str, Any]
 MOST_HITS = 100
 """Most hits of one search: more than an agent can read."""
 
+# What agents and the other tools they know call an argument.
+_SAME_ARGUMENT = {
+    "collection": ("collections",),
+    "collections": ("collection",),
+    "depths": ("depth",),
+    "file": ("path",),
+    "file_path": ("path",),
+    "k": ("limit",),
+    "tag": ("tags",),
+    "top_k": ("limit",),
+}
+
 # From here on, the counts of an object in a list are described together: their names say enough.
 _MANY_COUNTS = 4
 
@@ -28,23 +41,34 @@ _MOST_SHOWN_CHARS = 40
 _LITERALS = {"None": "null", "True": "true", "False": "false"}
 _KINDS = {
     "array": "a list",
+    "boolean": "true or false",
     "integer": "a whole number",
     "number": "a number",
     "string": "text",
 }
 
 
-def search_input(*, limit: int, only: Sequence[str] = ()) -> Schema:
+FILTERS = (
+    *("collections", "tags", "tag_match", "path", "where", "updated_since", "updated_until", "linked_to"),
+    "limit",
+)
+"""The arguments of a search that choose documents."""
+
+
+def search_input(*, limit: int, only: Sequence[str] = (), least: Sequence[str] = ("query",)) -> Schema:
     """Return the schema of a search's arguments.
 
     Args:
         limit: Hits when a client names no number, as configured.
         only: The arguments that are taken; all when empty.
+        least: Those that are needed.
     """
     schema = input_schema(requests.SearchRequest)
     taken = schema["properties"]
     taken["limit"] |= {"maximum": MOST_HITS, "default": min(limit, MOST_HITS)}
-    return {**schema, "properties": {name: taken[name] for name in only or taken}}
+    needed = {"required": [*least]} if least else {}
+    others = {key: value for key, value in schema.items() if key != "required"}
+    return {**others, "properties": {name: taken[name] for name in only or taken}, **needed}
 
 
 def input_schema(kind: type[Struct]) -> Schema:
@@ -72,6 +96,7 @@ def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:
             in the order of the arguments.
     """
     taken = schema["properties"]
+    arguments = _understood(arguments, taken)
     problems: list[str] = []
     for name, value in arguments.items():
         problems += _problems(name, value, taken[name]) if name in taken else [_unknown(name, list(taken))]
@@ -82,11 +107,18 @@ def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:
         problems[_MOST_PROBLEMS:] = [f"and {more} more"]
     if problems:
         raise InvalidArgumentsError("\n".join(problems))
-    return {
-        # JSON has one kind of number: 5.0 is whole, too.
-        name: int(value) if isinstance(value, float) and taken[name].get("type") == "integer" else value
-        for name, value in arguments.items()
-    }
+    return {name: _whole(value, taken[name]) for name, value in arguments.items()}
+
+
+def _understood(arguments: Mapping[str, object], taken: Mapping[str, Schema]) -> dict[str, object]:
+    """Return the arguments under the names that the tool has for them, a single value as a list of one."""
+    understood: dict[str, object] = {}
+    for given, value in arguments.items():
+        others = (each for each in _SAME_ARGUMENT.get(given, ()) if each in taken and each not in arguments)
+        name = given if given in taken else next(others, given)
+        is_one = taken.get(name, {}).get("type") == "array" and not isinstance(value, list | dict | NoneType)
+        understood[name] = [value] if is_one else value
+    return understood
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -137,6 +169,13 @@ def _together(node: Schema) -> Schema:
     return {**node, "properties": others, "additionalProperties": count}
 
 
+def _whole(value: object, schema: Schema) -> object:
+    """Return a whole number as an integer: JSON has one kind of number, 5.0 is whole, too."""
+    if isinstance(value, list):
+        return [_whole(each, schema["items"]) for each in value]
+    return int(value) if isinstance(value, float) and schema.get("type") == "integer" else value
+
+
 def _unknown(name: str, taken: Sequence[str]) -> str:
     known = f"; it takes {', '.join(f'`{each}`' for each in taken)}" if taken else "; it takes none"
     return f"unknown argument `{shown(name)[1:-1]}`{nearest(name, taken) or known}"
@@ -165,6 +204,8 @@ def _fits(value: object, kind: str) -> bool:
             return isinstance(value, str)
         case "array":
             return isinstance(value, list)
+        case "boolean":
+            return isinstance(value, bool)
         case "integer":
             whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
             return whole and not isinstance(value, bool)

@@ -10,9 +10,9 @@ import json
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -33,8 +33,11 @@ from mcp_types.jsonrpc import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from mdvec.interfaces import streams
+from mdvec.interfaces.errors import bug_listener
 from mdvec.interfaces.exit import EXIT_CODES, exit_soon
-from mdvec.interfaces.mcp.application import bug_listener, build_server
+from mdvec.interfaces.mcp.application import build_server
+from mdvec.interfaces.streams import private_streams, read_lines, write_all
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -43,8 +46,6 @@ if TYPE_CHECKING:
 Incoming = ObjectReceiveStream[SessionMessage | Exception]
 Outgoing = ObjectSendStream[SessionMessage]
 
-# Real messages are far smaller; a longer line is dropped as it comes.
-_MAX_LINE_BYTES = 16 * 1024 * 1024
 # A client that closes its end after its last request still gets the responses that come soon.
 _LAST_RESPONSES_S = 1.0
 _LOOK_EVERY_S = 0.02
@@ -104,29 +105,6 @@ async def _serve(workspace: Workspace, config: Config, verbose: bool) -> int:
     return codes[0] if codes else 0
 
 
-@contextmanager
-def private_streams() -> Iterator[tuple[int, int]]:
-    """Take standard input and output away from everything else in this process.
-
-    What Python or a library in C prints from now on goes to standard error, and standard input is empty.
-
-    Yields:
-        File descriptors to read from the client and to write to it.
-    """
-    wire_in, wire_out = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    stdout, sys.stdout = sys.stdout, sys.stderr
-    try:
-        yield wire_in, wire_out
-    finally:
-        # The descriptors stay as they are: the buffer of a library is flushed when the process ends, and
-        # must not reach the client even then. The SDK's transport restores them.
-        sys.stdout = stdout
-
-
 @asynccontextmanager
 async def messages(
     wire_in: int, wire_out: int, *, on_end: Callable[[], None]
@@ -154,7 +132,7 @@ async def messages(
 
     def read() -> None:
         with suppress(RuntimeError, CancelledError, *_ENDED):
-            for line in _lines(wire_in):
+            for line in read_lines(wire_in):
                 anyio.from_thread.run(to_parse.send, line, token=loop)
             anyio.from_thread.run_sync(to_parse.close, token=loop)
 
@@ -178,7 +156,7 @@ async def messages(
             async for item in to_write:
                 line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
                 try:
-                    await anyio.to_thread.run_sync(_write_all, wire_out, line, abandon_on_cancel=True)
+                    await anyio.to_thread.run_sync(write_all, wire_out, line, abandon_on_cancel=True)
                 except OSError:  # the client has gone
                     on_end()
                     to_server.close()
@@ -221,9 +199,9 @@ def parse(line: bytes) -> JSONRPCMessage | ErrorData:
 
     A request whose id is neither a string nor an integer is an invalid request, not a notification.
     """
-    if len(line) > _MAX_LINE_BYTES:
+    if len(line) > streams.MAX_LINE_BYTES:
         return ErrorData(
-            code=PARSE_ERROR, message=f"the line is longer than {_MAX_LINE_BYTES // 1024**2} MiB"
+            code=PARSE_ERROR, message=f"the line is longer than {streams.MAX_LINE_BYTES // 1024**2} MiB"
         )
     try:
         value = _decode(line)
@@ -251,19 +229,3 @@ def _decode(line: bytes) -> Any:
         if rb"\ud" not in line.lower():
             raise
         return from_json(json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace"))
-
-
-def _lines(source: int) -> Iterator[bytes]:
-    """Yield the lines that are not blank; of a line that is too long, only the first part."""
-    with os.fdopen(source, "rb", closefd=False) as wire, suppress(OSError):
-        while line := wire.readline(_MAX_LINE_BYTES + 1):
-            if line.strip():
-                yield line
-            while len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
-                line = wire.readline(_MAX_LINE_BYTES + 1)
-
-
-def _write_all(target: int, line: bytes) -> None:
-    rest = memoryview(line)
-    while rest:
-        rest = rest[os.write(target, rest) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 import anyio
@@ -34,7 +35,8 @@ _SHARES = {
     Stage.FETCH: (1, 9),
     Stage.TEXT: (10, 10),
     Stage.MODEL: (20, 5),
-    Stage.EMBED: (25, 75),
+    Stage.EMBED: (25, 70),
+    Stage.INDEX: (95, 5),
 }
 
 
@@ -68,15 +70,24 @@ class CallProgress:
 
 
 class Threads:
-    """The threads of one server."""
+    """The threads of one server.
 
-    def __init__(self) -> None:
+    Args:
+        around: Entered around each call.
+    """
+
+    def __init__(self, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self._around = around
         self._calls = CapacityLimiter(_MOST_CALLS)
         self._imports = CapacityLimiter(_MOST_IMPORTS)
 
     async def call(self, function: Callable[[], _Answer]) -> _Answer:
         """Call a function that is quick."""
-        return await to_thread.run_sync(function, limiter=self._calls)
+        return await to_thread.run_sync(lambda: self._work(function), limiter=self._calls)
+
+    def _work(self, function: Callable[[], _Answer]) -> _Answer:
+        with self._around():
+            return function()
 
     async def call_long(
         self,
@@ -104,7 +115,7 @@ class Threads:
 
         def work() -> _Answer:
             with run.bound(call):
-                return function(progress)
+                return self._work(lambda: function(progress))
 
         async with anyio.create_task_group() as group:
             group.start_soon(_report, session, progress, call)

@@ -21,15 +21,25 @@ from mcp_types import (
     Tool,
 )
 
-from mdvec.errors import ImportStoppedError, MdvecError, UsageError
-from mdvec.interfaces import requests, wire
+from mdvec.errors import UsageError
+from mdvec.interfaces import document_lists, requests, wire
+from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
-from mdvec.interfaces.mcp.failures import OnBug, failure_for_client, hint_for_client
-from mdvec.interfaces.mcp.paging import described, first_part, fitted, name_line, note_lines, parse_part
+from mdvec.interfaces.mcp.failures import failure_for_client, hint_for_client
+from mdvec.interfaces.mcp.paging import (
+    described,
+    first_part,
+    fitted,
+    name_line,
+    note_lines,
+    outlined,
+    parse_part,
+)
 from mdvec.interfaces.mcp.schemas import check, nearest, shown
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, TagCount, WorkspaceStatus
+from mdvec.interfaces.reindexing import reindex
+from mdvec.types.report import TagCount, WorkspaceStatus
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -37,8 +47,8 @@ if TYPE_CHECKING:
 
 Arguments = Mapping[str, Any]
 
-# Many clients give up after a minute.
-_WRITER_WAIT_S = 30.0
+# What other servers call a tool.
+_SAME_TOOL = {"search_docs": "search"}
 # More tags are no overview.
 _MOST_TAGS = 500
 
@@ -72,9 +82,10 @@ class Tools:
         arguments = params.arguments or {}
         try:
             tools = {tool.name: tool for tool in await self._threads.call(self._definitions)}
-            if params.name in tools:
-                checked = check(arguments, tools[params.name].input_schema)
-                return await self._run(ctx.session, params.name, checked)
+            name = params.name if params.name in tools else _SAME_TOOL.get(params.name, "")
+            if name:
+                checked = check(arguments, tools[name].input_schema)
+                return await self._run(ctx.session, name, checked)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             return self._failure(error, arguments)
         msg = f"there is no tool {shown(params.name)}{nearest(params.name, list(tools))}"
@@ -93,6 +104,12 @@ class Tools:
             case "get_doc":
                 document = msgspec.convert(arguments, requests.DocumentRequest)
                 return await call(lambda: self._get_doc(document))
+            case "list_docs":
+                listing = msgspec.convert({"query": "", **arguments}, requests.SearchRequest)
+                return await call(lambda: self._list_docs(listing))
+            case "get_outline":
+                wanted = msgspec.convert(arguments, requests.OutlineRequest)
+                return await call(lambda: self._get_outline(wanted))
             case "list_tags":
                 names = _names(arguments)
                 return await call(lambda: _tags_answer(self._workspace.tags(names)))
@@ -134,6 +151,20 @@ class Tools:
         passage, next_lines = first_part(found, read_chars=read_chars)
         return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
 
+    def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:
+        query = requests.search_query(request, self._config.search, now=datetime.now().astimezone())
+        found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
+        more = len(found) > query.limit
+        page = [replace(each, title=name_line(each.title)) for each in found[: query.limit]]
+        documents = document_lists.documents(page, more=more)
+        return _answer(documents, wording.documents_text(documents))
+
+    def _get_outline(self, request: requests.OutlineRequest) -> CallToolResult:
+        outline = self._workspace.browse.outline(request.path, collection=request.collection)
+        links = self._workspace.links(outline.path, collection=outline.collection)
+        found = outlined(outline, links)
+        return _answer(found, wording.outline_text(found))
+
     def _enabled_names(self) -> tuple[str, ...]:
         return tuple(collection.name for collection in self._workspace.collections())
 
@@ -143,23 +174,15 @@ class Tools:
         Raises:
             MdvecError: If it is a single one, and it fails.
         """
-        reports: list[ImportReport] = []
-        errors: dict[str, str] = {}
-        single = len(names) == 1
-        options = ImportOptions(ImportMode.UPDATE, accept_pending=not single, wait_s=_WRITER_WAIT_S)
-        for progress.part, name in enumerate(names):
-            failure: MdvecError | None
-            try:
-                reports.append(self._workspace.import_collection(name, options))
-                failure = reports[-1].failure
-            except ImportStoppedError:
-                raise
-            except MdvecError as error:
-                if single:
-                    raise
-                failure = error
-            if failure is not None:
-                [errors[name]] = note_lines([f"{failure}. {hint_for_client(failure.hint)}".rstrip()])
+
+        def begin(part: int) -> None:
+            progress.part = part
+
+        reports, failures = reindex(self._workspace, names, on_part=begin)
+        errors = {
+            name: note_lines([f"{error}. {hint_for_client(error.hint)}".rstrip()])[0]
+            for name, error in failures.items()
+        }
         warnings = note_lines([f"{each.collection}: {text}" for each in reports for text in each.warnings])
         return _answer(wire.reindexed(reports, errors, warnings), wording.reindex_text(reports, errors))
 

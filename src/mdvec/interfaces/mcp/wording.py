@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from mdvec.interfaces.document_lists import Documents, Map
 from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.interfaces.wire import iso_time
@@ -61,6 +62,27 @@ def passage_text(passage: Passage, next_lines: str | None) -> str:
     if next_lines is not None:
         lines.append(f'next: get_doc with lines="{next_lines}" for the rest')
     return "\n".join(lines)
+
+
+def documents_text(found: Documents) -> str:
+    """Write a list of documents, one a line."""
+    lines = [f"{each.updated} {each.collection}/{each.path} · {each.title}" for each in found.documents]
+    more = ["there are more: narrow the list, or raise `limit`"] if found.more else []
+    return "\n".join(map(one_line, [*lines, *more])) or "no document fits"
+
+
+def outline_text(found: Map) -> str:
+    """Write the sections of a document, its links, and the links to it, one a line."""
+    lines = [f"{found.collection}/{found.path} · {found.title}"]
+    for each in found.sections:
+        mark = "#" * each.depth or "-"
+        lines.append(f"{mark} {each.heading} · lines {each.start_line}-{each.end_line}, {each.tokens} tokens")
+    lines += [
+        f"link, line {link.line}: {link.target} → {link.path or link.state.value}" for link in found.links
+    ]
+    lines += [f"backlink: {backlink.path}:{backlink.line}" for backlink in found.backlinks]
+    lines += [f"and {found.more} more sections and links"] if found.more else []
+    return "\n".join(map(one_line, lines))
 
 
 def tags_text(tags: Iterable[TagCount], more: int = 0) -> str:

@@ -170,5 +170,5 @@ def test_an_idle_model_is_freed(workspace: FakeWorkspace, monkeypatch: pytest.Mo
         await until(lambda: len(calls) > 1)
         return len((await client.list_tools()).tools)
 
-    assert talk(workspace, say, bugs=bugs) == 6
+    assert talk(workspace, say, bugs=bugs) == 8
     assert len(bugs) == len(calls)

@@ -25,7 +25,7 @@ THREE = [
         ]
     )
 ]
-GENERAL = ["search", "get_doc", "list_tags", "reindex", "status"]
+GENERAL = ["search", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"]
 
 
 def defined(*, collection_tools: bool = True) -> list[Tool]:
@@ -48,10 +48,11 @@ def test_the_general_tools_come_first_then_collections_by_name() -> None:
 
 
 def test_a_tool_is_described_as_its_collection() -> None:
-    """It takes a query and a limit, like ``search``, and no more."""
+    """After English words where it is Japanese. It takes a query and a limit, and no more."""
     tools = {tool.name: tool for tool in defined()}
     notes = tools["notes"]
-    assert notes.description == THREE[1].description
+    assert tools["work"].description == THREE[0].description
+    assert notes.description == f"Search the user's documents in notes: {THREE[1].description}"
     everything = tools["search"].input_schema["properties"]
     assert notes.input_schema["properties"] == {name: everything[name] for name in ("query", "limit")}
 
@@ -85,7 +86,7 @@ def test_reserved_names_are_those_of_the_general_tools() -> None:
     """A collection that has one from before has no tool: no name is defined twice."""
     old = [replace(COLLECTION, name=name) for name in GENERAL]
     assert [tool.name for tool in tool_definitions(old, limit=5, collection_tools=True)] == GENERAL
-    assert set(GENERAL) == RESERVED_NAMES
+    assert {*GENERAL, "search_docs"} == RESERVED_NAMES
 
 
 def test_only_reindex_changes_anything() -> None:

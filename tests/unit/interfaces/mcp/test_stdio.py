@@ -16,6 +16,7 @@ from tests.unit.interfaces.fake_workspace import FakeWorkspace
 from tests.unit.interfaces.mcp.agent import asked
 
 from mdvec.config import Config
+from mdvec.interfaces import streams
 from mdvec.interfaces.mcp import stdio
 from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.mcp.stdio import messages, parse
@@ -129,7 +130,7 @@ def test_a_line_without_end_takes_no_memory(
     workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is cut and refused, and the next line is read."""
-    monkeypatch.setattr(stdio, "_MAX_LINE_BYTES", 1024**2)
+    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 1024**2)
     found = by_id(responses(workspace, HELLO, b'{"id":"' + b"x" * 3_000_000 + b'"}', PING))
     assert found[None]["error"] == {"code": -32700, "message": "the line is longer than 1 MiB"}
     assert found[9]["result"] == {}

@@ -25,17 +25,29 @@ from mdvec.errors import (
     SourceMissingError,
     WriterBusyError,
 )
+from mdvec.interfaces.mcp.definitions import ANSWERS
+from mdvec.interfaces.mcp.schemas import output_schema
 from mdvec.run import Stage
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import Confidence
 from mdvec.types.ids import CollectionId
-from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Passage
+from mdvec.types.query import (
+    Comparison,
+    Expansion,
+    Filters,
+    PropertyCondition,
+    SearchMode,
+    SearchQuery,
+    TagMatch,
+)
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, ListedDocument, Passage
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "宿"}),
     ("notes", {"query": "宿"}),
     ("get_doc", {"path": "a.md"}),
+    ("list_docs", {}),
+    ("get_outline", {"path": "a.md"}),
     ("list_tags", {}),
     ("reindex", {}),
     ("status", {}),
@@ -51,8 +63,8 @@ def test_answers_fit_their_schemas(workspace: FakeWorkspace, era: str) -> None:
         for name, arguments in CALLS:
             result = await client.call_tool(name, arguments)
             assert not result.is_error, (name, text_of(result))
-            schema = tools[name].output_schema or tools["search"].output_schema
-            assert schema is not None
+            schema = output_schema(ANSWERS.get(name, ANSWERS["search"]))
+            assert tools[name].output_schema in (None, schema)
             jsonschema.Draft202012Validator(schema).validate(result.structured_content)
 
     talk(workspace, say, era=era)
@@ -68,7 +80,12 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         tags=["旅行", "x"],
         tag_match="all",
         path="**/*.md",
-        depth=2,
+        where=["author=Ann", "rating >= 4"],
+        depth=[2],
+        updated_since="2026-05-01T00:00:00Z",
+        updated_until="2026-05-02T00:00:00Z",
+        linked_to="a.md",
+        include_superseded=True,
         limit=7,
         mode="dense",
         threshold=0.5,
@@ -79,13 +96,38 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         "宿",
         mode=SearchMode.DENSE,
         collections=("notes",),
-        filters=Filters(tags=("旅行", "x"), tag_match=TagMatch.ALL, path="**/*.md", depths=(2,)),
+        filters=Filters(
+            tags=("旅行", "x"),
+            tag_match=TagMatch.ALL,
+            path="**/*.md",
+            depths=(2,),
+            updated_since_ns=1_777_593_600 * 10**9,
+            updated_until_ns=1_777_680_000 * 10**9,
+            linked_to="a.md",
+            include_superseded=True,
+            properties=(
+                PropertyCondition("author", Comparison.EQUAL, "Ann"),
+                PropertyCondition("rating", Comparison.AT_LEAST, "4"),
+            ),
+        ),
         limit=7,
         threshold=0.5,
         expand=Expansion.SECTION,
         max_tokens=900,
     )
     assert asked(workspace, "search") == [{"query": query, "wait_for_vectors": False}]
+
+
+def test_other_names_and_single_values_are_understood(workspace: FakeWorkspace) -> None:
+    """What agents know from other tools, and one value where a list is meant."""
+    call(workspace, "search", query="x", collection="notes", tag="a", top_k=3, depth=1, where="a=b")
+    [details] = asked(workspace, "search")
+    filters = Filters(tags=("a",), depths=(1,), properties=(PropertyCondition("a", Comparison.EQUAL, "b"),))
+    expected = SearchQuery("x", collections=("notes",), filters=filters, limit=3)
+    assert details["query"] == expected
+    call(workspace, "get_doc", file_path="a.md", collections="notes", lines="14-21")
+    [read] = asked(workspace, "read")
+    assert read == {"path": "a.md", "collection": "notes", "lines": (14, 21), "section": None}
 
 
 def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
@@ -210,6 +252,42 @@ def test_a_line_is_not_left_out_as_a_whole() -> None:
         assert text_of(call(workspace, "get_doc", path="a.md", lines=wrong)).startswith(
             "not a range of lines"
         )
+
+
+def test_documents_are_listed_by_filters(workspace: FakeWorkspace) -> None:
+    """Every argument reaches the workspace; one document more than shown says that there are others."""
+    workspace.listed = [
+        ListedDocument("notes", f"{name}.md", "A", 1, 0, 1_777_593_600 * 10**9) for name in "ab"
+    ]
+    answer = call(workspace, "list_docs", tags="x", where="a>=1", limit=1, collections="notes")
+    assert answer.structured_content == {
+        "documents": [
+            {"collection": "notes", "path": "a.md", "title": "A", "updated": "2026-05-01T00:00:00Z"}
+        ],
+        "more": True,
+    }
+    assert text_of(answer).splitlines() == [
+        "2026-05-01T00:00:00Z notes/a.md · A",
+        "there are more: narrow the list, or raise `limit`",
+    ]
+    filters = Filters(tags=("x",), properties=(PropertyCondition("a", Comparison.AT_LEAST, "1"),))
+    assert asked(workspace, "newest") == [{"filters": filters, "collections": ("notes",), "limit": 2}]
+    workspace.listed = []
+    assert text_of(call(workspace, "list_docs")) == "no document fits"
+
+
+def test_an_outline_comes_with_links(workspace: FakeWorkspace) -> None:
+    """Headings with their lines, the links and the backlinks, in words and as data."""
+    answer = call(workspace, "get_outline", path="notes/a.md:3")
+    assert answer.structured_content["sections"][0]["heading"] == "宿"
+    assert text_of(answer).splitlines() == ["notes/a.md · A", "## 宿 · lines 3-9, 40 tokens"]
+    assert asked(workspace, "outline") == [{"path": "notes/a.md:3", "collection": None}]
+
+
+def test_search_docs_is_search(workspace: FakeWorkspace) -> None:
+    """The name that other servers give it."""
+    call(workspace, "search_docs", query="x", top_k=2)
+    assert asked(workspace, "search")[0]["query"] == SearchQuery("x", limit=2)
 
 
 def test_tags_of_one_collection(workspace: FakeWorkspace) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
 from mdvec.interfaces.mcp import wording
+from mdvec.interfaces.mcp.failures import text_for_client
 from mdvec.interfaces.passage import one_line
 from mdvec.types.hit import Confidence
 from mdvec.types.report import (
@@ -119,3 +120,14 @@ def test_status_tells_of_a_collection_without_a_tool() -> None:
         "last indexed 2026-05-01T09:30:00Z · My notes",
         "search: has no tool of its own, another has its name; use search",
     ]
+
+
+def test_warnings_name_tools_instead_of_commands() -> None:
+    """An agent cannot run a shell command, but call a tool."""
+    single = "3 chunks have no vector yet; 'mdvec import -n notes -m update' makes them"
+    assert (
+        text_for_client(single) == '3 chunks have no vector yet; `reindex` with collection="notes" makes them'
+    )
+    assert text_for_client("Run 'mdvec import -n a -n b'.") == "Run `reindex`."
+    kept = "the user can run 'mdvec import -m update --allow-empty'."
+    assert text_for_client(kept) == kept

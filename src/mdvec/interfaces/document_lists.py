@@ -1,0 +1,59 @@
+"""The shape of lists of documents, and of what a document holds; as in :mod:`mdvec.interfaces.wire`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from mdvec.interfaces.fields import doc
+from mdvec.interfaces.wire import iso_time
+from mdvec.types.links import Backlink, OutgoingLink
+from mdvec.types.outline import OutlineSection
+from mdvec.types.report import ListedDocument
+
+
+class Listed(Struct, frozen=True):
+    """A document in a list."""
+
+    collection: str
+    path: str
+    title: str
+    updated: Annotated[str, doc("ISO 8601, UTC")]
+    size: Annotated[int, doc("bytes", "cli")]
+
+
+class Documents(Struct, frozen=True):
+    """Documents, the last updated first."""
+
+    documents: tuple[Listed, ...]
+    more: Annotated[bool, doc("there are others")] = False
+
+
+class Map(Struct, frozen=True):
+    """The sections of a document, and what it is linked with."""
+
+    collection: str
+    path: str
+    title: str
+    sections: tuple[OutlineSection, ...]
+    links: tuple[OutgoingLink, ...]
+    backlinks: tuple[Backlink, ...]
+    more: Annotated[int, doc("sections and links that are left out")] = 0
+
+
+def documents(values: Sequence[ListedDocument], *, more: bool) -> Documents:
+    """Return the shape of a list of documents.
+
+    Args:
+        values: The documents.
+        more: Whether there are others.
+    """
+    return Documents(tuple(map(_listed, values)), more)
+
+
+def _listed(value: ListedDocument) -> Listed:
+    updated_ns = value.modified_ns if value.updated_ns is None else value.updated_ns
+    updated = iso_time(updated_ns // 1_000_000) or ""
+    return Listed(value.collection, value.path, value.title, updated, value.size)

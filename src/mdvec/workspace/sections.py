@@ -1,0 +1,279 @@
+"""The sections of all documents, and those that clients write themselves."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from mdvec.errors import CollectionExistsError, MdvecError, UsageError
+from mdvec.indexing.pushed import pushed_record, pushed_sections
+from mdvec.search.where import spellings
+from mdvec.stores.interface import View, Writer
+from mdvec.stores.records import StoredDocument
+from mdvec.text.folding import nfc
+from mdvec.text.tokens import estimate_token_count
+from mdvec.types.collection import Collection
+from mdvec.types.document import DocumentState
+from mdvec.types.hit import SearchResult
+from mdvec.types.ids import CollectionId
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.types.section import FoundSection, IndexedSection, SectionTotals
+from mdvec.workspace.collections import Collections
+
+PUSHED_COLLECTION = "pushed"
+"""Name of the collection that the first section makes when there is none for sections."""
+
+_PUSH = "push"
+_DESCRIPTION = "Sections that other programs have written"
+_MS = 1_000_000
+# So many changed documents are looked at to find the oldest sections.
+_MOST_DIRTY = 10_000
+
+
+class Sections:
+    """The sections of a workspace. Safe to use from several threads.
+
+    Args:
+        collections: What holds them.
+        embed: Makes the vectors of a collection that are missing.
+    """
+
+    def __init__(self, collections: Collections, embed: Callable[[str, ImportOptions], ImportReport]) -> None:
+        self._collections = collections
+        self._import = embed
+        self._guard = threading.Lock()
+        self._wanted: set[str] = set()
+        self._thread: threading.Thread | None = None
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def add(self, sections: Sequence[IndexedSection], *, collection: str | None = None) -> list[str]:
+        """Write sections as they are; their vectors are made behind this call.
+
+        A section replaces the one of the same id in its document. Where an id, a number of tokens, a hash or
+        a time is missing (empty, or 0), mdvec fills it in.
+
+        Args:
+            sections: Any number, of any documents.
+            collection: A collection with the source ``push:``; the only one when None, which is made if there
+                is none.
+
+        Returns:
+            Their ids.
+
+        Raises:
+            UsageError: If there are several such collections and none is named, or it has another source.
+            CollectionNotFoundError: If there is no such collection.
+        """
+        now_ms = time.time_ns() // _MS
+        filled = [_filled(each, now_ms) for each in sections]
+        place = self._place(collection)
+        with self._collections.store().write() as writer:
+            by_path = sorted(filled, key=lambda each: each.document_path)
+            for path, added in groupby(by_path, key=lambda each: each.document_path):
+                _write(place.id, path, list(added), writer)
+            writer.change_collection(place.id, lambda now: replace(now, last_indexed_ms=now_ms))
+        self._embed_behind(place.name)
+        return [each.id for each in filled]
+
+    def delete(self, path: str) -> int:
+        """Remove the sections of a document that a client wrote, and return how many there were.
+
+        Raises:
+            UsageError: If the document comes from elsewhere: the next import would bring it back.
+        """
+        deleted = 0
+        with self._collections.store().write() as writer:
+            for place in self._collections.chosen((), writer):
+                # No text is read: a damaged one can be deleted, too. Each section is a chunk.
+                counts = ((each, len(writer.contexts(place.id, each))) for each in spellings(path))
+                name, sections = next(((each, count) for each, count in counts if count), ("", 0))
+                if sections and place.source.kind != _PUSH:
+                    msg = f"{name} comes from {place.source}, and is deleted there"
+                    raise UsageError(msg, hint="Delete the file; the next import removes its sections.")
+                writer.delete_documents(place.id, [name] if name else [])
+                deleted += sections
+        return deleted
+
+    def mark_dirty(self, path: str) -> int:
+        """Mark a document as changed since it was indexed, and return the number of its sections."""
+        marked = 0
+        with self._collections.store().write() as writer:
+            for place, document in self._documents_at(path, writer):
+                writer.mark_dirty(place.id, [document.path])
+                marked += len(_sections_of(document, writer))
+        return marked
+
+    def resume(self) -> None:
+        """Make the vectors that clients' sections lack, behind this call."""
+        with self._collections.store().read() as view:
+            places = [each for each in self._collections.chosen((), view) if each.source.kind == _PUSH]
+        for place in places:
+            self._embed_behind(place.name)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def at(self, path: str) -> list[IndexedSection]:
+        """Return the sections of a document, in order; none when it is not there."""
+        with self._collections.store().read() as view:
+            return [
+                section
+                for _, document in self._documents_at(path, view)
+                for section in _sections_of(document, view)
+            ]
+
+    def dirty(self, limit: int) -> list[IndexedSection]:
+        """Return sections of documents that have changed since they were indexed, the oldest first."""
+        found: list[IndexedSection] = []
+        with self._collections.store().read() as view:
+            for place in self._collections.chosen((), view):
+                for path in view.dirty_paths(place.id, _MOST_DIRTY):
+                    document = view.find_document(place.id, path)
+                    if document is not None:
+                        found += _sections_of(document, view)
+        found.sort(key=lambda each: (each.created_at_ms, each.document_path, each.order))
+        return found[:limit]
+
+    def totals(self) -> SectionTotals:
+        """Count what all enabled collections hold."""
+        sections = documents = dirty = 0
+        with self._collections.store().read() as view:
+            for place in self._collections.chosen((), view):
+                counts = view.counts(place.id, None)
+                sections, documents = sections + counts.chunks, documents + counts.documents
+                if counts.dirty:
+                    states = view.file_states(place.id, None)
+                    dirty += sum(each.chunks for each in states if each.state is DocumentState.DIRTY)
+        return SectionTotals(sections, dirty, documents)
+
+    def found(self, result: SearchResult, limit: int) -> list[FoundSection]:
+        """Return the sections in which the hits of a search stand, best first.
+
+        Args:
+            result: The hits; one that spans several sections stands for each of them.
+            limit: Most sections to return.
+        """
+        found: dict[tuple[str, str], FoundSection] = {}
+        with self._collections.store().read() as view:
+            for hit in result.hits:
+                document = view.find_document(self._collections.named(hit.collection, view).id, hit.path)
+                if document is None:  # deleted meanwhile
+                    continue
+                chunks = view.document_chunks(document.id)
+                for section, chunk in zip(_sections_of(document, view), chunks, strict=True):
+                    if chunk.start <= hit.start < chunk.end or hit.start <= chunk.start < hit.end:
+                        key = hit.collection, section.id
+                        found.setdefault(key, FoundSection(section, hit.score, hit.similarity))
+        return [*found.values()][:limit]
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _place(self, name: str | None) -> Collection:
+        """Return the collection to write to."""
+        if name is not None:
+            place = self._collections.named(name)
+            if place.source.kind != _PUSH:
+                msg = f"{name} takes its documents from {place.source}"
+                raise UsageError(msg, hint="Add one for clients: mdvec tool add -n NAME -d TEXT -s push:")
+            return place
+        places = [each for each in self._collections.chosen(()) if each.source.kind == _PUSH]
+        if len(places) > 1:
+            msg = f"several collections are written by clients: {', '.join(each.name for each in places)}"
+            raise UsageError(msg, hint="Name one of them: collection.")
+        if places:
+            return places[0]
+        try:
+            return self._collections.add(PUSHED_COLLECTION, _DESCRIPTION, f"{_PUSH}:")
+        except CollectionExistsError:  # another client was faster
+            return self._place(PUSHED_COLLECTION)
+
+    def _documents_at(self, path: str, view: View) -> list[tuple[Collection, StoredDocument]]:
+        """Return the documents at a path, with their collections."""
+        found: list[tuple[Collection, StoredDocument]] = []
+        for place in self._collections.chosen((), view):
+            matches = (view.find_document(place.id, each) for each in spellings(path))
+            found += [(place, document) for document in [next(filter(None, matches), None)] if document]
+        return found
+
+    def _embed_behind(self, name: str) -> None:
+        """Make the missing vectors of a collection in a thread, which ends when nothing is missing."""
+        with self._guard:
+            self._wanted.add(name)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._embed, name="mdvec-pushed", daemon=True)
+                self._thread.start()
+
+    def _embed(self) -> None:
+        while True:
+            with self._guard:
+                if not self._wanted:
+                    self._thread = None
+                    return
+                name = self._wanted.pop()
+            try:
+                options = ImportOptions(ImportMode.UPDATE, accept_pending=True, wait_s=float("inf"))
+                self._import(name, options)
+            except MdvecError:
+                # The vectors stay pending, which every answer says; the next import makes them.
+                continue
+
+
+def _write(collection_id: CollectionId, path: str, added: Sequence[IndexedSection], writer: Writer) -> None:
+    stored = writer.find_document(collection_id, path)
+    sections = {} if stored is None else {each.id: each for each in _sections_of(stored, writer)}
+    for each in added:
+        before = sections.get(each.id)
+        created_at_ms = each.created_at_ms if before is None else before.created_at_ms
+        sections[each.id] = replace(each, created_at_ms=created_at_ms)
+    writer.put_documents(collection_id, [pushed_record(path, [*sections.values()])])
+    if any(each.is_dirty for each in added):
+        writer.mark_dirty(collection_id, [path])
+
+
+def _filled(section: IndexedSection, now_ms: int) -> IndexedSection:
+    """Return a section with what its client left open.
+
+    Raises:
+        UsageError: If it names no document.
+    """
+    path = nfc(section.document_path.replace("\\", "/")).removeprefix("./")
+    if not path.strip("/ ") or "\0" in path:
+        msg = f"not the path of a document: {section.document_path!r}"
+        raise UsageError(msg, hint="Write a path such as guides/setup.md.")
+    return replace(
+        section,
+        document_path=path,
+        id=section.id or uuid.uuid4().hex,
+        token_count=section.token_count or estimate_token_count(section.content),
+        created_at_ms=section.created_at_ms or now_ms,
+        updated_at_ms=section.updated_at_ms or now_ms,
+    )
+
+
+def _sections_of(document: StoredDocument, view: View) -> tuple[IndexedSection, ...]:
+    """Return the sections of a document: as a client wrote them, or its chunks."""
+    pushed = pushed_sections(document)
+    if pushed is not None:
+        return pushed
+    chunks = view.document_chunks(document.id)
+    return tuple(
+        IndexedSection(
+            id=str(chunk.id),
+            document_path=chunk.path,
+            heading=chunk.heading_path[-1] if chunk.heading_path else "",
+            depth=chunk.depth,
+            content=chunk.text,
+            token_count=chunk.token_count,
+            parent_id=None if chunk.parent is None else str(chunks[chunk.parent].id),
+            order=chunk.ordinal,
+            is_dirty=chunk.dirty,
+            document_hash=chunk.content_hash.hex(),
+            created_at_ms=document.indexed_at_ms,
+            updated_at_ms=document.mtime_ns // _MS,
+        )
+        for chunk in chunks
+    )

@@ -1,0 +1,59 @@
+"""What a shell offers, from real indexes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from mdvec import open_workspace
+from mdvec.interfaces.cli.main import cli
+from mdvec.interfaces.cli.session import Session
+from mdvec.types.report import ImportOptions
+
+WORDS_ONLY = ImportOptions(embed=False)
+
+
+def offered(root: Path, *args: str, incomplete: str = "") -> list[str]:
+    """Return what completes a command line."""
+    database = ("--database", str(root / "i.sqlite"))
+    shell = ShellComplete(cli, {"obj": Session({}, root)}, "mdvec", "_MDVEC_COMPLETE")
+    return [item.value for item in shell.get_completions([*database, *args], incomplete)]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder with an index of two collections."""
+    for name, tags in (("notes", "[travel, Trains]"), ("nature", "[birds]")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"---\ntags: {tags}\n---\nA text.\n")
+        with open_workspace(database=tmp_path / "i.sqlite") as workspace:
+            workspace.add_collection(name, name, str(tmp_path / name))
+            workspace.import_collection(name, WORDS_ONLY)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["search", "import", "status", "tags", "ls"])
+def test_collections_are_offered(root: Path, command: str) -> None:
+    """After ``-n``, those that start as what is typed."""
+    assert offered(root, command, "-n") == ["nature", "notes"]
+    assert offered(root, command, "-n", incomplete="no") == ["notes"]
+
+
+def test_tags_are_offered(root: Path) -> None:
+    """Whatever their letters' case, and of the named collections alone."""
+    assert offered(root, "search", "--tag", incomplete="TR") == ["Trains", "travel"]
+    assert offered(root, "search", "-n", "nature", "--tag") == ["birds"]
+
+
+def test_presets_are_offered(root: Path) -> None:
+    """Those that come with mdvec."""
+    assert offered(root, "tool", "add", "--preset", incomplete="vault") == ["vault", "vault-voyage"]
+
+
+def test_completion_makes_no_database(tmp_path: Path) -> None:
+    """Where there is no index, nothing is offered and nothing is written."""
+    assert offered(tmp_path, "search", "-n") == []
+    assert offered(tmp_path, "search", "--tag") == []
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,135 @@
+"""What any door prints of a document can be given back to any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.interfaces import present
+from mdvec.interfaces.mcp.resources import address_of
+from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.query import Filters, SearchMode
+
+TEXT = "".join(f"line {number}\n" for number in range(1, 31))
+FILES = {
+    "notes": {
+        "Ideas/京都 trip.md": f"{TEXT}[[Unwritten]] [[Plan]]\n",
+        "Plan.md": "plan of the notes",
+        "a:12.md": "a name with a colon",
+        "same/Twin.md": "one",
+        "other/Twin.md": "two",
+        "work/Plan B.md": "no collection, a folder",
+    },
+    "work": {"Plan.md": "plan of work", "x.md": "x"},
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of two collections."""
+    folder = tmp_path_factory.mktemp("references").resolve()
+    for name, files in FILES.items():
+        for path, text in files.items():
+            (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workspace(root: Path) -> Iterator[Workspace]:
+    """Return a workspace of both."""
+    with open_workspace(database=root / "index.sqlite", embedder=HashingEmbedder()) as opened:
+        for name in FILES:
+            opened.add_collection(name, "", str(root / name))
+            opened.import_collection(name)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("reference", "place"),
+    [
+        ("Ideas/京都 trip.md", "notes/Ideas/京都 trip.md"),
+        ("./Ideas/京都 trip.md", "notes/Ideas/京都 trip.md"),
+        ("notes/Ideas/京都 trip.md", "notes/Ideas/京都 trip.md"),
+        ("notes: Ideas/京都 trip.md", "notes/Ideas/京都 trip.md"),
+        ("mdvec://notes/Ideas/京都 trip.md", "notes/Ideas/京都 trip.md"),
+        (address_of("notes", "Ideas/京都 trip.md"), "notes/Ideas/京都 trip.md"),
+        ("{root}/notes/Ideas/京都 trip.md", "notes/Ideas/京都 trip.md"),
+        ("file://{quoted}/notes/Ideas/%E4%BA%AC%E9%83%BD%20trip.md", "notes/Ideas/京都 trip.md"),
+        ("ideas/京都 TRIP.MD", "notes/Ideas/京都 trip.md"),
+        ("京都 trip", "notes/Ideas/京都 trip.md"),
+        ("京都 Trip.md", "notes/Ideas/京都 trip.md"),
+        ("a:12.md", "notes/a:12.md"),
+        ("work/Plan B.md", "notes/work/Plan B.md"),
+        ("work/Plan.md", "work/Plan.md"),
+        ("work/x", "work/x.md"),
+        ("same/twin", "notes/same/Twin.md"),
+    ],
+)
+def test_every_form_is_understood(workspace: Workspace, root: Path, reference: str, place: str) -> None:
+    """One document is meant, also with the lines behind it as each door writes them."""
+    given = reference.format(root=root, quoted=quote(str(root)))
+    found = workspace.read(given)
+    assert f"{found.collection}/{found.path}" == place
+    assert workspace.links(f"{given}:1").path == found.path
+    if found.path.startswith("Ideas"):
+        for lines in (":14-21", ":14:21", "#L14-L21", "#L14-21"):
+            assert workspace.read(given + lines).text == "".join(TEXT.splitlines(keepends=True)[13:21])
+        assert workspace.read(f"{given}:14").text == workspace.read(f"{given}:14:").text == "line 14\n"
+        assert workspace.read(f"{given}:14", lines=(2, 2)).text == "line 2\n"
+
+
+@pytest.mark.parametrize(
+    ("reference", "named"),
+    [
+        ("Plan.md", "is in more than one collection: notes, work"),
+        ("twin", "more than one document: notes/other/Twin.md, notes/same/Twin.md"),
+    ],
+)
+def test_what_several_have_is_refused(workspace: Workspace, reference: str, named: str) -> None:
+    """All that may be meant are named, with what to give instead."""
+    with pytest.raises(UsageError, match=named):
+        workspace.read(reference)
+    assert workspace.read("Plan.md:1", collection="work").text == "plan of work"
+
+
+@pytest.mark.parametrize(
+    "reference", ["nothing.md", "notes/nothing.md:3", "/etc/passwd", "mdvec://zzz/a.md", ""]
+)
+def test_what_is_not_there_is_an_error(workspace: Workspace, reference: str) -> None:
+    """No form reaches anything that is not indexed."""
+    with pytest.raises(DocumentNotFoundError):
+        workspace.read(reference)
+
+
+def test_what_a_search_prints_can_be_given_back(workspace: Workspace, root: Path) -> None:
+    """The file of a hit is there, and every place that is printed is its own."""
+    result = workspace.search(SearchQuery("line 14", mode=SearchMode.LEXICAL, limit=1))
+    (hit,) = result.hits
+    assert hit.file == str(root / "notes" / hit.path)
+    assert hit.chunk_index == 0
+    for printed in (*present.hit_paths(result), f"{hit.collection}/{hit.path}:{hit.start_line}"):
+        assert workspace.read(printed).path == hit.path
+
+
+@pytest.mark.parametrize("reference", ["notes/Plan.md", "{root}/notes/Plan.md", "notes: plan", "Plan.md:3"])
+def test_a_filter_by_links_takes_the_same_forms(workspace: Workspace, root: Path, reference: str) -> None:
+    """A document to be linked to is named as anywhere else."""
+    filters = Filters(linked_to=reference.format(root=root))
+    query = SearchQuery("line", collections=("notes",), filters=filters)
+    assert [hit.path for hit in workspace.search(query).hits] == ["Ideas/京都 trip.md"]
+
+
+def test_a_note_to_be_written_may_be_linked_to(workspace: Workspace) -> None:
+    """The notes that mention it are found; a name that none mentions is an error."""
+    filters = Filters(linked_to="unwritten")
+    assert [hit.path for hit in workspace.search(SearchQuery("line", filters=filters)).hits] == [
+        "Ideas/京都 trip.md"
+    ]
+    with pytest.raises(DocumentNotFoundError):
+        workspace.search(SearchQuery("line", filters=Filters(linked_to="never mentioned")))
