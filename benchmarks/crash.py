@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import write_result
+from mdvec.config.schema import Config, StoreSettings
+from mdvec.run import Run, bound
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
@@ -26,13 +28,14 @@ NAME = "notes"
 FAILED = 70
 
 
-def run(rounds: int, *, seed: int, folder: Path) -> dict[str, int]:
+def run(rounds: int, *, seed: int, folder: Path, vectors: str | None = None) -> dict[str, int]:
     """Run the rounds.
 
     Args:
         rounds: How many.
         seed: Makes the changes and the instants repeatable, as far as the machine allows.
         folder: An empty directory to work in.
+        vectors: A vector index to fill and to search, as in ``[store] vectors``.
 
     Returns:
         How many rounds ran, and in how many the import was really killed.
@@ -45,18 +48,19 @@ def run(rounds: int, *, seed: int, folder: Path) -> dict[str, int]:
     docs.mkdir()
     number = change(docs, chance, 0, files=12)
     _in_child(lambda: _register(database, docs))
-    duration = _timed(lambda: _in_child(lambda: _import(database)))
+    config = Config(store=StoreSettings(vectors=vectors))
+    duration = _timed(lambda: _in_child(lambda: _import(database, config)))
     killed = 0
     for round_number in range(rounds):
         number = change(docs, chance, number, files=6)
-        child = _fork(lambda: _import(database))
+        child = _fork(lambda: _import(database, config))
         time.sleep(chance.uniform(0, duration))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         killed += os.WIFSIGNALED(status)
-        duration = 0.7 * duration + 0.3 * _timed(lambda: _in_child(lambda: _import(database)))
+        duration = 0.7 * duration + 0.3 * _timed(lambda: _in_child(lambda: _import(database, config)))
         try:
-            _in_child(lambda: _examine(database, docs))
+            _in_child(lambda: _examine(database, docs, config))
         except RuntimeError as error:
             msg = f"round {round_number} (seed {seed}): {error}"
             raise AssertionError(msg) from error
@@ -100,14 +104,23 @@ def _register(database: Path, docs: Path) -> None:
         workspace.add_collection(NAME, "crash test", str(docs))
 
 
-def _import(database: Path) -> None:
-    with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
+def _import(database: Path, config: Config) -> None:
+    with open_workspace(config, database=database, embedder=HashingEmbedder()) as workspace:
         workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
 
 
-def _examine(database: Path, docs: Path) -> None:
-    """Compare the database with the folder, document by document."""
-    with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
+def _examine(database: Path, docs: Path, config: Config) -> None:
+    """Compare the database with the folder, document by document; a vector index has to be in use."""
+    used: list[object] = []
+
+    def note(name: str, elapsed_ms: float, **details: object) -> None:  # noqa: ARG001 - a listener's names
+        if name == "vector index":
+            used.append(details["used"])
+
+    with (
+        open_workspace(config, database=database, embedder=HashingEmbedder()) as workspace,
+        bound(Run(on_step=note)),
+    ):
         problems = [finding.message for finding in workspace.doctor() if finding.severity == "problem"]
         status = workspace.status(NAME, files=True, check=True).collections[0]
         on_disk = {path.name: path.read_text(encoding="utf-8") for path in docs.glob("*.md")}
@@ -127,6 +140,10 @@ def _examine(database: Path, docs: Path) -> None:
             problems.append(
                 f"by vectors {len(spans)} chunks of {sorted({path for path, _ in spans})} are found"
             )
+        workspace.search(SearchQuery("note", mode=SearchMode.DENSE))  # as many as an index proposes
+        if config.store.vectors is not None and not used[-1]:
+            problems.append("the vector index was not used")
+        problems += workspace.stores.describe().problems
     if problems:
         raise RuntimeError("; ".join(problems))
 
@@ -171,11 +188,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--vectors", help="a vector index, such as lancedb")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
-        result = run(arguments.rounds, seed=arguments.seed, folder=Path(folder))
+        result = run(arguments.rounds, seed=arguments.seed, folder=Path(folder), vectors=arguments.vectors)
         figures = {**result, "seed": arguments.seed, "seconds": round(time.monotonic() - started, 1)}
     print(figures)
     write_result("crash", figures, arguments.output)

@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
 from mdvec import registry
+from mdvec.config import Config
 from mdvec.config.paths import default_cache_dir
+from mdvec.config.schema import SearchSettings
 from mdvec.embedding.interface import Embedder, Runtime, embed_all
 from mdvec.stores.interface import Store
 from mdvec.types.ids import CollectionId
@@ -145,7 +147,9 @@ def count_sql(database: Path, embedder: Embedder, questions: list[str]) -> dict[
 
     apsw.connection_hooks.append(watch)
     try:
-        with open_workspace(database=database, embedder=embedder) as workspace:
+        # Looking whether the folder changed is work of its own, and a watcher spares it.
+        config = Config(search=SearchSettings(sync_budget_ms=0))
+        with open_workspace(config, database=database, embedder=embedder) as workspace:
             for text in questions:
                 seen.clear()
                 workspace.search(SearchQuery(text))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs every check of the project, in the order of the quickest answer. Stops at the first that fails.
 
-With ``--heavy`` it runs what the others leave out: the tests that need torch or Node, the harnesses that kill
-processes, and all tests under coverage. That takes ``pip install -e '.[test-heavy]'``.
+With ``--heavy`` it runs what the others leave out: the tests that need torch, PostgreSQL or Node, the
+harnesses that kill processes, and all tests under coverage. That takes ``pip install -e '.[test-heavy]'``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,18 @@ STEPS = {
 }
 COVERAGE = [*PYTHON, "coverage"]
 MEASURED = [*COVERAGE, "run", "-m", *PYTEST]
+MEASURED_FOLDERS = ("unit", "contract", "property", "integration")
 # pytest fails when a marker selects nothing.
 HEAVY_STEPS = {
     "tests that need torch": [*MEASURED, "-m", "torch"],
     "tests that need Node": [*PYTHON, *PYTEST, "-m", "node", "tests/conformance"],
+    "tests that need Chromium": [*PYTHON, *PYTEST, "-m", "browser", "tests/browser"],
+    "tests that need PostgreSQL": [*MEASURED, "-m", "postgres"],
+    "tests that need LanceDB": [*MEASURED, "-m", "lancedb and not harness"],
+    "tests that need Chroma": [*MEASURED, "-m", "chroma and not harness"],
     "harnesses": [*PYTHON, *PYTEST, "-m", "harness"],
-    "tests under coverage": [*MEASURED, *PARALLEL],
+    # The others, which run commands for minutes, cover little that these do not.
+    "tests under coverage": [*MEASURED, *PARALLEL, *(f"tests/{name}" for name in MEASURED_FOLDERS)],
     "combine": [*COVERAGE, "combine", "--quiet"],
     "coverage": [*COVERAGE, "report"],
 }

@@ -164,7 +164,7 @@ def unknown_documents(corpus: Corpus, questions: QuestionSet) -> list[str]:
 
 def paths_of(status: WorkspaceStatus) -> set[str]:
     """Return the paths of all searchable documents in a status with files."""
-    searchable = (DocumentState.READY, DocumentState.PENDING)
+    searchable = (DocumentState.READY, DocumentState.PENDING, DocumentState.DIRTY)
     return {file.path for each in status.collections for file in each.files if file.state in searchable}
 
 
