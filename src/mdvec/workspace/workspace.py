@@ -36,6 +36,7 @@ from mdvec.workspace import reading
 from mdvec.workspace.browse import Browse
 from mdvec.workspace.collections import DOCS_COLLECTION, Collections
 from mdvec.workspace.facets import FacetCounter
+from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
@@ -71,6 +72,7 @@ class Workspace:
         pages: Its documents, rendered for people.
         browse: Its documents without a query: lists, outlines, and what is about the same.
         facets: What there is to narrow a search by, counted.
+        folders: What its folders hold.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Workspace:
             lambda query: self.search(query, wait_for_vectors=False),
         )
         self.facets = FacetCounter(self._collections, self._versions)
+        self.folders = Folders(self._collections)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
             self._first_index = FirstIndex(
