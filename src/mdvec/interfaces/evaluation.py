@@ -31,7 +31,6 @@ def report_json(report: EvalReport) -> JsonObject:
     return {
         "mdvec": __version__,
         "model": report.model,
-        "min_grade": report.min_grade,
         "by": list(report.by),
         "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
         "sets": [_set_json(each) for each in report.sets],
@@ -71,6 +70,7 @@ def _set_json(report: SetReport) -> JsonObject:
     return {
         "name": report.set.name,
         "source": report.set.source,
+        "min_grade": report.set.min_grade,
         "documents": report.documents,
         "chunks": report.chunks,
         "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
