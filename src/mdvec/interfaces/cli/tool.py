@@ -8,17 +8,16 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.completing import collection_names, presets
-from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.completing import presets
+from mdvec.interfaces.cli.filters import name_option
+from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
 from mdvec.types.collection import ChunkingSpec, parse_embedding_spec
 
 _SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], or push: for what programs write"
-_name_option = click.option(
-    "-n", "--name", shell_complete=collection_names, required=True, help="The collection."
-)
+_name_option = name_option(required=True)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
@@ -197,16 +196,16 @@ def disable(session: Session, name: str) -> None:
 @format_option("table", "json")
 @common_options
 @click.pass_obj
-def list_(session: Session, include_disabled: bool, only_names: bool, format_name: str | None) -> None:
+def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
     """List the collections."""
     from mdvec.interfaces import wire
 
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         collections = workspace.collections(include_disabled=include_disabled)
     if only_names:
         write("".join(f"{each.name}\n" for each in collections))
         return
-    if chosen_format(format_name, config, ("table", "json")) == "json":
+    if session.output == "json":
         write_json([wire.collection(each) for each in collections])
         return
     if not collections:
