@@ -37,9 +37,6 @@ def private_streams() -> Iterator[tuple[int, int]]:
 def read_lines(source: int) -> Iterator[bytes]:
     """Yield the lines that are not blank; of a line that is too long, only the first part.
 
-    Args:
-        source: A file descriptor.
-
     Yields:
         Lines with their end; a longer one than :data:`MAX_LINE_BYTES` is one byte longer than that.
     """

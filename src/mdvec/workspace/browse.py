@@ -16,14 +16,7 @@ from mdvec.workspace.search import where_of
 
 
 class Browse:
-    """Lists and outlines. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads.
-
-    Args:
-        collections: Where the documents are.
-        versions: Which documents replace which.
-        subject: Returns what a document is about, as a query, given its path and collection.
-        search: Answers a query.
-    """
+    """Lists and outlines. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads."""
 
     def __init__(
         self,
@@ -42,12 +35,6 @@ class Browse:
     ) -> list[ListedDocument]:
         """List the documents that meet some conditions, the last updated first.
 
-        Args:
-            filters: The conditions.
-            collections: Names; all enabled ones when empty.
-            limit: Most documents to return.
-            offset: How many to pass over.
-
         Raises:
             CollectionNotFoundError: If a collection does not exist.
             DocumentNotFoundError: If it filters by links to a document that is not there.
@@ -61,10 +48,6 @@ class Browse:
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.
 
-        Args:
-            path: As any door prints it.
-            collection: Where; all enabled collections when None.
-
         Raises:
             DocumentNotFoundError: If there is no such document.
             UsageError: If more than one document is meant.
@@ -74,11 +57,6 @@ class Browse:
 
     def related(self, path: str, *, collection: str | None = None, limit: int = 5) -> SearchResult:
         """Return the documents of the same collection that are nearest to one, each with its best passage.
-
-        Args:
-            path: As any door prints it.
-            collection: Where; all enabled collections when None.
-            limit: Most documents.
 
         Raises:
             DocumentNotFoundError: If there is no such document.

@@ -44,10 +44,6 @@ class FacetCounter:
     """Counts documents. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads.
 
     The list of documents behind the last counts is kept until something is indexed.
-
-    Args:
-        collections: Where they are.
-        versions: Which documents replace which.
     """
 
     def __init__(self, collections: Collections, versions: VersionCache) -> None:

@@ -9,12 +9,7 @@ from mdvec.workspace.wiring import Parts
 
 
 class Sharing:
-    """Rights and views of a store on a server; every method raises :class:`ConfigError` for another one.
-
-    Args:
-        collections: The collections of the workspace.
-        parts: Its models.
-    """
+    """Rights and views of a store on a server; every method raises :class:`ConfigError` for another one."""
 
     def __init__(self, collections: Collections, parts: Parts) -> None:
         self._collections = collections

@@ -25,12 +25,7 @@ _VECTORS_A_PAGE = 20_000
 
 
 class Stores:
-    """The store of a workspace, and what can be done with it as a whole.
-
-    Args:
-        collections: What holds it.
-        config: Has the settings of stores.
-    """
+    """The store of a workspace, and what can be done with it as a whole."""
 
     def __init__(self, collections: Collections, config: Config) -> None:
         self._collections = collections

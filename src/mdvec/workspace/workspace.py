@@ -252,10 +252,6 @@ class Workspace:
 
         Imports of several collections run side by side; of one collection, one process at a time.
 
-        Args:
-            name: The collection.
-            options: How.
-
         Raises:
             CollectionNotFoundError: If there is no such collection.
             CollectionNotEmptyError: If the mode is ``new`` and it was imported before.
@@ -282,9 +278,6 @@ class Workspace:
         """Return the defaults of a search: those of its one collection, else those configured.
 
         What an environment variable sets is meant for now, and beats what the collection was registered with.
-
-        Args:
-            collections: Names; all enabled ones when empty.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
@@ -355,10 +348,6 @@ class Workspace:
     def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
         """Return the links of a document and those to it, and which versions of it there are.
 
-        Args:
-            path: As any door prints it.
-            collection: Where; all enabled collections when None.
-
         Raises:
             DocumentNotFoundError: If there is no such document.
             UsageError: If more than one document is meant.
@@ -399,9 +388,6 @@ class Workspace:
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.
 
-        Args:
-            collections: Names; all enabled ones when empty.
-
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
@@ -420,11 +406,6 @@ class Workspace:
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Return what is indexed, and whether it is true.
-
-        Args:
-            name: One collection; all of them, disabled ones included, when None.
-            files: Whether to list the state of every file.
-            check: Whether to compare the disk with the index.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.

@@ -33,12 +33,7 @@ _NAMES = {"q": "query", "k": "limit", "collection": "collections", "tag": "tags"
 
 
 def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
-    """Return the route of a search.
-
-    Args:
-        workspace: What is searched.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Return the route of a search."""
     threads = CapacityLimiter(MAX_REQUESTS)
 
     def answered(parameters: QueryParams) -> Response:

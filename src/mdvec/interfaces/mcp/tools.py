@@ -54,14 +54,7 @@ _MOST_TAGS = 500
 
 
 class Tools:
-    """Serves ``tools/list`` and ``tools/call`` for one workspace.
-
-    Args:
-        workspace: What is searched.
-        config: Its settings.
-        threads: Run its calls.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Serves ``tools/list`` and ``tools/call`` for one workspace."""
 
     def __init__(self, workspace: Workspace, config: Config, threads: Threads, on_bug: OnBug) -> None:
         self._workspace = workspace

@@ -42,20 +42,12 @@ class StatusParams(Struct, frozen=True, kw_only=True):
 
 
 def all_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return what a client can call, by name.
-
-    Args:
-        workspace: What is served.
-    """
+    """Return what a client can call, by name."""
     return section_methods(workspace) | own_methods(workspace)
 
 
 def own_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return the methods of mdvec's own: the shapes of ``--format json``.
-
-    Args:
-        workspace: What is served.
-    """
+    """Return the methods of mdvec's own: the shapes of ``--format json``."""
 
     def search(request: SearchRequest) -> object:
         settings = workspace.search_settings(request.collections)

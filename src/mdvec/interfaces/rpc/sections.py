@@ -81,11 +81,7 @@ class LimitParams(Struct, frozen=True, kw_only=True):
 
 
 def section_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return the methods on sections, by name.
-
-    Args:
-        workspace: What is served.
-    """
+    """Return the methods on sections, by name."""
     sections = workspace.sections
 
     def init_model(_: NoParams) -> object:
