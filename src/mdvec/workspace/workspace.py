@@ -35,7 +35,6 @@ from mdvec.types.report import (
 from mdvec.workspace import reading
 from mdvec.workspace.browse import Browse
 from mdvec.workspace.collections import DOCS_COLLECTION, Collections
-from mdvec.workspace.facets import FacetCounter
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
@@ -44,7 +43,6 @@ from mdvec.workspace.recording import recorded_import, recorded_search
 from mdvec.workspace.references import Lines
 from mdvec.workspace.search import answer, is_stale
 from mdvec.workspace.sections import Sections
-from mdvec.workspace.sharing import Sharing
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
 from mdvec.workspace.wiring import Parts, set_only
@@ -67,10 +65,9 @@ class Workspace:
         models: The embedding models of its collections, and how to change them.
         freshness: Keeps its collections up to date while it is open.
         sections: The sections of its documents, and those that clients write.
-        sharing: What other users and programs may see of a database on a server.
+        stores: The store as a whole, and what others may see of one on a server.
         pages: Its documents, rendered for people.
-        browse: Its documents without a query: lists, outlines, and what is about the same.
-        facets: What there is to narrow a search by, counted.
+        browse: Its documents without a query: lists, counts, outlines, and what is about the same.
     """
 
     def __init__(
@@ -95,16 +92,14 @@ class Workspace:
         self.models = Models(self._collections, self._parts, config.prices, running=self._running)
         self.sections = Sections(self._collections, self.import_collection)
         self.freshness = Freshness(self._collections, self._parts, config, self.import_collection)
-        self.stores = Stores(self._collections, config)
+        self.stores = Stores(self._collections, self._parts, config)
         self.pages = Pages(self._collections, self._parts, self._versions)
-        self.sharing = Sharing(self._collections, self._parts)
         self.browse = Browse(
             self._collections,
             self._versions,
             self.pages.subject,
             lambda query: self.search(query, wait_for_vectors=False),
         )
-        self.facets = FacetCounter(self._collections, self._versions)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
             self._first_index = FirstIndex(

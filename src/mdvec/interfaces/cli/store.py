@@ -131,7 +131,7 @@ def views(session: Session, name: str) -> None:
     public.search_chunks. Those of another collection are replaced.
     """
     with session.open() as (workspace, _):
-        made = workspace.sharing.make_views(name)
+        made = workspace.stores.make_views(name)
     write("".join(f"{each}\n" for each in made))
 
 
@@ -143,7 +143,7 @@ def views(session: Session, name: str) -> None:
 def grant(session: Session, role: str, name: str) -> None:
     """Let a role of PostgreSQL read a collection, and no other one."""
     with session.open() as (workspace, _):
-        workspace.sharing.grant(name, role)
+        workspace.stores.grant(name, role)
     note(f"{visible(role)} may read {name}")
 
 
@@ -155,5 +155,5 @@ def grant(session: Session, role: str, name: str) -> None:
 def revoke(session: Session, role: str, name: str) -> None:
     """Take the right to read a collection back."""
     with session.open() as (workspace, _):
-        workspace.sharing.revoke(name, role)
+        workspace.stores.revoke(name, role)
     note(f"{visible(role)} may not read {name} any more")

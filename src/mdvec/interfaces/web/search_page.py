@@ -23,7 +23,7 @@ from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, TagMatch
-from mdvec.workspace.facets import Facets
+from mdvec.workspace.browse import Facets
 
 PAGE_HITS = 10
 """Results that are shown at first, and that each further step adds."""
@@ -157,7 +157,7 @@ class SearchPage:
         # To the hour, so that the counts of one visit can be kept.
         now = _now().replace(minute=0, second=0, microsecond=0)
         periods = {name: parse_since(name, now=now) for name in PERIODS}
-        count = self._site.workspace.facets.count
+        count = self._site.workspace.browse.facets
         try:
             return await self._site.call(
                 lambda: count(form.filters(), form.n, folder=form.folder, periods=periods)
