@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from typing import Any
 
 import click
@@ -51,7 +50,7 @@ def ls(session: Session, /, **options: Any) -> None:
     request = msgspec.convert({"query": "", **options}, SearchRequest)
     with session.open() as (workspace, config):
         output = session.output
-        query = search_query(request, config.search, now=datetime.now().astimezone())
+        query = search_query(request, config.search)
         found = workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         several = len(query.collections or workspace.collections()) > 1
     page = documents(found[: query.limit], more=len(found) > query.limit)

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -94,7 +93,7 @@ def search(
         output = session.output
         settings = workspace.search_settings(names)
         with reporting_interruption(workspace, names, resume=_resuming(session)):
-            result = workspace.search(search_query(request, settings, now=datetime.now().astimezone()))
+            result = workspace.search(search_query(request, settings))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
         return result, output, config.display, several

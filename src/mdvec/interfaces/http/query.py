@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
         try:
             request = _request(parameters)
             settings = workspace.search_settings(request.collections)
-            query = search_query(request, settings, now=datetime.now().astimezone())
+            query = search_query(request, settings)
             with workspace.explaining():
                 result = workspace.search(query, wait_for_vectors=False)
         except MdvecError as error:

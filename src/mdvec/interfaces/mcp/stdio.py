@@ -6,14 +6,13 @@ not end the server, and it ignores lines that are not messages, where a client w
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.from_thread
@@ -31,13 +30,12 @@ from mcp_types.jsonrpc import (
     RequestId,
 )
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from mdvec.interfaces import streams
 from mdvec.interfaces.errors import bug_listener
 from mdvec.interfaces.exit import EXIT_CODES, exit_soon
 from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.streams import private_streams, read_lines, write_all
+from mdvec.interfaces.streams import decode_json, private_streams, read_lines, write_all
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -199,7 +197,7 @@ def parse(line: bytes) -> JSONRPCMessage | ErrorData:
             code=PARSE_ERROR, message=f"the line is longer than {streams.MAX_LINE_BYTES // 1024**2} MiB"
         )
     try:
-        value = _decode(line)
+        value = decode_json(line)
     except (ValueError, RecursionError) as error:
         return ErrorData(code=PARSE_ERROR, message=f"not JSON: {error}")
     try:
@@ -210,17 +208,3 @@ def parse(line: bytes) -> JSONRPCMessage | ErrorData:
     if isinstance(message, JSONRPCNotification) and "id" in value:
         return ErrorData(code=INVALID_REQUEST, message="the id of a request is a string or an integer")
     return message
-
-
-def _decode(line: bytes) -> Any:
-    r"""Return the value of a line of JSON, with halves of characters such as ``\ud83d`` replaced.
-
-    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
-    request, so the client would wait for ever.
-    """
-    try:
-        return from_json(line)
-    except ValueError:
-        if rb"\ud" not in line.lower():
-            raise
-        return from_json(json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -51,7 +50,7 @@ def own_methods(workspace: Workspace) -> dict[str, Method]:
 
     def search(request: SearchRequest) -> object:
         settings = workspace.search_settings(request.collections)
-        query = search_query(request, settings, now=datetime.now().astimezone())
+        query = search_query(request, settings)
         return wire.search_answer(workspace.search(query, wait_for_vectors=False))
 
     def get(request: DocumentRequest) -> object:

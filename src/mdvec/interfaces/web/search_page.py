@@ -95,7 +95,7 @@ class Form:
 
     def filters(self) -> Filters:
         """Return the filters, for counting what is inside."""
-        return search_query(self.request(None), SearchSettings(), now=_now()).filters
+        return search_query(self.request(None), SearchSettings()).filters
 
     def request(self, mode: SearchMode | None) -> SearchRequest:
         """Return the search that is wanted."""
@@ -155,7 +155,7 @@ class SearchPage:
     async def _facets(self, form: Form) -> Facets:
         """Return the counts beside the filters; what a wrong filter leaves is empty."""
         # To the hour, so that the counts of one visit can be kept.
-        now = _now().replace(minute=0, second=0, microsecond=0)
+        now = datetime.now().astimezone().replace(minute=0, second=0, microsecond=0)
         periods = {name: parse_since(name, now=now) for name in PERIODS}
         count = self._site.workspace.browse.facets
         try:
@@ -174,7 +174,7 @@ class SearchPage:
 
         def search() -> SearchResult:
             settings = workspace.search_settings(form.n)
-            query = search_query(form.request(mode), settings, now=_now())
+            query = search_query(form.request(mode), settings)
             return workspace.search(query, wait_for_vectors=False)
 
         try:
@@ -206,7 +206,3 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
 
 def _number(text: str, *, most: int) -> int:
     return min(int(text), most) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
-
-
-def _now() -> datetime:
-    return datetime.now().astimezone()
