@@ -31,7 +31,7 @@ class Shell:
     def run(self, *args: str, code: int = 0, process: bool = False) -> subprocess.CompletedProcess[str]:
         """Run ``mdvec``, in a process of its own if that matters, and check its exit code."""
         if process:
-            command = [MDVEC, *args]
+            command = [str(MDVEC), *args]
             done = subprocess.run(
                 command, cwd=self.cwd, env=self.env, capture_output=True, encoding="utf-8", check=False
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -63,7 +63,7 @@ def write_all(target: int, line: bytes) -> None:
         rest = rest[os.write(target, rest) :]
 
 
-def decode_json(message: bytes) -> Any:
+def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
     r"""Return the value of JSON, with halves of characters such as ``\ud83d`` replaced.
 
     Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
@@ -74,10 +74,8 @@ def decode_json(message: bytes) -> Any:
         RecursionError: If it is nested too deeply.
     """
     try:
-        return msgspec.json.decode(message)
+        return decode(message)
     except ValueError:
         if rb"\ud" not in message.lower():
             raise
-        return msgspec.json.decode(
-            json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace")
-        )
+        return decode(json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace"))

@@ -30,6 +30,7 @@ from mcp_types.jsonrpc import (
     RequestId,
 )
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from mdvec.interfaces import streams
 from mdvec.interfaces.errors import bug_listener
@@ -197,7 +198,7 @@ def parse(line: bytes) -> JSONRPCMessage | ErrorData:
             code=PARSE_ERROR, message=f"the line is longer than {streams.MAX_LINE_BYTES // 1024**2} MiB"
         )
     try:
-        value = decode_json(line)
+        value = decode_json(line, from_json)  # refuses deep nesting
     except (ValueError, RecursionError) as error:
         return ErrorData(code=PARSE_ERROR, message=f"not JSON: {error}")
     try:
