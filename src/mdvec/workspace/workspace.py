@@ -35,6 +35,7 @@ from mdvec.types.report import (
 from mdvec.workspace import reading
 from mdvec.workspace.browse import Browse
 from mdvec.workspace.collections import DOCS_COLLECTION, Collections
+from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
@@ -68,6 +69,7 @@ class Workspace:
         stores: The store as a whole, and what others may see of one on a server.
         pages: Its documents, rendered for people.
         browse: Its documents without a query: lists, counts, outlines, and what is about the same.
+        folders: What its folders hold.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Workspace:
             self.pages.subject,
             lambda query: self.search(query, wait_for_vectors=False),
         )
+        self.folders = Folders(self._collections)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
             self._first_index = FirstIndex(

@@ -184,6 +184,8 @@ def _hit_lines(
     yield _INDENT + linked + stale
     if versions := versions_line(hit):
         yield _INDENT + styled(visible(versions), dim=True)
+    if context := present.context_line(hit):
+        yield _INDENT + styled(visible(context), dim=True)
     if explain:
         yield _INDENT + styled(_reasons(hit), dim=True)
     for line in best_passage(query, _below_headings(hit), width=width - len(_INDENT), lines=_PASSAGE_LINES):

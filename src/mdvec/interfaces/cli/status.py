@@ -20,6 +20,7 @@ from mdvec.interfaces.cli.session import (
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
+from mdvec.types.folder_context import shown_contexts
 
 if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
@@ -119,6 +120,8 @@ def _registration_lines(status: CollectionStatus) -> Iterator[str]:
         "updated": present.moment(collection.updated_ms) if collection.updated_ms else "",
     }
     yield from (f"{key}: {value}" for key, value in shown.items() if value)
+    for context in shown_contexts(collection.folder_contexts):
+        yield f"context of {context.folder or '.'}: {context.text}"
 
 
 def _print_details(status: CollectionStatus) -> None:
