@@ -38,12 +38,7 @@ def report_json(report: EvalReport) -> JsonObject:
 
 
 def set_tables(report: SetReport, *, max_failures: int = 0) -> list[Table]:
-    """Return the tables of a set: the systems, their differences, the groups and the failed questions.
-
-    Args:
-        report: The set.
-        max_failures: Failed questions to list.
-    """
+    """Return the tables of a set: the systems, their differences, the groups and the failed questions."""
     tables = [_systems_table(report)]
     if report.comparisons:
         tables.append(_comparisons_table(report))

@@ -28,14 +28,7 @@ Importing = Callable[[str, ImportOptions], ImportReport]
 
 
 class Freshness:
-    """Looks at the sources of collections. Safe to use from several threads.
-
-    Args:
-        collections: What is registered.
-        parts: Makes the sources.
-        config: Has the settings.
-        importing: Brings a collection up to date.
-    """
+    """Looks at the sources of collections. Safe to use from several threads."""
 
     def __init__(self, collections: Collections, parts: Parts, config: Config, importing: Importing) -> None:
         self._collections = collections
@@ -97,9 +90,6 @@ class Freshness:
         """Look whether the folders of collections changed, and read what did, as far as the time allows.
 
         Nothing is done where a process watches, or another thread is looking.
-
-        Args:
-            names: The collections; all enabled ones when empty.
 
         Returns:
             What is left, for people; and when collections were found to be as their folders, in milliseconds

@@ -46,13 +46,6 @@ def import_into(
 
     A change of model that is under way is resumed. Until it is complete the old model's vectors are kept
     complete, too, if they were.
-
-    Args:
-        name: The collection.
-        options: How.
-        collections: What holds it.
-        parts: Makes its source, its chunker and its models.
-        resume_change: Completes the change to another model; see :meth:`Models.resume_change`.
     """
     from mdvec.indexing.imports import run_import
 
@@ -182,9 +175,6 @@ class BackgroundImport:
 
     Attributes:
         error: What ended it early; None while it runs, and when it ended well or was cancelled.
-
-    Args:
-        work: Does the import.
     """
 
     def __init__(self, work: Callable[[], ImportReport]) -> None:

@@ -131,12 +131,6 @@ def where_of(
 ) -> Where:
     """Return which documents meet some conditions.
 
-    Args:
-        filters: As the caller gave them.
-        collections: Where to look.
-        versions: Which documents replace which.
-        view: The snapshot.
-
     Raises:
         DocumentNotFoundError: If they name a document that is not there.
         UsageError: If one of them is out of range.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.completing import collection_names
-from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.filters import name_option, names_option
+from mdvec.interfaces.cli.session import Command, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
     json_text,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mdvec.interfaces.evaluation import Table
     from mdvec.workspace import Workspace
 
-_FORMATS = ("table", "json", "html")
 _ALL = "all"
 _DEFAULT_QUESTIONS = 200
 _DEFAULT_FAILURES = 5
@@ -80,14 +79,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     metavar="N",
     help=f"With --auto: most questions.  [default: {_DEFAULT_QUESTIONS}]",
 )
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    shell_complete=collection_names,
-    multiple=True,
-    help="Search this collection; may be repeated.",
-)
+@names_option("Search this collection; may be repeated.")
 @click.option(
     "--embed-cache",
     type=click.Path(file_okay=False, path_type=Path),
@@ -102,7 +94,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     f"[default: {_DEFAULT_FAILURES} of your own questions]",
 )
 @click.option("--gate", type=_FILE, metavar="F", help="Exit with 1 when a value fell below this record.")
-@format_option(*_FORMATS)
+@format_option("table", "json", "html")
 @click.option("--output", type=_FILE, metavar="F", help="Write the result to this file.")
 @common_options
 @click.pass_context
@@ -120,7 +112,6 @@ def eval_(
     embed_cache: Path | None,
     failures: int | None,
     gate: Path | None,
-    format_name: str | None,
     output: Path | None,
 ) -> None:
     """Measure the search on questions with known answers.
@@ -149,7 +140,7 @@ def eval_(
         _check_output(session.cwd / output, session.cwd / gate if gate else None)
     options = _options(mode, by, baselines=baselines)
     with session.open() as (workspace, config), temporary_folder() as folder:
-        shown = chosen_format(format_name, config, _FORMATS)
+        shown = session.output
         indexing = Indexing(
             session.opener or open_workspace,
             config,
@@ -177,12 +168,7 @@ def eval_(
 @click.argument("query", nargs=-1, required=True)
 @click.option("--good", multiple=True, metavar="PATH", help="A document that answers it; may be repeated.")
 @click.option("--bad", multiple=True, metavar="PATH", help="A document that does not; may be repeated.")
-@click.option(
-    "-n",
-    "--name",
-    shell_complete=collection_names,
-    help="The collection you searched; all of them without it.",
-)
+@name_option("The collection you searched; all of them without it.")
 @click.option(
     "--file",
     type=_FILE,

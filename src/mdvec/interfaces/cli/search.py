@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +18,6 @@ from mdvec.interfaces.cli.session import (
     Command,
     Session,
     choice_of,
-    chosen_format,
     common_options,
     daemon_option,
     format_option,
@@ -49,7 +47,6 @@ _INDENT = "   "
 # Longer lines are hard to read; shorter ones break Japanese sentences too often.
 _MAX_COLUMNS = 100
 _MIN_COLUMNS = 30
-_FORMATS = ("text", "json", "jsonl", "md", "paths")
 
 
 @click.command(cls=Command)
@@ -68,7 +65,7 @@ _FORMATS = ("text", "json", "jsonl", "md", "paths")
 @click.option("--expand", type=choice_of(Expansion), help="How much text around a hit.  [default: chunk]")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of text in all hits together.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
-@format_option(*_FORMATS)
+@format_option("text", "json", "jsonl", "md", "paths")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
 @folder_options
 @daemon_option
@@ -79,7 +76,6 @@ def search(
     /,
     query: tuple[str, ...],
     explain: bool,
-    format_name: str | None,
     color: str | None,
     **options: Any,
 ) -> None:
@@ -95,10 +91,10 @@ def search(
     names = request.collections
 
     def find(workspace: Reader, config: Config) -> tuple[SearchResult, str, DisplaySettings, bool]:
-        output = chosen_format(format_name, config, _FORMATS)
+        output = session.output
         settings = workspace.search_settings(names)
         with reporting_interruption(workspace, names):
-            result = workspace.search(search_query(request, settings, now=datetime.now().astimezone()))
+            result = workspace.search(search_query(request, settings))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
         return result, output, config.display, several
