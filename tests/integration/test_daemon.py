@@ -142,7 +142,17 @@ def test_commands_print_the_same_with_and_without_a_daemon(
 
 
 # What no command needs that asks the daemon: the engine, and what takes long to import.
-ENGINE = {"numpy", "apsw", "yaml", "mcp", "starlette", "markdown_it", "mdvec.workspace", "mdvec.search"}
+ENGINE = {
+    "numpy",
+    "apsw",
+    "yaml",
+    "mcp",
+    "starlette",
+    "markdown_it",
+    "pyromark",
+    "mdvec.workspace",
+    "mdvec.search",
+}
 RARE = {
     "rich",
     "tomllib",
