@@ -41,10 +41,6 @@ def skeleton(text: str, names: Iterable[str]) -> str:
     A footer that links to its page, or a template that holds the name of its note, is the same text in every
     document: addresses, wikilinks, markup, numbers and the names of its document do not count.
 
-    Args:
-        text: A part of a document.
-        names: The names of the document.
-
     Returns:
         Folded words between single spaces; empty when nothing is left.
     """
