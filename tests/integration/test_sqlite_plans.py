@@ -73,7 +73,7 @@ class Filled(World):
             seen.append((sql, bindings))
             return True
 
-        fresh = SqliteStore(self.store.path)
+        fresh = SqliteStore(self.store.path, read_only=True)  # which leaves no file of the vectors behind
         with fresh.read() as view:
             view.connection.exec_trace = record
             try:

@@ -131,9 +131,11 @@ class LoadedSpace:
         if kept is None:
             self._seen = Seen()
             self.matrix = ExactMatrix(rows.dimension(space_id), rows.vector_count(space_id))
+            self._read(rows)
+            self._keep(rows)
         else:
             self._use(kept)
-        self.catch_up(rows, version)
+            self.catch_up(rows, version)
 
     def serves(self, version: int, epoch: int) -> bool:
         """Return True if every owner that a snapshot of this version shows is here.
@@ -155,8 +157,7 @@ class LoadedSpace:
         self.newest = version
         self._read(rows)
         self._versions.add(version)
-        if many_are_gone or self.matrix.added > max(_FEW_ADDED, _MOST_ADDED * len(self.matrix)):
-            self._keep(rows)
+        self._keep(rows, always=many_are_gone)
 
     def _use(self, kept: KeptSpace) -> None:
         from mdvec.stores.exact import ExactMatrix
@@ -178,7 +179,10 @@ class LoadedSpace:
         self.matrix.documents = self.matrix.documents.adding(names[:, 0], self.matrix.rows_of(names[:, 1]))
         self._seen = now
 
-    def _keep(self, rows: VectorRows) -> None:
+    def _keep(self, rows: VectorRows, *, always: bool = False) -> None:
+        """Keep the space for processes to come, if much was added."""
+        if not always and self.matrix.added <= max(_FEW_ADDED, _MOST_ADDED * len(self.matrix)):
+            return
         view = self.matrix.view()
         kept = rows.keep(
             self._space_id,
