@@ -135,7 +135,8 @@ class LoadedSpace:
             self._keep(rows)
         else:
             self._use(kept)
-            self.catch_up(rows, version)
+            if kept.version != version:
+                self.catch_up(rows, version)
 
     def serves(self, version: int, epoch: int) -> bool:
         """Return True if every owner that a snapshot of this version shows is here.
