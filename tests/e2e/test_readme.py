@@ -32,5 +32,5 @@ def test_the_demonstration_is_real(shell: Shell, docs: Path, readme: str) -> Non
     commands = re.findall(r"^\$ mdvec (.*)\n((?:(?!\$ ).*\n)+)", demonstration, re.MULTILINE)
     assert len(commands) == 2
     for arguments, expected in commands:
-        printed = shell.run(*shlex.split(arguments)).stdout
+        printed = shell.run(*shlex.split(arguments), process=True).stdout
         assert SCORE.sub("", printed) == SCORE.sub("", expected)

@@ -47,13 +47,6 @@ class Collections:
     Attributes:
         location: Absolute path of the database, or its address.
         docs_dir: The folder whose index it is; None when collections are registered in it.
-
-    Args:
-        location: Absolute path of the database, or its address; nothing is read or written yet.
-        config: Has the settings of the store.
-        docs_dir: The folder whose index it is.
-        came_with: The folder that the database lies in, and may have come with.
-        parts: Makes sources and models.
     """
 
     def __init__(
@@ -121,11 +114,6 @@ class Collections:
         self, names: Sequence[str], view: View | None = None, *, include_disabled: bool = False
     ) -> list[Collection]:
         """Return the collections of these names, each once; all of them without any.
-
-        Args:
-            names: Names, of disabled ones, too.
-            view: The snapshot to look at; None for one of its own.
-            include_disabled: Whether disabled ones are among all.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
@@ -296,12 +284,7 @@ def import_command(names: Sequence[str], mode: ImportMode, *, docs_dir: Path | N
 
 
 def first_step(collections: Sequence[Collection], *, docs_dir: Path | None = None) -> str:
-    """Return how to get something to search; empty when all of the collections were imported.
-
-    Args:
-        collections: Those that were searched.
-        docs_dir: The folder of a workspace that has no other.
-    """
+    """Return how to get something to search; empty when all of the collections were imported."""
     if not collections:
         return (
             "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "

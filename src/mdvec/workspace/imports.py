@@ -43,13 +43,6 @@ def import_into(
 
     A change of model that is under way is resumed. Until it is complete the old model's vectors are kept
     complete, too, if they were.
-
-    Args:
-        name: The collection.
-        options: How.
-        collections: What holds it.
-        parts: Makes its source, its chunker and its models.
-        resume_change: Completes the change to another model; see :meth:`Models.resume_change`.
     """
     from mdvec.indexing.imports import run_import
 
@@ -179,9 +172,6 @@ class BackgroundImport:
 
     Attributes:
         error: What ended it early; None while it runs, and when it ended well or was cancelled.
-
-    Args:
-        work: Does the import.
     """
 
     def __init__(self, work: Callable[[], ImportReport]) -> None:
@@ -277,10 +267,6 @@ class FirstIndex:
 
     def prepare(self, query: SearchQuery, *, wait_for_vectors: bool) -> tuple[SearchQuery, tuple[str, ...]]:
         """Import the folder, unless that is done, so that a query can be answered.
-
-        Args:
-            query: The query.
-            wait_for_vectors: Whether to wait for all of it, or for the text alone.
 
         Returns:
             The query as it can be answered now, and warnings.

@@ -47,15 +47,7 @@ _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErr
 def describe_all(
     names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
 ) -> WorkspaceStatus:
-    """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`.
-
-    Args:
-        names: Collections to describe; empty for all, disabled ones included.
-        collections: What holds them.
-        parts: Makes their sources and their models.
-        files: Whether to list the state of every file.
-        check: Whether to compare the disk with the index.
-    """
+    """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
@@ -147,10 +139,6 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
 
 def examine(collections: Collections, parts: Parts) -> list[Finding]:
     """Examine everything; what cannot even be opened is a finding too.
-
-    Args:
-        collections: The index.
-        parts: Makes the models and the sources.
 
     Returns:
         The findings, in the order of a reader's interest.
@@ -335,12 +323,7 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
 
 
 def _about_state(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
-    """Yield what keeps a collection from being up to date.
-
-    Args:
-        status: What is known of it.
-        docs_dir: The folder of a workspace that has no other, for what to run next.
-    """
+    """Yield what keeps a collection from being up to date."""
     name = status.collection.name
     counts = status.counts
     is_new = status.collection.last_indexed_ms is None

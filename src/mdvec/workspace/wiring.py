@@ -84,12 +84,7 @@ class Model:
 
 
 class Embedders:
-    """The embedders of a workspace, each made when it is first needed and shared by all collections.
-
-    Args:
-        config: What is used where a collection names nothing, and how.
-        override: Used instead of whatever is named.
-    """
+    """The embedders of a workspace, each made when it is first needed and shared by all collections."""
 
     def __init__(self, config: Config, override: Embedder | None) -> None:
         self._config = config
@@ -134,9 +129,6 @@ class Embedders:
 
     def model(self, spec: EmbeddingSpec | None) -> Model:
         """Return a model; whether it can be used is found out once.
-
-        Args:
-            spec: What a collection names; None for what is configured.
 
         Raises:
             ConfigError: If the configuration names a model that does not exist. A collection that does so is
@@ -217,10 +209,6 @@ class Parts:
 
     Attributes:
         embedders: The models.
-
-    Args:
-        config: What names them.
-        embedder: Used instead of whatever model is named when given.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
@@ -269,10 +257,6 @@ class Parts:
 
     def recipe(self, spec: ChunkingSpec, model: Model) -> Recipe:
         """Return how a collection's documents are prepared.
-
-        Args:
-            spec: How they are cut.
-            model: Whose tokens are counted.
 
         Raises:
             ConfigError: If the chunker does not exist, or does not know a setting.
@@ -378,11 +362,6 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
 
     Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
     factory that can search one says so by the attribute ``takes_vector_index``.
-
-    Args:
-        location: A path, or an address.
-        config: Has the settings of the store, and of the vector index beside it.
-        how: More arguments of the store's factory.
 
     Raises:
         ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.

@@ -35,7 +35,7 @@ from mdvec.types.report import (
 from mdvec.workspace import reading
 from mdvec.workspace.browse import Browse
 from mdvec.workspace.collections import DOCS_COLLECTION, Collections
-from mdvec.workspace.facets import FacetCounter
+from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
@@ -44,7 +44,6 @@ from mdvec.workspace.recording import recorded_import, recorded_search
 from mdvec.workspace.references import Lines
 from mdvec.workspace.search import answer, is_stale
 from mdvec.workspace.sections import Sections
-from mdvec.workspace.sharing import Sharing
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
 from mdvec.workspace.wiring import Parts, set_only
@@ -67,10 +66,10 @@ class Workspace:
         models: The embedding models of its collections, and how to change them.
         freshness: Keeps its collections up to date while it is open.
         sections: The sections of its documents, and those that clients write.
-        sharing: What other users and programs may see of a database on a server.
+        stores: The store as a whole, and what others may see of one on a server.
         pages: Its documents, rendered for people.
-        browse: Its documents without a query: lists, outlines, and what is about the same.
-        facets: What there is to narrow a search by, counted.
+        browse: Its documents without a query: lists, counts, outlines, and what is about the same.
+        folders: What its folders hold.
     """
 
     def __init__(
@@ -95,16 +94,15 @@ class Workspace:
         self.models = Models(self._collections, self._parts, config.prices, running=self._running)
         self.sections = Sections(self._collections, self.import_collection)
         self.freshness = Freshness(self._collections, self._parts, config, self.import_collection)
-        self.stores = Stores(self._collections, config)
+        self.stores = Stores(self._collections, self._parts, config)
         self.pages = Pages(self._collections, self._parts, self._versions)
-        self.sharing = Sharing(self._collections, self._parts)
         self.browse = Browse(
             self._collections,
             self._versions,
             self.pages.subject,
             lambda query: self.search(query, wait_for_vectors=False),
         )
-        self.facets = FacetCounter(self._collections, self._versions)
+        self.folders = Folders(self._collections)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
             self._first_index = FirstIndex(
@@ -252,10 +250,6 @@ class Workspace:
 
         Imports of several collections run side by side; of one collection, one process at a time.
 
-        Args:
-            name: The collection.
-            options: How.
-
         Raises:
             CollectionNotFoundError: If there is no such collection.
             CollectionNotEmptyError: If the mode is ``new`` and it was imported before.
@@ -282,9 +276,6 @@ class Workspace:
         """Return the defaults of a search: those of its one collection, else those configured.
 
         What an environment variable sets is meant for now, and beats what the collection was registered with.
-
-        Args:
-            collections: Names; all enabled ones when empty.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
@@ -355,10 +346,6 @@ class Workspace:
     def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
         """Return the links of a document and those to it, and which versions of it there are.
 
-        Args:
-            path: As any door prints it.
-            collection: Where; all enabled collections when None.
-
         Raises:
             DocumentNotFoundError: If there is no such document.
             UsageError: If more than one document is meant.
@@ -399,9 +386,6 @@ class Workspace:
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.
 
-        Args:
-            collections: Names; all enabled ones when empty.
-
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
@@ -420,11 +404,6 @@ class Workspace:
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Return what is indexed, and whether it is true.
-
-        Args:
-            name: One collection; all of them, disabled ones included, when None.
-            files: Whether to list the state of every file.
-            check: Whether to compare the disk with the index.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.

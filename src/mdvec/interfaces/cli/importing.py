@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import ImportStoppedError, MdvecError
-from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
     choice_of,
-    chosen_format,
     common_options,
     format_option,
     wait_option,
@@ -29,14 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import", cls=Command)
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    shell_complete=collection_names,
-    multiple=True,
-    help="Only this collection; may be repeated.  [default: all]",
-)
+@names_option("Only this collection; may be repeated.  [default: all]")
 @click.option(
     "-m",
     "--mode",
@@ -72,7 +64,6 @@ def import_(
     allow_empty: bool,
     check: bool,
     wait: float,
-    format_name: str | None,
 ) -> None:
     """Read documents into the index, or bring it up to date.
 
@@ -91,9 +82,9 @@ def import_(
         wait_s=wait,
     )
     failed = False
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         names = names or tuple(each.name for each in workspace.collections())
-        output = chosen_format(format_name, config, ("text", "json"))
+        output = session.output
         if not names:
             note("no collections")
             note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")

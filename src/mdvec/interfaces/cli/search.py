@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +18,6 @@ from mdvec.interfaces.cli.session import (
     Command,
     Session,
     choice_of,
-    chosen_format,
     common_options,
     daemon_option,
     format_option,
@@ -49,7 +47,6 @@ _INDENT = "   "
 # Longer lines are hard to read; shorter ones break Japanese sentences too often.
 _MAX_COLUMNS = 100
 _MIN_COLUMNS = 30
-_FORMATS = ("text", "json", "jsonl", "md", "paths")
 
 
 @click.command(cls=Command)
@@ -68,7 +65,7 @@ _FORMATS = ("text", "json", "jsonl", "md", "paths")
 @click.option("--expand", type=choice_of(Expansion), help="How much text around a hit.  [default: chunk]")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of text in all hits together.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
-@format_option(*_FORMATS)
+@format_option("text", "json", "jsonl", "md", "paths")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
 @daemon_option
 @common_options
@@ -78,7 +75,6 @@ def search(
     /,
     query: tuple[str, ...],
     explain: bool,
-    format_name: str | None,
     color: str | None,
     **options: Any,
 ) -> None:
@@ -94,10 +90,10 @@ def search(
     names = request.collections
 
     def find(workspace: Reader, config: Config) -> tuple[SearchResult, str, DisplaySettings, bool]:
-        output = chosen_format(format_name, config, _FORMATS)
+        output = session.output
         settings = workspace.search_settings(names)
         with reporting_interruption(workspace, names, resume=_resuming(session)):
-            result = workspace.search(search_query(request, settings, now=datetime.now().astimezone()))
+            result = workspace.search(search_query(request, settings))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
         return result, output, config.display, several
@@ -188,6 +184,8 @@ def _hit_lines(
     yield _INDENT + linked + stale
     if versions := versions_line(hit):
         yield _INDENT + styled(visible(versions), dim=True)
+    if context := present.context_line(hit):
+        yield _INDENT + styled(visible(context), dim=True)
     if explain:
         yield _INDENT + styled(_reasons(hit), dim=True)
     for line in best_passage(query, _below_headings(hit), width=width - len(_INDENT), lines=_PASSAGE_LINES):
