@@ -134,7 +134,7 @@ def test_a_role_that_may_not_read_all_has_no_vector_index(
     workspace: Workspace, schema: str, tmp_path: Path
 ) -> None:
     """An index would lack what the role does not see, and keep what it may not see any more."""
-    workspace.sharing.grant("b", ROLE)
+    workspace.stores.grant("b", ROLE)
     with pytest.raises(ConfigError, match="needs a role that may read every collection"):
         open_postgres(schema=schema, role=ROLE, vector_index=MemoryVectorIndex(str(tmp_path)))
 
