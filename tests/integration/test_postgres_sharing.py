@@ -131,7 +131,7 @@ def test_a_role_sees_no_row_of_another_collection(workspace: Workspace, schema: 
 
 
 def test_a_role_that_may_not_read_all_has_no_vector_index(
-    workspace: Workspace, schema: str, tmp_path: Path
+    workspace: Workspace, schema: str, sql: Any, tmp_path: Path
 ) -> None:
     """An index would lack what the role does not see, and keep what it may not see any more."""
     workspace.stores.grant("b", ROLE)
