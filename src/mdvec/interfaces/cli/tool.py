@@ -63,7 +63,7 @@ def add(
     from mdvec.config.presets import load_preset
 
     embedding = parse_embedding_spec(embedder) if embedder is not None else None
-    with session.open() as (workspace, _):
+    with session.open(makes=True) as (workspace, _):
         collection = workspace.add_collection(
             name,
             description,
