@@ -46,6 +46,7 @@ class SearchHit:
         superseded_by: Paths of the documents that name this one as an older version.
         file: Absolute path of the file; None when it is no file of this machine.
         chunk_index: Position of the found chunk in its document, from 0.
+        folder_contexts: What the folders that it is in hold, from the root down.
     """
 
     rank: int
@@ -69,6 +70,7 @@ class SearchHit:
     superseded_by: tuple[str, ...] = ()
     file: str | None = None
     chunk_index: int = 0
+    folder_contexts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 
 
 def excerpt(query: str, text: str) -> list[list[Segment]]:
-    """Return the lines of a passage with most of a query's words, these words marked.
-
-    Args:
-        query: The query.
-        text: The text of a hit.
-    """
+    """Return the lines of a passage with most of a query's words, these words marked."""
     plain = _plain(text)
     return best_passage(query, plain if plain.strip() else text, width=_LINE_COLUMNS, lines=_LINES)
 
