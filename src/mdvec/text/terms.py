@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
@@ -216,7 +217,7 @@ def _unspaced_groups(run: str) -> list[tuple[str, ...]]:
     """
     if len(run) == 1:
         return [(run,)] if _HAN.match(run) else []  # other characters are no terms inside a run
-    bigrams = [first + second for first, second in zip(run, run[1:], strict=False)]
+    bigrams = [first + second for first, second in pairwise(run)]
     last = bigrams[-2:]
     return [*zip(bigrams[::2], bigrams[1::2], strict=False), *([tuple(last)] if len(bigrams) % 2 else [])]
 
