@@ -18,19 +18,19 @@ _CONTENT_WEIGHT = 0.7
 _PASSAGE_WEIGHT = 0.43
 
 
-def other_form(text: str) -> tuple[str, Role, float]:
-    """Return the other form of a question, its role, and what it weighs.
+def other_form(text: str) -> tuple[str, Role, float] | None:
+    """Return the other form of a question, its role, and what it weighs; None for English keywords.
 
-    An English question without its function words is what a passage about it says. Anything else is embedded
-    as if it were a passage itself.
+    An English question has one without its function words. A Japanese one cannot be taken apart so: it is
+    embedded as if it were a passage.
     """
-    if not holds_unspaced(text):
-        content = " ".join(
-            word for word in text.split() if word.strip(punctuation).casefold() not in STOP_WORDS
-        )
-        if content not in ("", " ".join(text.split())):
-            return content, Role.QUERY, _CONTENT_WEIGHT
-    return text, Role.DOCUMENT, _PASSAGE_WEIGHT
+    if holds_unspaced(text):
+        return text, Role.DOCUMENT, _PASSAGE_WEIGHT
+    words = text.split()
+    content = [word for word in words if word.strip(punctuation).casefold() not in STOP_WORDS]
+    if not content or len(content) == len(words):
+        return None
+    return " ".join(content), Role.QUERY, _CONTENT_WEIGHT
 
 
 def with_other_form(text: str, vector: NDArray[np.float32], embedder: Embedder) -> NDArray[np.float32] | None:
@@ -51,8 +51,9 @@ def with_other_form(text: str, vector: NDArray[np.float32], embedder: Embedder) 
     """
     import numpy as np
 
-    form, role, weight = other_form(text)
-    if embedder.requests_for([form]):
+    form = other_form(text)
+    if form is None or embedder.requests_for([form[0]]):
         return None
-    moved = vector + weight * embed_all(embedder, [form], role)[0]
+    content, role, weight = form
+    moved = vector + weight * embed_all(embedder, [content], role)[0]
     return np.asarray(moved / np.linalg.norm(moved), np.float32)
