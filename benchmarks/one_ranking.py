@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.harness import write_result
 from benchmarks.stores import overlap, start_postgres
 from mdvec import registry
+from mdvec.config import load_config
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.documents.parse import parse_document
@@ -78,8 +79,8 @@ def compare(database: Path, texts: Sequence[str], names: Sequence[str], folder: 
         if name == "memory" or name.startswith("postgres"):
             target: Store = MemoryStore()
             if name != "memory":  # with HNSW, as if there were more vectors than are searched in memory
-                how = {"exact_up_to": 1} if name == "postgres-hnsw" else {}
-                target = open_store(start_postgres(folder / name), **how)
+                env = {"MDVEC_STORE_POSTGRES_EXACT_UP_TO": "1"} if name == "postgres-hnsw" else {}
+                target = open_store(start_postgres(folder / name), load_config(cwd=folder, env=env).config)
             copy_store(store, target, parse_document, wait_s=0)
         else:
             target = open_store(own, Config(store=StoreSettings(vectors=f"{name}:{folder / name}")))
