@@ -6,13 +6,13 @@ import contextlib
 import io
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mdvec.interfaces.cli.main import run
 
 
-def run_here(args: tuple[str, ...], *, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run_here(args: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run ``mdvec`` with a working directory and an environment, as a process of its own would have them.
 
     What only a process has is tested with one: signals, a terminal, a closed pipe, encodings, starting.

@@ -81,7 +81,7 @@ def test_a_folder_is_searched_without_registering_it(shell: Shell) -> None:
 @needs_model
 def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
     """After Ctrl-C the text is searchable, the message says what is pending, the next run goes on."""
-    for number in range(250):
+    for number in range(120):
         words = " ".join(f"word{number}x{position}" for position in range(20))
         shell.write(f"notes/many/{number}.md", f"# Note {number}\n\n{words}\n")
     add_notes(shell)

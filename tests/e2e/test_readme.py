@@ -22,6 +22,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(ROOT / "docs", copied, ignore=shutil.ignore_patterns(".mdvec")))
 
 
+@pytest.mark.harness
 @needs_model
 @pytest.mark.parametrize("readme", ["README.md", "README.ja.md"])
 def test_the_demonstration_is_real(shell: Shell, docs: Path, readme: str) -> None:

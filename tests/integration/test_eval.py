@@ -20,6 +20,7 @@ from mdvec.errors import EmbedderUnavailableError
 from mdvec.evaluation.metrics import measure
 from mdvec.interfaces.cli.main import run
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.workspace import FolderChoice
 
 TOPICS = {
     "tomatoes": "Tomatoes need sun and a lot of water in summer.",
@@ -52,11 +53,19 @@ class Shell:
         database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
+        choice: FolderChoice | None = None,
+        makes: bool = True,
     ) -> Workspace:
         """Open a workspace; an :class:`mdvec.interfaces.cli.session.Opener`."""
         database = database or (None if docs_dir else self.cwd / "home" / "mine.sqlite")
         return open_workspace(
-            config, database=database, docs_dir=docs_dir, data_dir=data_dir, embedder=self.embedder
+            config,
+            database=database,
+            docs_dir=docs_dir,
+            data_dir=data_dir,
+            embedder=self.embedder,
+            choice=choice,
+            makes=makes,
         )
 
     def run(self, *args: str, code: int = 0) -> str:

@@ -16,6 +16,7 @@ from tests.postgres_server import new_schema, open_postgres, shared_server
 
 from mdvec.errors import (
     ConfigError,
+    DatabaseFullError,
     MdvecError,
     NewerDatabaseError,
     StoreError,
@@ -97,6 +98,29 @@ def test_a_connection_that_is_lost_in_a_batch_takes_only_the_batch(sql: Any) -> 
         with store.write(claim) as writer:
             assert list(writer.known_documents(notes.id)) == ["a.md"]
             put(writer, notes.id, *make_document("b.md", ["text"]))
+    assert store.check() == []
+    store.close()
+
+
+def test_a_full_disk_of_the_server_takes_only_the_batch(sql: Any) -> None:
+    """The error says so; nothing of the batch is kept, and the next one works when there is room again."""
+    schema = new_schema()
+    store = open_postgres(schema=schema)
+    notes = add_collection(store)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["text"]))
+    sql.execute(
+        f"""CREATE FUNCTION {schema}.full() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT ON {schema}.postings EXECUTE FUNCTION {schema}.full()"""
+    )
+    with pytest.raises(DatabaseFullError, match="the disk is full"), store.write() as writer:
+        put(writer, notes.id, *make_document("b.md", ["text"]))
+    with store.read() as view:
+        assert list(view.known_documents(notes.id)) == ["a.md"]
+    sql.execute(f"DROP TRIGGER full_disk ON {schema}.postings")
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("b.md", ["text"]))
     assert store.check() == []
     store.close()
 
@@ -218,6 +242,35 @@ def test_a_database_in_another_encoding_is_refused(sql: Any) -> None:
     sql.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
     with pytest.raises(ConfigError, match="encoding LATIN1"):
         open_store(shared_server().replace("/postgres?", "/latin?"))
+
+
+def test_an_older_database_becomes_a_current_one(sql: Any) -> None:
+    """Tables of the first version get what came later, and keep what they hold; roles keep their rights."""
+    from mdvec.stores.postgres.schema import MIGRATIONS
+
+    schema, role = new_schema(), "reader_of_old"
+    sql.execute(f"DROP ROLE IF EXISTS {role}")
+    sql.execute(f"CREATE ROLE {role}")
+    with sql.transaction():
+        sql.execute(f"CREATE SCHEMA {schema}")
+        sql.execute(f"SET LOCAL search_path = {schema}, public")
+        sql.execute(MIGRATIONS[0])
+        sql.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
+        sql.execute(
+            """INSERT INTO collections(name, description, source, chunking, enabled)
+            VALUES ('old', '', '{"kind": "folder", "location": "/notes"}', '{}', true)"""
+        )
+        sql.execute("INSERT INTO access SELECT %s, id FROM collections", (role,))
+    store = open_postgres(schema=schema)
+    with store.read() as view:
+        assert [each.name for each in view.collections()] == ["old"]
+    store.close()
+    assert sql.execute(f"SELECT value FROM {schema}.meta WHERE key = 'schema_version'").fetchall() == [
+        (len(MIGRATIONS),)
+    ]
+    readable = f"SELECT has_table_privilege('{role}', '{schema}.removed_owners', 'SELECT')"
+    assert sql.execute(readable).fetchone() == (True,)
+    sql.execute(f"DROP SCHEMA {schema} CASCADE; DROP ROLE {role}")
 
 
 def test_a_newer_database_is_left_alone(sql: Any) -> None:

@@ -21,6 +21,7 @@ from mdvec.errors import (
     StoreError,
 )
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.types.query import SearchMode, SearchQuery
 
 pytestmark = pytest.mark.postgres
@@ -127,6 +128,15 @@ def test_a_role_sees_no_row_of_another_collection(workspace: Workspace, schema: 
     assert "zeppelin" not in terms
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         sql.execute(f"INSERT INTO \"{schema}\".access VALUES ('{ROLE}', 1)")
+
+
+def test_a_role_that_may_not_read_all_has_no_vector_index(
+    workspace: Workspace, schema: str, sql: Any, tmp_path: Path
+) -> None:
+    """An index would lack what the role does not see, and keep what it may not see any more."""
+    workspace.stores.grant("b", ROLE)
+    with pytest.raises(ConfigError, match="needs a role that may read every collection"):
+        open_postgres(schema=schema, role=ROLE, vector_index=MemoryVectorIndex(str(tmp_path)))
 
 
 def test_a_right_can_be_taken_back(workspace: Workspace, schema: str, sql: Any) -> None:

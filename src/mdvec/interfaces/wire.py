@@ -161,6 +161,7 @@ class ImportReport(Struct, frozen=True):
     warnings: Annotated[tuple[str, ...], doc(door="cli")] = ()
     elapsed_ms: Annotated[float, doc("milliseconds", "cli")] = 0.0
     error: Annotated[str | None, doc("why it is not up to date", "mcp")] = None
+    embedded_names: Annotated[int, doc("names that went through the model", "cli")] = 0
 
 
 class Reindexed(Struct, frozen=True):
@@ -356,7 +357,12 @@ def model_change(value: models.ModelChange) -> models.ModelChange:
 
 def estimate(value: models.ImportEstimate) -> models.ImportEstimate:
     """Return the shape of what an import would embed."""
-    return dataclasses.replace(value, usd=None if value.usd is None else round(value.usd, _USD_DIGITS))
+    usd, seconds = value.usd, value.seconds
+    return dataclasses.replace(
+        value,
+        usd=None if usd is None else round(usd, _USD_DIGITS),
+        seconds=None if seconds is None else round(seconds, 1),
+    )
 
 
 # --- encoding ----------------------------------------------------------------------------------------

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from mdvec import __version__
 from mdvec.embedding.machine import available_cores
-from mdvec.errors import DamagedDatabaseError, MdvecError, SourceUnavailableError, UnreadableFileError
+from mdvec.errors import (
+    DamagedDatabaseError,
+    MdvecError,
+    NoIndexError,
+    SourceUnavailableError,
+    UnreadableFileError,
+)
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import known_binaries, make_plan
 from mdvec.sources.interface import Source
@@ -48,6 +54,9 @@ def describe_all(
     names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
 ) -> WorkspaceStatus:
     """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
+    if collections.is_missing and not names:
+        model = _described(parts.embedders.model(None))
+        return WorkspaceStatus(collections.shown, 0, model, ())
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
@@ -146,6 +155,12 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     findings = [_about_machine(), *_about_place(collections.shown)]
     try:
         store = collections.store()
+    except NoIndexError as error:
+        return [
+            *findings,
+            *_about_models(parts, ()),
+            Finding(Severity.NOTE, "database", str(error), error.hint),
+        ]
     except MdvecError as error:
         return [
             *findings,

@@ -10,7 +10,7 @@ from typing import Any
 
 from mdvec import registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
-from mdvec.config.paths import default_cache_dir
+from mdvec.config.paths import default_cache_dir, place_beside
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
@@ -378,17 +378,18 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
         if not getattr(factory, "takes_vector_index", False):
             msg = f"the store {name!r} searches its own vectors, and no index beside it"
             raise ConfigError(msg, hint="Leave out [store] vectors.")
-        settings["vector_index"] = _vector_index(config.store.vectors, location, config)
+        beside = place_beside(location, settings.get("schema", ""))
+        settings["vector_index"] = _vector_index(config.store.vectors, beside, config)
     made: Store = factory(location, **settings, **how)
     return made
 
 
-def _vector_index(named: str, store: Path | str, config: Config) -> VectorIndex:
-    """Make a vector index: beside the store's file, unless another place is named."""
+def _vector_index(named: str, beside: Path, config: Config) -> VectorIndex:
+    """Make a vector index; its place begins with ``beside`` unless another one is named."""
     name, place = registry.named_vector_index(named)
     factory = registry.load("vector_indexes", name)
     arguments = config.arguments("vector_indexes", name, factory)
-    made: VectorIndex = factory(place or (f"{store}.{name}" if isinstance(store, Path) else ""), **arguments)
+    made: VectorIndex = factory(place or f"{beside}.{name}", **arguments)
     return made
 
 

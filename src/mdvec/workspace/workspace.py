@@ -34,7 +34,8 @@ from mdvec.types.report import (
 )
 from mdvec.workspace import reading
 from mdvec.workspace.browse import Browse
-from mdvec.workspace.collections import DOCS_COLLECTION, Collections
+from mdvec.workspace.collections import Collections
+from mdvec.workspace.docs_folder import DOCS_COLLECTION, FolderChoice
 from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
+_NO_CHOICE = FolderChoice()
 
 
 class Workspace:
@@ -80,12 +82,20 @@ class Workspace:
         docs_dir: Path | None = None,
         came_with: Path | None = None,
         embedder: Embedder | None = None,
+        choice: FolderChoice = _NO_CHOICE,
+        makes: bool = True,
     ) -> None:
         self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
         self._collections = Collections(
-            database, config, docs_dir=docs_dir, came_with=came_with, parts=self._parts
+            database,
+            config,
+            docs_dir=docs_dir,
+            came_with=came_with,
+            parts=self._parts,
+            choice=choice,
+            makes=makes,
         )
         self._versions = VersionCache()
         self._guard = threading.Lock()
@@ -287,13 +297,15 @@ class Workspace:
             del given[name]
         return msgspec.structs.replace(self._config.search, **given)
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool = True) -> SearchResult:
+    def search(self, query: SearchQuery, *, wait_for_vectors: bool | None = None) -> SearchResult:
         """Answer a query.
 
         Args:
             query: The query.
-            wait_for_vectors: Whether to wait for the whole first import of a ``docs_dir``. Otherwise it
-                runs on behind the search, which waits for the text alone; :meth:`close` stops it.
+            wait_for_vectors: Whether to wait for the whole first import of a ``docs_dir``. With False it
+                runs on behind the search, which waits for the text alone; :meth:`close` stops it. None waits
+                for the vectors of a small folder; those of a large one are made from the second search on,
+                ten seconds long before each.
 
         Returns:
             The hits, and how complete the index behind them is.
@@ -382,6 +394,14 @@ class Workspace:
         """Return a number that grows whenever anything in the database changes, by any process."""
         with self._collections.store().read() as view:
             return view.version
+
+    def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
+        """Return the generation as soon as it is not this one, or when so many seconds have passed.
+
+        Raises:
+            ImportStoppedError: If the run is cancelled meanwhile.
+        """
+        return self._collections.store().wait_for_change(generation, timeout_s=timeout_s)
 
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.

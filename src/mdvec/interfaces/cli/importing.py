@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import ImportStoppedError, MdvecError
+from mdvec.interfaces.cli.choosing import folder_options
 from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
 @click.option("--check", is_flag=True, help="Read every file, and make anew what is damaged in the index.")
 @click.option("--allow-empty", is_flag=True, help="Accept a folder that has no documents any more.")
+@folder_options
 @wait_option
 @format_option("text", "json")
 @common_options
@@ -82,7 +84,7 @@ def import_(
         wait_s=wait,
     )
     failed = False
-    with session.open() as (workspace, _):
+    with session.open(makes=session.docs_dir is not None) as (workspace, _):
         names = names or tuple(each.name for each in workspace.collections())
         output = session.output
         if not names:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.choosing import folder_options
 from mdvec.interfaces.cli.filters import filter_options
-from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
+from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
@@ -67,6 +67,7 @@ _MIN_COLUMNS = 30
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
 @format_option("text", "json", "jsonl", "md", "paths")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
+@folder_options
 @daemon_option
 @common_options
 @click.pass_obj
@@ -92,13 +93,13 @@ def search(
     def find(workspace: Reader, config: Config) -> tuple[SearchResult, str, DisplaySettings, bool]:
         output = session.output
         settings = workspace.search_settings(names)
-        with reporting_interruption(workspace, names, resume=_resuming(session)):
+        with reporting_interruption(workspace, names):
             result = workspace.search(search_query(request, settings))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
         return result, output, config.display, several
 
-    result, output, display, several = session.ask(find, names=names)
+    result, output, display, several = session.ask(find, names=names, makes=session.docs_dir is not None)
     if output != "json":
         _note_shortcomings(result)
     match output:
@@ -123,14 +124,6 @@ def search(
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
     if result.hits and (output == "text" or (doubtful and output != "json")):
         note(present.confidence_line(result.confidence))
-
-
-def _resuming(session: Session) -> str:
-    """Return the command that resumes the import of a first search; a second search answers by words."""
-    if session.docs_dir is None:
-        return SAME_COMMAND
-    index = ["--data-dir", str(session.data_dir)] if session.data_dir else []
-    return f"'{shlex.join(['mdvec', 'import', '--docs-dir', str(session.docs_dir), *index])}'"
 
 
 def _note_shortcomings(result: SearchResult) -> None:

@@ -24,7 +24,7 @@ from mdvec.text.addresses import scheme_of
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
     from mdvec.interfaces.daemon.calls import Reader
-    from mdvec.workspace import Workspace
+    from mdvec.workspace import FolderChoice, Workspace
 
 _Answer = TypeVar("_Answer")
 Option = Callable[[Any], Any]
@@ -41,6 +41,8 @@ class Opener(Protocol):
         database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
+        choice: FolderChoice | None = None,
+        makes: bool = True,
     ) -> Workspace:
         """Open it; the caller closes it."""
         ...
@@ -60,6 +62,7 @@ class Session:
         database: Database to use instead of the configured one: an absolute path or an address.
         verbose: Print the duration of each step.
         no_daemon: Do the work here even if a daemon of the database runs.
+        choice: The options by name that say how the folder is indexed.
         format_name: The value of ``--format``; None without it.
         formats: The formats of the command; the first is the one for people.
         warned: Warnings about the configuration that were printed.
@@ -74,6 +77,7 @@ class Session:
     database: Path | str | None = None
     verbose: bool = False
     no_daemon: bool = False
+    choice: dict[str, Any] = field(default_factory=dict)
     format_name: str | None = None
     formats: Sequence[str] = ()
     warned: set[str] = field(default_factory=set)
@@ -133,13 +137,20 @@ class Session:
         given = [word for name, value in options.items() if value for word in (name, str(value))]
         return [*given, "--verbose"] if self.verbose else given
 
-    def ask(self, question: Callable[[Reader, Config], _Answer], *, names: Sequence[str] = ()) -> _Answer:
+    def ask(
+        self,
+        question: Callable[[Reader, Config], _Answer],
+        *,
+        names: Sequence[str] = (),
+        makes: bool = False,
+    ) -> _Answer:
         """Answer a question from the daemon of the database, if one runs, else from the workspace itself.
 
         Args:
             question: Is given what it can read from, and the settings; it must not print anything.
             names: Collections that were named. Without any, the index of the folder that the working
                 directory is in is used, if it has one and no option names another.
+            makes: As for :meth:`open`.
 
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
@@ -147,7 +158,7 @@ class Session:
         if not names and self.docs_dir is None and self.database is None:
             self._use_index_here()
         config = None
-        if not (self.no_daemon or self.verbose or self.opener):
+        if not (self.no_daemon or self.verbose or self.opener or self.choice):
             config = self.load_config().config
             daemon = self._daemon(config)
             if daemon is not None:
@@ -159,7 +170,7 @@ class Session:
                     RemoteWorkspace(daemon) as far,
                 ):
                     return question(far, config)
-        with self.open(config) as (workspace, config):
+        with self.open(config, makes=makes) as (workspace, config):
             return question(workspace, config)
 
     def _daemon(self, config: Config) -> str | None:
@@ -181,12 +192,18 @@ class Session:
 
     @contextmanager
     def open(
-        self, config: Config | None = None, *, serves: bool = False, log_file: Path | None = None
+        self,
+        config: Config | None = None,
+        *,
+        makes: bool = False,
+        serves: bool = False,
+        log_file: Path | None = None,
     ) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace of the options and the configuration, and show the progress of its calls.
 
         Args:
             config: The settings, if they are loaded.
+            makes: Whether to make a database that is not there; commands that read make none.
             serves: Whether the command runs until it is ended, and so writes a log.
             log_file: Where it goes if no file is configured; None for standard error.
 
@@ -206,9 +223,43 @@ class Session:
         logs.configure(config.log, serves=serves, file=log_file)
         on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):
-            workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
+            workspace = opener(
+                config,
+                database=self.database,
+                docs_dir=self.docs_dir,
+                data_dir=self.data_dir,
+                choice=self._folder_choice(),
+                makes=makes or serves,
+            )
             with workspace, workspace.explaining():
                 yield workspace, config
+
+    def _folder_choice(self) -> FolderChoice | None:
+        """Return how the options want a folder to be indexed; None without any.
+
+        Raises:
+            UsageError: If there is no ``--docs-dir``, or no such preset.
+        """
+        given = self.choice
+        if not given:
+            return None
+        if self.docs_dir is None:
+            msg = f"--{next(iter(given))} needs --docs-dir"
+            raise UsageError(msg, hint="A registered collection is changed with 'mdvec tool update'.")
+        from mdvec.config.presets import load_preset
+        from mdvec.types.collection import parse_embedding_spec
+        from mdvec.workspace import FolderChoice
+
+        globs = {
+            name: tuple(filter(None, given[name])) if name in given else None
+            for name in ("include", "exclude")
+        }
+        return FolderChoice(
+            **globs,
+            chunker=given.get("chunker", ""),
+            embedding=parse_embedding_spec(given["embedder"]) if "embedder" in given else None,
+            preset=load_preset(given["preset"], cwd=self.cwd) if "preset" in given else None,
+        )
 
     def _use_index_here(self) -> None:
         from mdvec.config.paths import find_index

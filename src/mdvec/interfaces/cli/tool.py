@@ -8,8 +8,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.completing import presets
-from mdvec.interfaces.cli.filters import name_option
+from mdvec.interfaces.cli.filters import name_option, presets
 from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -63,7 +62,7 @@ def add(
     from mdvec.config.presets import load_preset
 
     embedding = parse_embedding_spec(embedder) if embedder is not None else None
-    with session.open() as (workspace, _):
+    with session.open(makes=True) as (workspace, _):
         collection = workspace.add_collection(
             name,
             description,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, Seen
+from mdvec.stores.loaded import KeptSpace, LoadedSpace, LoadedSpaces, Seen
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.claims import ClaimReader
 from mdvec.stores.postgres.connection import Connection
@@ -68,6 +68,9 @@ _TAKE = """INSERT INTO taken(space_id, text_hash, token)
     ON CONFLICT (space_id, text_hash) DO UPDATE SET token = excluded.token
     WHERE NOT taken.token = ANY(%s) RETURNING text_hash"""
 _GIVE_BACK = "DELETE FROM taken WHERE space_id = %s AND text_hash = ANY(%s::bytea[])"
+_REMEMBER_DROPPED = """INSERT INTO removed_owners
+    SELECT coalesce((SELECT max(id) FROM removed_owners), 0) + 1, 'space', %s
+    WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
 _DROP_UNUSED = """DELETE FROM vectors WHERE id IN (
     SELECT v.id FROM vectors v
     WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
@@ -238,6 +241,12 @@ class VectorReader(ClaimReader, DocumentReader):
         sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=_TABLES[kind])
         return self._pairs(sql, (space_id, vector, owner))
 
+    def kept(self, space_id: SpaceId, version: int, epoch: int) -> None:
+        """Return None: nothing is kept beside a server."""
+
+    def keep(self, space_id: SpaceId, space: KeptSpace) -> None:
+        """Keep nothing."""
+
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[int, float]]:
@@ -338,6 +347,7 @@ class VectorWriter(VectorReader):
 
     def drop_space(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space; its row stays, so that its id is not used again."""
+        self.connection.execute(_REMEMBER_DROPPED, (space_id,))
         return self._remove("DELETE FROM vectors WHERE space_id = %s", (space_id,))
 
     def drop_unused(self, *, keep: int = 0) -> int:
