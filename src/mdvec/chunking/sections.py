@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
 
 from mdvec import settings
 from mdvec.chunking.context import context_line
-from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
-from mdvec.chunking.interface import TokenEnds
+from mdvec.chunking.cutting import Cutter, body_ruler
+from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import (
     ALL_LEVELS,
     Group,
     checked_levels,
     group_sections,
+    join_neighbours,
     sections_at,
     sections_with_text,
 )
@@ -50,39 +51,46 @@ class SectionChunker:
     Args:
         token_ends: Tokenises a text; called once per document.
         max_tokens: No chunk's text holds more. The line of context and an embedder's prefix come on top.
-        min_tokens: Sections with fewer are joined with small neighbours; 0 joins none.
+        min_tokens: Sections with fewer join a neighbour that has room, under the same heading; 0 joins none.
+            None joins small siblings alone, up to :data:`DEFAULT_MIN_TOKENS`, so that sections of good size
+            keep what they are about.
         overlap_tokens: Parts of one section after the first repeat about so many tokens; at most half
             of ``max_tokens`` is.
         levels: Headings of these levels start a section; others are text of the section above.
         tokenizer_name: Part of the fingerprint, because another tokenizer cuts elsewhere.
         token_limit: Not used: chunks are limited by ``max_tokens``.
+        token_estimate: Spares counting where a section is far from both limits; None counts all.
 
     Raises:
         ConfigError: If a number of tokens is out of range, or a level.
     """
 
     Settings = SectionSettings
+    takes_token_estimate: ClassVar[bool] = True
 
     def __init__(
         self,
         *,
         token_ends: TokenEnds,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        min_tokens: int = DEFAULT_MIN_TOKENS,
+        min_tokens: int | None = None,
         overlap_tokens: int = 0,
         levels: Sequence[int] = ALL_LEVELS,
         tokenizer_name: str = "",
         token_limit: int | None = None,  # noqa: ARG002 - every chunker receives it
+        token_estimate: TokenEstimate | None = None,
     ) -> None:
         if max_tokens < 1:
             msg = f"max_tokens is {max_tokens}, but a chunk holds at least one token"
             raise ConfigError(msg)
-        if min_tokens < 0 or overlap_tokens < 0:
+        if (min_tokens or 0) < 0 or overlap_tokens < 0:
             msg = "min_tokens and overlap_tokens cannot be negative"
             raise ConfigError(msg)
         self._token_ends = token_ends
+        self._token_estimate = token_estimate
         self._max_tokens = max_tokens
-        self._min_tokens = min(min_tokens, max_tokens)
+        self._joins_neighbours = min_tokens is not None
+        self._min_tokens = min(DEFAULT_MIN_TOKENS if min_tokens is None else min_tokens, max_tokens)
         self._overlap_tokens = min(overlap_tokens, max_tokens // 2)
         self._levels = checked_levels(levels)
         self._tokenizer_name = tokenizer_name
@@ -91,9 +99,10 @@ class SectionChunker:
     def fingerprint(self) -> str:
         """Strategy, version and settings as one string."""
         levels = "" if self._levels == ALL_LEVELS else f":levels={_joined(self._levels)}"
+        joined = ":joined" if self._joins_neighbours else ""
         return (
             f"sections/{_VERSION}:max={self._max_tokens}:min={self._min_tokens}"
-            f":overlap={self._overlap_tokens}{levels}:{self._tokenizer_name}"
+            f":overlap={self._overlap_tokens}{levels}{joined}:{self._tokenizer_name}"
         )
 
     def chunk(self, document: Document) -> CutDocument:
@@ -103,7 +112,8 @@ class SectionChunker:
             Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them.
         """
         sections = sections_at(document.sections, self._levels)
-        ruler = TokenRuler(body_token_ends(document, self._token_ends))
+        limits = (self._min_tokens, self._max_tokens)
+        ruler = body_ruler(document, self._token_ends, self._token_estimate, limits=limits)
         cutter = Cutter(
             document.body,
             document.blocks,
@@ -111,13 +121,13 @@ class SectionChunker:
             max_tokens=self._max_tokens,
             overlap_tokens=self._overlap_tokens,
         )
-        groups = group_sections(
-            sections,
-            has_text=sections_with_text(document, sections),
-            tokens_between=ruler.count,
-            max_tokens=self._max_tokens,
-            min_tokens=self._min_tokens,
+        sizes = {"max_tokens": self._max_tokens, "min_tokens": self._min_tokens}
+        has_text = sections_with_text(document, sections)
+        groups: Iterable[Group] = group_sections(
+            sections, has_text=has_text, tokens_between=ruler.count, **sizes
         )
+        if self._joins_neighbours:
+            groups = join_neighbours(groups, sections, tokens_between=ruler.count, **sizes)
         writer = ChunkWriter(document, sections, ruler)
         for group in groups:
             writer.enter(group.first, group.last)
