@@ -468,6 +468,14 @@ class Store(Protocol):
         """
         ...
 
+    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
+        """Return the version of the store as soon as it is not this one, or when so many seconds have passed.
+
+        Raises:
+            ImportStoppedError: If the run is cancelled meanwhile.
+        """
+        ...
+
     def check(self) -> list[StoreError]:
         """Examine the whole store for damage; slow.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
+from mdvec.stores.awaiting import await_change
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
@@ -136,6 +137,10 @@ class SqliteStore:
         """Open a snapshot with the vector index that follows it; None without an index."""
         with self.read() as snapshot:
             yield snapshot.index
+
+    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
+        """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
+        return await_change(self._current_version, version, timeout_s=timeout_s)
 
     def check(self) -> list[StoreError]:
         """Examine the whole file for damage; slow.
