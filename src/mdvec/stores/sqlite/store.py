@@ -67,7 +67,7 @@ class SqliteStore:
         self.path = self._database.path
         self._claims = Claims(self._database)
         self._memo = Memo()
-        self._spaces = LoadedSpaces()
+        self._spaces = LoadedSpaces(self.path, read_only=self.read_only)
         self._index = vector_index
         self._attached = None if vector_index is None else self._attach(vector_index)
 
@@ -170,6 +170,11 @@ class SqliteStore:
     def compact(self) -> None:
         """Rewrite the file without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
         self._database.compact()
+        from mdvec.stores.kept import SpaceFiles
+
+        files = SpaceFiles(self.path)
+        for space_id in files.spaces():  # they hold vectors of deleted texts
+            files.remove(space_id)
 
     def close(self) -> None:
         """Give the claims back and close the file; a second call does nothing."""
