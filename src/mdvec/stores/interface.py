@@ -80,10 +80,7 @@ class View(Protocol):
         ...
 
     def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
-        """List documents inside ``where``, the last updated first, then by collection and path.
-
-        Where chunks matter to it, one of the document's has to be inside.
-        """
+        """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
         ...
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
@@ -217,6 +214,7 @@ class View(Protocol):
         """Return the chunks whose texts are nearest to a query, by plain cosine similarity.
 
         Args:
+            space_id: The space of the query.
             query: Shape (dim,), unit length.
             where: Which chunks may be found.
             limit: Most chunks to return.
