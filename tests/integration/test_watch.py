@@ -128,7 +128,7 @@ def test_a_burst_of_changes_is_few_updates(vault: Vault, monkeypatch: pytest.Mon
 
 @pytest.mark.harness
 def test_a_checkout_is_few_updates(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    """git writes 5,000 files one after the other: the first ones start an update, a few more take the rest."""
+    """git writes 5,000 files one after the other: the first start an update, a few more take the rest."""
 
     def git(*arguments: str) -> None:
         who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
