@@ -61,7 +61,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     limit: _Limit | None = None
     mode: SearchMode | None = None
     threshold: Annotated[_Cosine | None, doc("least cosine")] = None
-    per_document: Annotated[_Positive | None, doc("most hits of one document", "cli")] = None
+    per_document: Annotated[_Positive | None, doc("most hits of one document")] = None
     expand: Annotated[Expansion | None, doc("text to return")] = None
     max_tokens: _Positive | None = None
 
@@ -125,6 +125,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings, *, now: datet
         threshold=_first(request.threshold, defaults.threshold),
         per_document=_first(request.per_document, defaults.per_document),
         expand=_first(request.expand, defaults.expand),
+        expand_tokens=defaults.expand_tokens,
         max_tokens=_first(request.max_tokens, defaults.max_tokens),
     )
 

@@ -61,6 +61,7 @@ class Hit(Struct, frozen=True):
     superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "cli")]
     file: Annotated[str | None, doc("absolute path", "cli")]
     chunk_index: Annotated[int, doc("from 0")]
+    cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")]
 
 
 class SearchAnswer(Struct, frozen=True):
@@ -76,6 +77,7 @@ class SearchAnswer(Struct, frozen=True):
     warnings: tuple[str, ...]
     hint: Annotated[str | None, doc("next step when there is no hit")]
     confidence: Annotated[Confidence, doc("that the documents answer the query")]
+    left_out: Annotated[int, doc("hits that did not fit")]
 
 
 def hit(value: hits.SearchHit) -> Hit:

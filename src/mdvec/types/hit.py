@@ -33,10 +33,9 @@ class SearchHit:
         end_line: 1-based last line.
         start: First character of the text in the document.
         end: One past the last.
-        score: 0..1, higher is better; comparable inside one answer.
-        similarity: Cosine similarity of query and chunk, lifted by the document's names (see
-            :meth:`mdvec.stores.interface.VectorIndex.search`); None when the chunk has no vector yet or
-            the search did not use vectors.
+        score: 0..1, higher is better: how probable it is that this is the answer.
+        similarity: Cosine similarity of query and chunk; None when the chunk has no vector yet or the
+            search did not use vectors.
         dense_rank: Rank by similarity alone; None when it was not among the nearest.
         lexical_rank: Rank by words alone; None when no word was found.
         text: The passage.
@@ -45,6 +44,7 @@ class SearchHit:
         superseded_by: Paths of the documents that name this one as an older version.
         file: Absolute path of the file; None when it is no file of this machine.
         chunk_index: Position of the found chunk in its document, from 0.
+        cut_lines: Ranges of lines, such as ``12:40``, that did not fit into the text.
     """
 
     rank: int
@@ -68,6 +68,7 @@ class SearchHit:
     superseded_by: tuple[str, ...] = ()
     file: str | None = None
     chunk_index: int = 0
+    cut_lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class SearchResult:
         elapsed_ms: Time taken, in milliseconds.
         warnings: For the user.
         hint: The next step when there is nothing to show; else None.
+        left_out: Hits that did not fit into the tokens wanted.
     """
 
     query: str
@@ -98,3 +100,4 @@ class SearchResult:
     elapsed_ms: float
     warnings: tuple[str, ...] = ()
     hint: str | None = None
+    left_out: int = 0

@@ -138,6 +138,9 @@ def _hit_lines(number: int, hit: SearchHit, fence: str) -> Iterator[str]:
     if versions := versions_line(hit):
         yield one_line(versions)
     yield from _fenced(hit.text, fence)
+    if hit.cut_lines:
+        lines = " and ".join(hit.cut_lines)
+        yield one_line(f"cut to fit: get_doc with lines {lines} for the rest")
 
 
 def _fenced(text: str, fence: str) -> Iterator[str]:
