@@ -67,24 +67,23 @@ def labels_to_group_by(judged: JudgedSet) -> tuple[str, ...]:
     )
 
 
-def measure(judged: JudgedSet, cache: Path | None, min_grade: int) -> dict[str, Any]:
+def measure(judged: JudgedSet, cache: Path | None) -> dict[str, Any]:
     """Measure one set.
 
     Args:
         judged: The set.
         cache: Folder of its index; None to make and delete one.
-        min_grade: The one that the set was read with.
 
     Returns:
         Its figures, as they are written.
     """
-    options = Options(by=labels_to_group_by(judged), min_grade=min_grade, baselines=peers_and_baselines)
+    options = Options(by=labels_to_group_by(judged), baselines=peers_and_baselines)
     with temporary_folder() as folder:
         task = judged_task(judged, Indexing(open_workspace, Config(), cache or folder))
         report = evaluate([task], options, say=lambda line: print(line, file=sys.stderr, flush=True))
     return {
         **set_figures(report.sets[0]),
-        "min_grade": min_grade,
+        "min_grade": judged.set.min_grade,
         "model": report.model,
         "seconds": round(report.elapsed_ms / 1000, 1),
     }
@@ -205,7 +204,7 @@ def main() -> None:
         sets = {}
         for judged in find_sets(arguments.folder, arguments.only, min_grades):
             name = judged.set.name
-            sets[name] = measure(judged, arguments.embed_cache, min_grades.get(name, 1))
+            sets[name] = measure(judged, arguments.embed_cache)
             print(plain_table(name, sets[name]), flush=True)
             if output is not None:  # after each set, so that the last one cannot take the others with it
                 total_s = round(sum(figures["seconds"] for figures in sets.values()))

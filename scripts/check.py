@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs every check of the project, in the order of the quickest answer. Stops at the first that fails.
 
-With ``--heavy`` it runs what the others leave out: the tests that need torch, PostgreSQL or Node, the
-harnesses that kill processes, and all tests under coverage. That takes ``pip install -e '.[test-heavy]'``.
+With ``--heavy`` it runs what the others leave out: the tests that need Node, a browser, torch or
+another store, and the harnesses that kill processes; and most others once more, under coverage. That takes
+``pip install -e '.[test-heavy]'``.
 """
 
 from __future__ import annotations
@@ -27,18 +28,20 @@ STEPS = {
 }
 COVERAGE = [*PYTHON, "coverage"]
 MEASURED = [*COVERAGE, "run", "-m", *PYTEST]
-MEASURED_FOLDERS = ("unit", "contract", "property", "integration")
-# pytest fails when a marker selects nothing.
+# The tests that run commands for minutes cover little that these do not.
+MEASURED_TESTS = [
+    *(f"tests/{name}" for name in ("unit", "contract", "property", "integration")),
+    "tests/e2e/test_presets.py",
+]
 HEAVY_STEPS = {
-    "tests that need torch": [*MEASURED, "-m", "torch"],
     "tests that need Node": [*PYTHON, *PYTEST, "-m", "node", "tests/conformance"],
     "tests that need Chromium": [*PYTHON, *PYTEST, "-m", "browser", "tests/browser"],
-    "tests that need PostgreSQL": [*MEASURED, "-m", "postgres"],
-    "tests that need LanceDB": [*MEASURED, "-m", "lancedb and not harness"],
-    "tests that need Chroma": [*MEASURED, "-m", "chroma and not harness"],
-    "harnesses": [*PYTHON, *PYTEST, "-m", "harness"],
-    # The others, which run commands for minutes, cover little that these do not.
-    "tests under coverage": [*MEASURED, *PARALLEL, *(f"tests/{name}" for name in MEASURED_FOLDERS)],
+    "harnesses": [*PYTHON, *PYTEST, *PARALLEL, "-m", "harness"],
+    # Those that need torch or another store, too.
+    "tests under coverage": [
+        *(*MEASURED, *PARALLEL, "-m", "not node and not browser and not harness"),
+        *MEASURED_TESTS,
+    ],
     "combine": [*COVERAGE, "combine", "--quiet"],
     "coverage": [*COVERAGE, "report"],
 }

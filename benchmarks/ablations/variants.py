@@ -16,6 +16,7 @@ from mdvec.stores.records import FIELD_WEIGHTS
 from mdvec.stores.sqlite import documents, words
 from mdvec.stores.sqlite.links import LinkReader
 from mdvec.text import terms as real_terms
+from mdvec.text.terms import Memory
 
 
 def all_variants() -> tuple[Variant, ...]:
@@ -39,16 +40,20 @@ def _of_terms() -> Iterator[Variant]:
         return Patch(real_terms, name, value)
 
     yield indexed(
-        "no-stems", "English words as they are written alone", term("_forms", terms.word_as_written)
+        "no-stems",
+        "English words as they are written alone",
+        term("_forms_of", Memory(terms.word_as_written)),
     )
-    yield indexed("stems-alone", "stems of English words alone", term("_forms", terms.stem_alone))
+    yield indexed("stems-alone", "stems of English words alone", term("_forms_of", Memory(terms.stem_alone)))
     yield indexed(
-        "no-stop-words", "words like 'the' count as others do", term("_forms", terms.function_word_as_any)
+        "no-stop-words",
+        "words like 'the' count as others do",
+        term("_forms_of", Memory(terms.function_word_as_any)),
     )
     yield indexed(
         "pairs-main",
         "bigrams of kanji and hiragana count as those of kanji do",
-        term("_hiragana_in", terms.pair_is_bigram),
+        term("_hiragana_of", Memory(terms.pair_is_bigram)),
     )
     yield indexed(
         "pairs-repeated",

@@ -19,6 +19,7 @@ MdvecError
 │   ├── WatchError
 │   └── UnreadableFileError
 ├── StoreError
+│   ├── NoIndexError
 │   ├── NotADatabaseError
 │   ├── NewerDatabaseError
 │   ├── DamagedDatabaseError
@@ -194,6 +195,16 @@ class StoreError(MdvecError):
     """The database cannot be used."""
 
     code = "store"
+
+
+class NoIndexError(StoreError):
+    """There is no index yet."""
+
+    code = "no_index"
+    default_hint = (
+        "Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR', or search one at once: "
+        "'mdvec search --docs-dir DIR QUERY'."
+    )
 
 
 class NotADatabaseError(StoreError):

@@ -89,6 +89,12 @@ class Run:
         self._on_warning = on_warning
         self._cancelled = threading.Event()
 
+    def until(self, deadline: float | None) -> Run:
+        """Return a run with the same listeners that ends with this one, or at a deadline."""
+        inner = Run(self._on_progress, self._on_step, self._on_warning, deadline=deadline)
+        inner._cancelled = self._cancelled
+        return inner
+
     @property
     def on_step(self) -> StepListener | None:
         """The listener for durations, so that a run inside this one can share it."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.contract.attached_world import FACTORIES, Place, fill, new_place, open_world
 from tests.contract.store_world import STORES, World, add_collection, open_store
 
 from mdvec.stores.interface import Store
@@ -30,3 +31,20 @@ def notes(store: Store) -> Collection:
 def world(store: Store) -> World:
     """Two empty collections."""
     return World(store)
+
+
+@pytest.fixture(scope="session")
+def full_databases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
+    """Databases with 2,000 chunks in two collections, which are made once, when they are needed."""
+    known: dict[str, Place] = {}
+
+    def made(store_kind: str) -> Place:
+        if store_kind not in known:
+            folder = tmp_path_factory.mktemp("full")
+            full = open_world(new_place(store_kind, folder), FACTORIES["memory"], folder)
+            fill(full)
+            full.close()
+            known[store_kind] = full.place
+        return known[store_kind]
+
+    return made

@@ -132,3 +132,13 @@ def test_a_missing_root_is_named(tmp_path: Path) -> None:
     """A root that is not there is the one error of a listing, and says which root."""
     with pytest.raises(SourceMissingError, match="nowhere"):
         FolderSource(location=str(tmp_path / "nowhere")).list()
+
+
+def test_files_with_context_are_listed_apart(make: Make) -> None:
+    """They are no documents, and can be read; one that is too large, where that is known, is left out."""
+    source = make({**_FILES, ".mdvec-context": b"All.", "docs/.mdvec-context": b"Docs."})
+    listing = source.list()
+    assert [each.path for each in listing.context_files] == [".mdvec-context", "docs/.mdvec-context"]
+    assert [source.read(each) for each in listing.context_files] == [b"All.", b"Docs."]
+    others = [*(each.path for each in listing.entries), *(each.path for each in listing.exclusions)]
+    assert not any(path.endswith("context") for path in others)

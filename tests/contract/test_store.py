@@ -28,6 +28,7 @@ from mdvec.text.links import file_key
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
+from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Comparison, Filters, PropertyCondition, Where
 from mdvec.types.report import CollectionCounts, FileStatus, ListedDocument, TagCount
@@ -40,7 +41,16 @@ def test_collections_keep_every_field(store: Store) -> None:
         second = writer.add_collection("b", "説明", source, ChunkingSpec("sections", 100, 10))
         first = writer.add_collection("a", "", FOLDER, ChunkingSpec())
     assert read(store, lambda view: view.collections()) == [first, second]
-    changed = replace(first, name="c", description="x", enabled=False, last_indexed_ms=5, source=source)
+    contexts = (FolderContext("旅/国内", "日本の旅"), FolderContext("", "All.", from_file=True))
+    changed = replace(
+        first,
+        name="c",
+        description="x",
+        enabled=False,
+        last_indexed_ms=5,
+        source=source,
+        folder_contexts=contexts,
+    )
     with store.write() as writer:
         assert writer.change_collection(first.id, lambda _: changed) == changed
     assert read(store, lambda view: view.collections()) == [second, changed]

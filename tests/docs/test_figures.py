@@ -35,3 +35,13 @@ def test_the_japanese_summary_has_the_same_figures() -> None:
     page = (ROOT / "README.ja.md").read_text(encoding="utf-8")
     for row in rows:
         assert row.split("|", 2)[2] in page
+
+
+def test_the_figures_of_freshness_are_the_recorded_ones() -> None:
+    """``python -m benchmarks.freshness`` records them."""
+    record = json.loads((ROOT / "benchmarks/results/freshness.json").read_text(encoding="utf-8"))["result"]
+    page = " ".join((ROOT / "docs/how-to/keep-fresh.md").read_text(encoding="utf-8").split())
+    assert f"With {record['files']:,} files, 95 of 100 edits" in page
+    assert f"by words within {record['words_p95_ms'] / 1000:.2f} s" in page
+    assert f"by meaning within {record['vectors_p95_ms'] / 1000:.2f} s" in page
+    assert f"took {record['idle_cpu_percent']} % of one core" in page

@@ -21,6 +21,7 @@ from mdvec.interfaces import wire
 from mdvec.interfaces.cli.main import cli
 from mdvec.interfaces.cli.session import CommonOption
 from mdvec.types.document import DocumentState
+from mdvec.types.folder_context import FolderContext
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,11 +165,13 @@ def test_json_shapes_are_documented() -> None:
     workspace = FakeWorkspace()
     check = DiskCheck(new=("n.md",), moved=(("a.md", "b.md"),))
     files = (FileStatus("a.md", DocumentState.READY),)
-    collection = replace(COLLECTION, source=replace(COLLECTION.source, include=()))
+    folders = (FolderContext("旅行", "国内の旅", from_file=True),)
+    collection = replace(COLLECTION, source=replace(COLLECTION.source, include=()), folder_contexts=folders)
+    hits = [replace(each, folder_contexts=("旅の記録", "国内の旅")) for each in RESULT.hits]
     change = ChangeProgress("", 1, 0)
     status = CollectionStatus(collection, workspace.statuses[0].counts, files, check, change=change)
     printed: dict[str, object] = {
-        "search --format json": wire.search_answer(RESULT),
+        "search --format json": wire.search_answer(replace(RESULT, hits=tuple(hits))),
         "import --format json": wire.import_report(workspace.report),
         "tool ls --format json": [wire.collection(COLLECTION)],
         "status --format json": wire.status(WorkspaceStatus("", 0, "", (status,))),

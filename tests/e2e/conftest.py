@@ -1,4 +1,4 @@
-"""The real ``mdvec`` in a process of its own, with a home of its own."""
+"""The real ``mdvec``, with a home of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import run_here
 
 MDVEC = Path(sysconfig.get_path("scripts")) / "mdvec"
 
@@ -27,18 +28,22 @@ class Shell:
     cwd: Path
     env: dict[str, str]
 
-    def run(self, *args: str, code: int = 0, **settings: Any) -> subprocess.CompletedProcess[str]:
-        """Run ``mdvec`` and check its exit code."""
-        done = subprocess.run(
-            [MDVEC, *args], cwd=self.cwd, env=self.env, capture_output=True, encoding="utf-8", **settings
-        )
+    def run(self, *args: str, code: int = 0, process: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run ``mdvec``, in a process of its own if that matters, and check its exit code."""
+        if process:
+            command = [str(MDVEC), *args]
+            done = subprocess.run(
+                command, cwd=self.cwd, env=self.env, capture_output=True, encoding="utf-8", check=False
+            )
+        else:
+            done = run_here(args, cwd=self.cwd, env=self.env)
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done
 
-    def json(self, *args: str, code: int = 0) -> Any:
+    def json(self, *args: str, code: int = 0, process: bool = False) -> Any:
         """Run ``mdvec … --format json`` and return what it prints."""
-        done = self.run(*args, "--format", "json", code=code)
+        done = self.run(*args, "--format", "json", code=code, process=process)
         assert done.stdout.count("\n") == 1
         return json.loads(done.stdout)
 

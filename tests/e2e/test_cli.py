@@ -33,7 +33,7 @@ def import_words(shell: Shell, *more: str) -> dict[str, object]:
 def test_the_main_job(shell: Shell) -> None:
     """Register, import, ask in Japanese and English, read, change, update, delete."""
     add_notes(shell)
-    report = shell.json("import", "-n", "notes")
+    report = shell.json("import", "-n", "notes", process=True)
     assert (report["added"], report["failed"], report["pending_chunks"]) == (3, 0, 0)
     assert report["embedded_chunks"] > 0
 
@@ -42,7 +42,7 @@ def test_the_main_job(shell: Shell) -> None:
         ("I forgot my login secret", "account.md"),
         ("water leak in the kitchen", "todo.txt"),
     ]:
-        answer = shell.json("search", question)
+        answer = shell.json("search", question, process=True)
         assert answer["mode"] == "hybrid"
         assert answer["hits"][0]["path"] == path
         assert answer["pending_chunks"] == 0
@@ -81,7 +81,7 @@ def test_a_folder_is_searched_without_registering_it(shell: Shell) -> None:
 @needs_model
 def test_ctrl_c_leaves_what_was_done(shell: Shell) -> None:
     """After Ctrl-C the text is searchable, the message says what is pending, the next run goes on."""
-    for number in range(250):
+    for number in range(120):
         words = " ".join(f"word{number}x{position}" for position in range(20))
         shell.write(f"notes/many/{number}.md", f"# Note {number}\n\n{words}\n")
     add_notes(shell)
@@ -287,7 +287,7 @@ def test_python_m_mdvec_is_mdvec(shell: Shell) -> None:
     """The module runs as the script does."""
     command = [sys.executable, "-m", "mdvec", "--version"]
     done = subprocess.run(command, env=shell.env, capture_output=True, text=True, check=True)
-    assert done.stdout == shell.run("--version").stdout
+    assert done.stdout == shell.run("--version", process=True).stdout
 
 
 def on_terminal(shell: Shell, *args: str, **env: str) -> str:

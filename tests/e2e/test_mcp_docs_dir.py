@@ -31,13 +31,12 @@ def first_search(agent: Agent, query: str) -> tuple[types.CallToolResult, list[s
     return result, told
 
 
-@pytest.mark.parametrize("era", ["auto", "legacy"])
-def test_the_first_search_makes_the_index(shell: Shell, era: str) -> None:
+def test_the_first_search_makes_the_index(shell: Shell) -> None:
     """The first search tells how far it is and answers from the text; the vectors follow by themselves."""
     for number in range(NOTES):
         words = " ".join(f"word{number}x{position}" for position in range(6))
         shell.write(f"notes/many/{number}.md", f"# Note {number}\n\n{words}\n")
-    with connected(over_stdio(shell.env, "--docs-dir", str(shell.cwd / "notes")), era) as agent:
+    with connected(over_stdio(shell.env, "--docs-dir", str(shell.cwd / "notes")), "auto") as agent:
         result, told = first_search(agent, "四条の静かな旅館")
         assert told
         assert not result.is_error
@@ -47,7 +46,7 @@ def test_the_first_search_makes_the_index(shell: Shell, era: str) -> None:
         assert answer["pending_chunks"] > 0
         assert answer["total_chunks"] >= NOTES
 
-        with connected(over_stdio(shell.env, "--docs-dir", str(shell.cwd / "notes")), era) as other:
+        with connected(over_stdio(shell.env, "--docs-dir", str(shell.cwd / "notes")), "auto") as other:
             assert other.data("search", query="word7x3", mode="lexical")["hits"]
 
         wait_until(lambda: not agent.data("search", query="旅館")["pending_chunks"])

@@ -28,9 +28,9 @@ pytestmark = pytest.mark.skipif(
 
 GENERAL_TOOLS = ["search", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"]
 CLIENTS = [f"{transport} {era}" for transport in ("stdio", "http") for era in ("auto", "legacy")]
-# So many notes of so many words take the model several seconds.
-MANY_NOTES = 120
-MANY_WORDS = 100
+# So many notes of so many words take the model a second or more.
+MANY_NOTES = 80
+MANY_WORDS = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import httpx2
+from tests.commands import run_here
 from tests.waiting import HANG_S, wait_until
 
 
@@ -30,7 +31,7 @@ def test_the_browser_is_sent_to_the_results(tmp_path: Path) -> None:
         ["tool", "add", "-n", "notes", "-d", "Notes", "-s", "notes"],
         ["import", "-n", "notes", "--no-embed"],
     ):
-        subprocess.run([*mdvec, *arguments], cwd=tmp_path, env=environment, check=True, capture_output=True)
+        assert run_here(arguments, cwd=tmp_path, env=environment).returncode == 0
     with subprocess.Popen(
         [*mdvec, "open", "--http", "127.0.0.1:0", "再試行", "五回"],
         cwd=tmp_path,

@@ -22,6 +22,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(ROOT / "docs", copied, ignore=shutil.ignore_patterns(".mdvec")))
 
 
+@pytest.mark.harness
 @needs_model
 @pytest.mark.parametrize("readme", ["README.md", "README.ja.md"])
 def test_the_demonstration_is_real(shell: Shell, docs: Path, readme: str) -> None:
@@ -32,5 +33,5 @@ def test_the_demonstration_is_real(shell: Shell, docs: Path, readme: str) -> Non
     commands = re.findall(r"^\$ mdvec (.*)\n((?:(?!\$ ).*\n)+)", demonstration, re.MULTILINE)
     assert len(commands) == 2
     for arguments, expected in commands:
-        printed = shell.run(*shlex.split(arguments)).stdout
+        printed = shell.run(*shlex.split(arguments), process=True).stdout
         assert SCORE.sub("", printed) == SCORE.sub("", expected)

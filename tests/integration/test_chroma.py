@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.contract.test_attached_index import INDEXED, entry, queries, step
+from tests.contract.attached_world import INDEXED, entry, queries, step
 from tests.waiting import wait_until
 
 from mdvec.errors import StoreError

@@ -17,6 +17,7 @@ from typing import Any
 import httpx2
 import psutil
 import pytest
+from tests.commands import run_here
 from tests.conformance.servers import MDVEC
 from tests.waiting import HANG_S, wait_until
 
@@ -34,10 +35,13 @@ class Home:
     environment: Mapping[str, str]
 
     def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        environment = {**self.environment, **env}
+        if args[:2] not in (("daemon", "start"), ("daemon", "run")):  # whose daemon would be our child
+            return run_here(args, cwd=self.folder, env=environment)
         return subprocess.run(
             [*MDVEC, *args],
             cwd=self.folder,
-            env={**self.environment, **env},
+            env=environment,
             capture_output=True,
             encoding="utf-8",
             timeout=HANG_S,
@@ -67,6 +71,8 @@ def make_home(folder: Path) -> Home:
         "HOME": str(folder),
         "MDVEC_DATABASE_PATH": str(folder / "index.sqlite"),
         "MDVEC_WATCH_ENABLED": "false",
+        # A look before a search says so when it takes long.
+        "MDVEC_SEARCH_SYNC_BUDGET_MS": "0",
     }
     with open_workspace(database=folder / "index.sqlite") as workspace:
         workspace.add_collection("notes", "Notes", str(folder / "notes"))
@@ -138,7 +144,17 @@ def test_commands_print_the_same_with_and_without_a_daemon(
 
 
 # What no command needs that asks the daemon: the engine, and what takes long to import.
-ENGINE = {"numpy", "apsw", "yaml", "mcp", "starlette", "markdown_it", "mdvec.workspace", "mdvec.search"}
+ENGINE = {
+    "numpy",
+    "apsw",
+    "yaml",
+    "mcp",
+    "starlette",
+    "markdown_it",
+    "pyromark",
+    "mdvec.workspace",
+    "mdvec.search",
+}
 RARE = {
     "rich",
     "tomllib",

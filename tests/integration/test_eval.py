@@ -20,6 +20,7 @@ from mdvec.errors import EmbedderUnavailableError
 from mdvec.evaluation.metrics import measure
 from mdvec.interfaces.cli.main import run
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.workspace import FolderChoice
 
 TOPICS = {
     "tomatoes": "Tomatoes need sun and a lot of water in summer.",
@@ -52,11 +53,19 @@ class Shell:
         database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
+        choice: FolderChoice | None = None,
+        makes: bool = True,
     ) -> Workspace:
         """Open a workspace; an :class:`mdvec.interfaces.cli.session.Opener`."""
         database = database or (None if docs_dir else self.cwd / "home" / "mine.sqlite")
         return open_workspace(
-            config, database=database, docs_dir=docs_dir, data_dir=data_dir, embedder=self.embedder
+            config,
+            database=database,
+            docs_dir=docs_dir,
+            data_dir=data_dir,
+            embedder=self.embedder,
+            choice=choice,
+            makes=makes,
         )
 
     def run(self, *args: str, code: int = 0) -> str:
@@ -257,10 +266,13 @@ def test_judgements_of_documents_that_are_not_there(shell: Shell) -> None:
 
 
 def test_grades_below_the_least_do_not_count(shell: Shell) -> None:
-    """``--min-grade 2`` leaves one relevant document to each question."""
+    """``--min-grade 2`` leaves one relevant document to each question; a set may have its own grade."""
     shell.lines("set/queries.jsonl", {"_id": "1", "text": "plumber"})
     assert system(shell.json("set"), "lexical")["metrics"]["R@10"]["mean"] == 0.5
-    assert system(shell.json("set", "--min-grade", "2"), "lexical")["metrics"]["R@10"]["mean"] == 0
+    for grades in (("2",), ("3", "--min-grade", "set=2")):
+        report = shell.json("set", "--min-grade", *grades)
+        assert report["sets"][0]["min_grade"] == 2
+        assert system(report, "lexical")["metrics"]["R@10"]["mean"] == 0
 
 
 def test_settings_of_chunking_count(shell: Shell) -> None:
@@ -400,7 +412,9 @@ def test_output_goes_to_a_file(shell: Shell) -> None:
         assert shell.run("eval", "set", "--format", kind, "--output", f"new/report.{kind}") == ""
         assert f"report.{kind}" in shell.err
     assert (shell.cwd / "new/report.table").read_text(encoding="utf-8").startswith("set: 3 questions")
-    assert json.loads((shell.cwd / "new/report.json").read_text(encoding="utf-8"))["min_grade"] == 1
+    assert (
+        json.loads((shell.cwd / "new/report.json").read_text(encoding="utf-8"))["sets"][0]["min_grade"] == 1
+    )
     assert "<html" in (shell.cwd / "new/report.html").read_text(encoding="utf-8")
 
 
@@ -465,6 +479,7 @@ def test_wrong_calls(shell: Shell) -> None:
         (("eval", "set", "--questions", "3"), "Add --auto"),
         (("eval", "--auto", "--min-grade", "2"), "for folders with a set"),
         (("eval", "set/queries.jsonl", "--suffix", "_xl"), "for folders with a set"),
+        (("eval", "set", "--min-grade", "set=0"), "a whole number from 1 on"),
         (("eval", "--embed-cache", "cache"), "for folders with a set"),
         (("eval", "set/qrels.tsv"), "neither a set nor a file of questions"),
     ]:

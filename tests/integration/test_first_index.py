@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -237,3 +238,60 @@ def test_a_cancelled_import_can_be_resumed_at_once(notes: Workspace) -> None:
         notes.import_collection("notes")
     report = notes.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE, wait_s=0))
     assert (report.added, report.unchanged, report.pending_chunks) == (150, 100, 0)
+
+
+def test_a_large_folder_is_searched_by_words_first(tmp_path: Path) -> None:
+    """The first search embeds nothing and says so; the same one again embeds everything once."""
+    documents = 2_000
+    docs = fill(tmp_path / "d", documents)
+    embedder = HashingEmbedder()
+    with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
+        first = workspace.search(TOMATOES)
+    assert (len(first.hits), first.mode, first.pending_chunks) == (5, SearchMode.LEXICAL, documents)
+    assert embedder.embedded == []
+    [warning] = first.warnings
+    assert "2,000 chunks have no vector yet; the same command again makes vectors" in warning
+    assert f"'mdvec import --docs-dir {docs}' makes all" in warning
+    with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
+        second = workspace.search(TOMATOES)
+    assert (second.mode, second.pending_chunks, second.warnings) == (SearchMode.HYBRID, 0, ())
+    assert len(embedder.embedded) == 3 * documents
+    assert len(set(embedder.embedded)) == len(embedder.embedded)
+
+
+class SmallBatches(HashingEmbedder):
+    """Embeds few texts at once."""
+
+    @property
+    def texts_at_once(self) -> int:
+        """So that an import can be stopped between them."""
+        return 20
+
+
+def test_the_same_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    """By Ctrl-C or by its time: what was embedded is kept, and nothing is embedded twice."""
+    docs = fill(tmp_path / "d", MANY)
+    embedder = SmallBatches()
+    for _ in range(2):
+        with (
+            open_workspace(docs_dir=docs, embedder=embedder) as workspace,
+            cancelled_when(lambda stage, done: stage is Stage.EMBED and done >= 200),
+            suppress(ImportStoppedError),
+        ):
+            workspace.search(TOMATOES)
+    assert 200 <= len(embedder.embedded) < EMBEDDED
+    with open_workspace(docs_dir=docs, embedder=embedder) as workspace:
+        assert workspace.search(TOMATOES).pending_chunks == 0
+    assert len(set(embedder.embedded)) == len(embedder.embedded) == EMBEDDED
+
+
+def test_a_search_makes_vectors_for_a_while_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it answers from what is there, and says what is missing."""
+    monkeypatch.setattr(imports, "_VECTORS_BUDGET_S", 0.0)
+    docs = fill(tmp_path / "d", MANY)
+    with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as workspace:
+        workspace.search(TOMATOES)
+        second = workspace.search(TOMATOES)
+    assert len(second.hits) == 5
+    assert second.pending_chunks
+    assert f"'mdvec import --docs-dir {docs}' makes them" in second.warnings[-1]

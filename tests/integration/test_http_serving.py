@@ -20,6 +20,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from tests.commands import run_here
 from tests.conformance.servers import MDVEC, serving
 from tests.waiting import HANG_S, wait_until
 
@@ -83,7 +84,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("tool", "add", "-n", "notes", "-d", "Notes", "-s", "notes"),
         ("import", "-n", "notes", "--no-embed"),
     ):
-        subprocess.run([*MDVEC, *args], cwd=folder, env=environment(folder), check=True, capture_output=True)
+        assert run_here(args, cwd=folder, env=environment(folder)).returncode == 0
     return folder
 
 

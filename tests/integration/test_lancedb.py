@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.contract.test_attached_index import INDEXED, OTHER, entry, queries, step
+from tests.contract.attached_world import INDEXED, OTHER, entry, queries, step
 
 from mdvec.errors import StoreError
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind

@@ -114,7 +114,7 @@ async def everything(client: Client) -> dict[str, str]:
 def test_an_agent_sees_nothing_of_a_collection_that_is_not_granted(place: Place) -> None:
     """In no tool, resource, completion, count or error; the owner's agent is shown all of it everywhere."""
     with place.open() as owner:
-        owner.sharing.grant("open", ROLE)
+        owner.stores.grant("open", ROLE)
         full = talk(owner, everything)
     told = {name for name, answer in full.items() if any(each in answer for each in SECRETS)}
     assert told >= {"tools", "search 0", "search 1", "search 2", "list_docs 0", "list_tags 0", "status 0"}
@@ -150,7 +150,7 @@ def test_an_agent_cannot_tell_what_is_hidden_from_what_is_not_there(
             return talk(restricted, say)
 
     with place.open() as owner:
-        owner.sharing.grant("open", ROLE)
+        owner.stores.grant("open", ROLE)
     hidden, unknown = ("fuel.md", "gone.md") if argument == "path" else ("vault-of-a", "vault-of-z")
     assert hidden in (answer := ask(hidden))
     assert answer.replace(hidden, unknown) == ask(unknown)

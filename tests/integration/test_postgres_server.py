@@ -220,6 +220,35 @@ def test_a_database_in_another_encoding_is_refused(sql: Any) -> None:
         open_store(shared_server().replace("/postgres?", "/latin?"))
 
 
+def test_an_older_database_becomes_a_current_one(sql: Any) -> None:
+    """Tables of the first version get what came later, and keep what they hold; roles keep their rights."""
+    from mdvec.stores.postgres.schema import MIGRATIONS
+
+    schema, role = new_schema(), "reader_of_old"
+    sql.execute(f"DROP ROLE IF EXISTS {role}")
+    sql.execute(f"CREATE ROLE {role}")
+    with sql.transaction():
+        sql.execute(f"CREATE SCHEMA {schema}")
+        sql.execute(f"SET LOCAL search_path = {schema}, public")
+        sql.execute(MIGRATIONS[0])
+        sql.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
+        sql.execute(
+            """INSERT INTO collections(name, description, source, chunking, enabled)
+            VALUES ('old', '', '{"kind": "folder", "location": "/notes"}', '{}', true)"""
+        )
+        sql.execute("INSERT INTO access SELECT %s, id FROM collections", (role,))
+    store = open_postgres(schema=schema)
+    with store.read() as view:
+        assert [each.name for each in view.collections()] == ["old"]
+    store.close()
+    assert sql.execute(f"SELECT value FROM {schema}.meta WHERE key = 'schema_version'").fetchall() == [
+        (len(MIGRATIONS),)
+    ]
+    readable = f"SELECT has_table_privilege('{role}', '{schema}.removed_owners', 'SELECT')"
+    assert sql.execute(readable).fetchone() == (True,)
+    sql.execute(f"DROP SCHEMA {schema} CASCADE; DROP ROLE {role}")
+
+
 def test_a_newer_database_is_left_alone(sql: Any) -> None:
     """As is a schema that another program made."""
     schema = new_schema()

@@ -21,6 +21,7 @@ from mdvec.errors import (
     StoreError,
 )
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.testing.vectors import MemoryVectorIndex
 from mdvec.types.query import SearchMode, SearchQuery
 
 pytestmark = pytest.mark.postgres
@@ -89,7 +90,7 @@ def test_a_role_sees_the_collections_that_are_granted_to_it(
     workspace: Workspace, schema: str, sql: Any
 ) -> None:
     """Through the workspace: no other collection, document, chunk, tag or word; and it cannot write."""
-    workspace.sharing.grant("b", ROLE)
+    workspace.stores.grant("b", ROLE)
     with open_workspace(configured(schema, ROLE), embedder=HashingEmbedder(dimension=16)) as restricted:
         assert [each.name for each in restricted.collections()] == ["b"]
         assert [each.path for each in restricted.documents()] == ["b.md"]
@@ -114,7 +115,7 @@ def test_a_role_sees_no_row_of_another_collection(workspace: Workspace, schema: 
     sql.execute(f"SET ROLE {ROLE}")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         sql.execute(f'SELECT * FROM "{schema}".documents')
-    workspace.sharing.grant("b", ROLE)
+    workspace.stores.grant("b", ROLE)
     sql.execute("SELECT set_config('mdvec.collections', '1,2', false)")
     seen = rows_of(sql, schema)
     open_to_all = {"meta", "spaces", "unrelated"}
@@ -129,26 +130,35 @@ def test_a_role_sees_no_row_of_another_collection(workspace: Workspace, schema: 
         sql.execute(f"INSERT INTO \"{schema}\".access VALUES ('{ROLE}', 1)")
 
 
+def test_a_role_that_may_not_read_all_has_no_vector_index(
+    workspace: Workspace, schema: str, sql: Any, tmp_path: Path
+) -> None:
+    """An index would lack what the role does not see, and keep what it may not see any more."""
+    workspace.stores.grant("b", ROLE)
+    with pytest.raises(ConfigError, match="needs a role that may read every collection"):
+        open_postgres(schema=schema, role=ROLE, vector_index=MemoryVectorIndex(str(tmp_path)))
+
+
 def test_a_right_can_be_taken_back(workspace: Workspace, schema: str, sql: Any) -> None:
     """At once, also where a reader has searched before; an unknown role is an error with the next step."""
-    workspace.sharing.grant("a", ROLE)
-    workspace.sharing.grant("b", ROLE)
+    workspace.stores.grant("a", ROLE)
+    workspace.stores.grant("b", ROLE)
     with open_workspace(configured(schema, ROLE), embedder=HashingEmbedder(dimension=16)) as restricted:
         query = SearchQuery("zeppelin garden", mode=SearchMode.DENSE, limit=9)
         assert {hit.path for hit in restricted.search(query).hits} == {"a.md", "b.md"}
-        workspace.sharing.revoke("a", ROLE)
-        workspace.sharing.revoke("a", ROLE)
+        workspace.stores.revoke("a", ROLE)
+        workspace.stores.revoke("a", ROLE)
         assert {hit.path for hit in restricted.search(query).hits} == {"b.md"}
-        workspace.sharing.grant("a", ROLE)
+        workspace.stores.grant("a", ROLE)
         assert {hit.path for hit in restricted.search(query).hits} == {"a.md", "b.md"}
     with pytest.raises(NotFoundError, match="no role 'nobody'") as caught:
-        workspace.sharing.grant("a", "nobody")
+        workspace.stores.grant("a", "nobody")
     assert "CREATE ROLE" in caught.value.hint
 
 
 def test_views_answer_the_queries_of_other_programs(workspace: Workspace, sql: Any) -> None:
     """Columns, types and meanings are those that programs for this schema know."""
-    made = workspace.sharing.make_views("b")
+    made = workspace.stores.make_views("b")
     assert made == [
         "raw.docs_github",
         "rag.documents_with_metadata",
@@ -212,22 +222,22 @@ def test_views_answer_the_queries_of_other_programs(workspace: Workspace, sql: A
 
 def test_views_show_a_role_what_it_may_read(workspace: Workspace, sql: Any) -> None:
     """They have the rights of who asks, not of who made them; those of another collection are replaced."""
-    workspace.sharing.grant("b", ROLE)
-    workspace.sharing.make_views("a")
+    workspace.stores.grant("b", ROLE)
+    workspace.stores.make_views("a")
     assert sql.execute("SELECT file_path FROM raw.docs_github").fetchall() == [("a.md",)]
     sql.execute(f"SET ROLE {ROLE}")
     assert sql.execute("SELECT count(*) FROM rag.chunks").fetchone() == (0,)
-    workspace.sharing.make_views("b")
+    workspace.stores.make_views("b")
     assert sql.execute("SELECT file_path FROM rag.documents").fetchall() == [("b.md",)]
 
 
 def test_views_take_no_name_of_others(workspace: Workspace, sql: Any) -> None:
     """A table that another program made stays, and so do the views before it."""
-    workspace.sharing.make_views("b")
+    workspace.stores.make_views("b")
     sql.execute("DROP VIEW rag.documents; CREATE VIEW rag.documents AS SELECT 1 AS mine")
     try:
         with pytest.raises(StoreError, match=r"rag\.documents is there already"):
-            workspace.sharing.make_views("a")
+            workspace.stores.make_views("a")
         assert sql.execute("SELECT mine FROM rag.documents").fetchall() == [(1,)]
         assert sql.execute("SELECT file_path FROM raw.docs_github").fetchall() == [("b.md",)]
     finally:
@@ -240,6 +250,6 @@ def test_a_file_cannot_be_shared_so(tmp_path: Path) -> None:
         open_workspace(database=tmp_path / "i.sqlite") as workspace,
         pytest.raises(ConfigError, match="not on a server") as caught,
     ):
-        workspace.sharing.grant("a", "b")
+        workspace.stores.grant("a", "b")
     assert "postgresql://" in caught.value.hint
     open_postgres().close()

@@ -40,6 +40,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as made:
         for name in ("notes", "more"):
             made.add_collection(name, f"{name}, 日本語も", str(tmp_path / name))
+            made.folders.set_context(name, "x", f"What {name} hold.")
             made.import_collection(name)
         yield made
 

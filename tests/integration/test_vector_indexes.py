@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mdvec.config import load_config
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.errors import ConfigError
 from mdvec.registry import install_command
+from mdvec.run import Run, bound
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace, open_workspace
@@ -48,6 +50,49 @@ def test_sqlite_vec(docs: Path, tmp_path: Path, place: str) -> None:
     assert [each.path for each in found] == [each.path for each in expected]
     assert found[0].path == "harbour.md"
     assert found[0].similarity == pytest.approx(expected[0].similarity, abs=1e-5)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sqlite-vec",
+        pytest.param("lancedb", marks=pytest.mark.lancedb),
+        pytest.param("chroma", marks=pytest.mark.chroma),
+    ],
+)
+def test_beside_postgresql(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The index is among the user's data, one for each schema; its hits are those of the server."""
+    from tests.postgres_server import new_schema, shared_server
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    places, used = [], list[object]()
+
+    def note(name: str, elapsed_ms: float, **details: object) -> None:
+        used.append(details.get("used"))
+
+    for schema in (new_schema(), new_schema()):
+        env = {"MDVEC_STORE_LOCATION": shared_server(), "MDVEC_STORE_POSTGRES_SCHEMA": schema}
+        hits = {}
+        for vectors in (name, ""):
+            config = load_config(cwd=tmp_path, env=env | {"MDVEC_STORE_VECTORS": vectors} if vectors else env)
+            used.clear()
+            with (
+                open_workspace(config.config, embedder=HashingEmbedder()) as workspace,
+                bound(Run(on_step=note)),
+            ):
+                if vectors:
+                    workspace.add_collection("docs", "Docs", str(docs))
+                    workspace.import_collection("docs")
+                    places.append(workspace.stores.rebuild_vector_index().location)
+                hits[vectors] = [(each.path, each.start) for each in workspace.search(QUERY).hits]
+                problems = [each for each in workspace.doctor() if each.severity == "problem"]
+                assert problems == []
+            assert (True in used) == bool(vectors)
+        assert hits[name] == hits[""]
+        assert hits[name][0][0] == "harbour.md"
+    assert len({*places}) == 2
+    assert all(each.startswith(str(tmp_path / "data")) for each in places)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_every_path_is_in_exactly_one_place(case: _Case) -> None:
     plan = resolve(comparison, case.hashes)
     arrivals = [*plan.new, *plan.changed, *plan.touched, *(move.entry for move in plan.moved)]
     unread = [entry for entry in comparison.to_hash if case.hashes[entry.path] is None]
-    asked = {entry.path for entry in comparison.to_hash}
+    asked = {entry.path for entry in (*comparison.to_hash, *comparison.differing)}
     assert sorted(entry.path for entry in [*arrivals, *unread]) == sorted(asked)
     assert plan.unchanged == len(case.listing.entries) - len(asked)
     departures = [*plan.deleted, *(move.old_path for move in plan.moved)]

@@ -24,7 +24,7 @@ ENGINE = [
     "lancedb",
     "apsw",
 ]
-TEXT_AND_SCREEN = ["markdown_it", "rich", "msgspec", "yaml", "platformdirs"]
+TEXT_AND_SCREEN = ["markdown_it", "pyromark", "rich", "msgspec", "yaml", "platformdirs"]
 
 
 def loaded(statement: str) -> set[str]:
@@ -63,7 +63,16 @@ def test_the_package_itself_loads_nothing() -> None:
 
 def test_a_server_starts_without_the_engine() -> None:
     """The model, its arrays and the Markdown reader are loaded when a question needs them."""
-    engine = {"onnxruntime", "onnx", "numpy", "numkong", "tokenizers", "markdown_it", "jsonschema"}
+    engine = {
+        "onnxruntime",
+        "onnx",
+        "numpy",
+        "numkong",
+        "tokenizers",
+        "markdown_it",
+        "pyromark",
+        "jsonschema",
+    }
     assert loaded("import mdvec.interfaces.mcp.stdio, mdvec.workspace").isdisjoint(engine)
 
 

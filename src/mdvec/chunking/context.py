@@ -42,10 +42,6 @@ def context_line(document: Document, heading_path: Sequence[str]) -> str:
     A first heading that repeats the title is left out, and so is a title of punctuation alone (of a file
     named ``-.md``, for example). When the line gets too long, headings in the middle go first, then tags.
 
-    Args:
-        document: The document; its title and tags are used.
-        heading_path: Headings from the outermost one.
-
     Returns:
         At most :data:`MAX_CONTEXT_CHARS` characters, without line breaks; empty when there is nothing to add.
     """

@@ -14,13 +14,7 @@ _MAX_DEPTH = 3
 
 
 class ChunkWriter:
-    """Makes the chunks of one document: adds their numbers, lines, parents and token counts.
-
-    Args:
-        document: The document that is cut.
-        sections: Its section tree, as coarse as it is cut.
-        ruler: Measures the body in tokens.
-    """
+    """Makes the chunks of one document: adds their numbers, lines, parents and token counts."""
 
     def __init__(self, document: Document, sections: Sequence[Section], ruler: TokenRuler) -> None:
         self._body = document.body

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import platformdirs
 
-from mdvec.text.addresses import scheme_of
+from mdvec.text.addresses import scheme_of, without_password
 
 _APP = "mdvec"
 
@@ -102,6 +103,21 @@ def _index_of(folder: Path, data_dir: Path | None) -> Path:
     resolved = path.parent.resolve() / path.name
     is_inside = resolved.is_relative_to(folder) and not path.is_relative_to(folder)
     return resolved if is_inside else path
+
+
+def place_beside(store: Path | str, schema: str = "") -> Path:
+    """Return where files that belong to a store lie, without their suffix.
+
+    That is beside its file, or among the user's data.
+
+    Args:
+        store: A path, or an address.
+        schema: Where its tables are, if it has an address.
+    """
+    if isinstance(store, Path):
+        return store
+    identity = hashlib.sha256(f"{without_password(store)} {schema}".encode()).hexdigest()
+    return user_data_dir() / f"{scheme_of(store)}-{identity[:12]}"
 
 
 def default_database() -> Path:

@@ -109,9 +109,6 @@ def write_private(path: Path, content: bytes) -> None:
 def only_one(path: Path) -> Iterator[None]:
     """Keep other processes out that hold the same file, where the system can do that.
 
-    Args:
-        path: A file for this purpose alone; it is made and stays.
-
     Raises:
         OSError: If the file cannot be made.
     """

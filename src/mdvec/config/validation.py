@@ -120,11 +120,7 @@ class Schema:
         return item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
 
     def names(self, names_of: Callable[[str], list[str]]) -> list[str]:
-        """Return the names of all sections, other spellings included, without loading an extension.
-
-        Args:
-            names_of: Returns the names of the extensions of a stage.
-        """
+        """Return the names of all sections, other spellings included, without loading an extension."""
         found = [*self.sections, *_SECTION_SYNONYMS]
         if self._has_extensions:
             for section, stages in EXTENDED_SECTIONS.items():
@@ -194,11 +190,6 @@ class Schema:
 
 def read_settings(file: ConfigFile, kind: type[S], *, hint: str | None = None) -> S:
     """Read a file that sets what it holds and nothing else.
-
-    Args:
-        file: The file.
-        kind: What can be set in it.
-        hint: What to do when it cannot be used.
 
     Raises:
         ConfigError: If anything in it cannot be used; the message has one line for each problem, with the

@@ -109,12 +109,7 @@ def _line_starts(text: str, comments: Iterable[Comment]) -> Iterator[int]:
 
 
 class _Lines:
-    """The blank lines of a text, and the marks that begin a line.
-
-    Args:
-        text: The text.
-        start: Where to start looking.
-    """
+    """The blank lines of a text, and the marks that begin a line."""
 
     def __init__(self, text: str, start: int) -> None:
         self._blank = [match.start() for match in _BLANK_LINE.finditer(text, start)]

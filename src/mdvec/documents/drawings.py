@@ -29,12 +29,7 @@ def is_drawing(frontmatter: Mapping[str, object]) -> bool:
 
 
 def drawing_comments(text: str, start: int) -> tuple[Comment, ...]:
-    """Return the parts of a drawing that are no words of it, in order.
-
-    Args:
-        text: The whole file.
-        start: Where the text after the frontmatter starts.
-    """
+    """Return the parts of a drawing that are no words of it, in order."""
     return tuple(_comments(text, start))
 
 

@@ -13,10 +13,6 @@ WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
 def wikilink(match: re.Match[str], *, line: int) -> Link:
     """Read a wikilink.
 
-    Args:
-        match: Of :data:`WIKILINK`.
-        line: 1-based line of the document.
-
     Returns:
         ``[[target#fragment|text]]`` in its parts.
     """
@@ -28,13 +24,7 @@ def wikilink(match: re.Match[str], *, line: int) -> Link:
 
 
 def markdown_link(address: str, text: str, *, line: int) -> Link:
-    """Read a Markdown link.
-
-    Args:
-        address: Its destination as written, percent signs included.
-        text: What the reader sees.
-        line: 1-based line of the document.
-    """
+    """Read a Markdown link."""
     target, fragment = split_fragment(address)
     return Link(LinkKind.MARKDOWN, target, fragment, " ".join(text.split()), line)
 

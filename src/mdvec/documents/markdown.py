@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import bisect
-import functools
-import itertools
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from markdown_it import MarkdownIt, rules_inline
-from markdown_it.rules_inline import StateInline
-from markdown_it.token import Token
+import pyromark
 
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.documents.tree import Heading
 from mdvec.types.document import Block, BlockKind, Link
 
-# Lists in lists count two levels each; deeper ones stay text of the block they are in.
-_MAX_NESTING = 40
 # A paragraph over a line of dashes is a heading in CommonMark, however long; this is for people.
 _MAX_HEADING_CHARS = 1000
 
-# Only text that has one of these can hold a link or a tag; parsing the rest would find nothing.
-_LINK_OR_TAG = re.compile(r"[\[#]|<[A-Za-z]")
-# Only headings that have one of these differ from their source.
-_MARKUP = re.compile(r"[\\`*_\[\]<&!#]")
+_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
+_CONTAINERS = frozenset({"List", "BlockQuote"})
+_KINDS = {"Paragraph": BlockKind.PARAGRAPH, "Heading": BlockKind.HEADING}
+_LINKS = frozenset({"Link", "Image"})
+_SPANS = _LINKS | {"Emphasis", "Strong"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +52,11 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
     Returns:
         The contents; positions and lines are those of ``body``.
     """
-    parser = _parser()
-    environment: dict[str, object] = {}
-    tokens: list[Token] = []
-    parser.block.parse(body[content_start:], parser, environment, tokens)
-    line_starts = [content_start, *(match.end() for match in re.finditer("\n", body[content_start:]))]
-    first_line = body.count("\n", 0, content_start) + 1
-    if content_start:
-        line_starts = [line_starts[0], *(start + content_start for start in line_starts[1:])]
-    line_starts.append(len(body) + 1)
-
-    headings: list[Heading] = []
-    links: list[Link] = []
-    tags: list[str] = []
-    level = 0
-    heading_line = 0
-    for token in tokens:
-        if token.type == "heading_open":
-            level = int(token.tag[1]) if token.level == 0 else 0
-            heading_line = token.map[0] if token.map else 0
-        elif token.type == "inline":
-            content = _without_anchor(token.content) if level else token.content
-            children: Sequence[Token] = ()
-            if (_MARKUP if level else _LINK_OR_TAG).search(content):
-                children = _inline_tokens(parser, content, environment)
-                line = first_line + (token.map[0] if token.map else 0)
-                links.extend(_links(children, content, line))
-                tags.extend(child.content[1:] for child in children if child.type == _HASHTAG)
-            if level:
-                text = _plain_text(children) if children else content
-                headings.append(Heading(level, one_line(text), line_starts[heading_line]))
-                level = 0
-    blocks = tuple(_blocks(body, tokens, line_starts))
-    return MarkdownContent(tuple(headings), blocks, tuple(links), tuple(tags))
+    reader = _Reader(body, content_start)
+    for name, value, start, end in _events(body, content_start):
+        reader.take(name, value, start, end)
+    blocks = tuple(_blocks(body, content_start, reader.spans))
+    return MarkdownContent(tuple(reader.headings), blocks, tuple(reader.links), tuple(reader.tags))
 
 
 def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
@@ -102,34 +69,96 @@ def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
     Returns:
         First character of each, and one past the last, in order.
     """
-    parser = _parser()
-    tokens: list[Token] = []
-    parser.block.parse(body[content_start:], parser, {}, tokens)
-    starts = [content_start, *(match.end() for match in re.compile("\n").finditer(body, content_start))]
-    starts.append(len(body))
-    lines = (token.map for token in tokens if token.type in _CODE and token.map)
-    return [(starts[first], starts[min(last, len(starts) - 1)]) for first, last in lines]
+    places = _Places(body, content_start)
+    return [
+        places.lines(start, end)
+        for name, value, start, end in _events(body, content_start)
+        if name == "Start" and "CodeBlock" in value
+    ]
+
+
+def one_line(heading: str) -> str:
+    """Return a heading or title in one line of at most 1,000 characters."""
+    text = " ".join(heading.split())
+    return text if len(text) <= _MAX_HEADING_CHARS else f"{text[: _MAX_HEADING_CHARS - 1]}…"
+
+
+# --- events and places ---------------------------------------------------------------------------------
+
+
+def _events(body: str, content_start: int) -> Iterator[tuple[str, Any, int, int]]:
+    """Yield name, value, first byte and one past the last of each event, from ``content_start`` on."""
+    text = body[content_start:]
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    for event, place in pyromark.events_with_range(text, options=_OPTIONS, merge_text=True):
+        if isinstance(event, str):
+            yield event, None, place["start"], place["end"]
+        else:
+            [(name, value)] = cast("dict[str, Any]", event).items()
+            yield name, value, place["start"], place["end"]
+
+
+class _Places:
+    """Turns the parser's bytes into characters. Mostly asked in ascending order, which takes linear time.
+
+    Args:
+        body: The text.
+        content_start: The character of byte 0.
+    """
+
+    def __init__(self, body: str, content_start: int) -> None:
+        self._body = body
+        self._content_start = content_start
+        text = body[content_start:]
+        self._raw = None if text.isascii() else text.encode("utf-8", "replace")
+        self._byte, self._character = 0, content_start
+        self._line, self._line_at = body.count("\n", 0, content_start) + 1, content_start
+
+    def character(self, byte: int) -> int:
+        """Return the position in the body."""
+        if self._raw is None:
+            return byte + self._content_start
+        first, last = sorted((byte, self._byte))
+        between = len(self._raw[first:last].decode())
+        self._character += between if byte > self._byte else -between
+        self._byte = byte
+        return self._character
+
+    def lines(self, start: int, end: int) -> tuple[int, int]:
+        """Return the beginning of the first line that the bytes are on, and one past the end of the last."""
+        line_start = self._body.rfind("\n", self._content_start, self.character(start)) + 1
+        return max(self._content_start, line_start), self.line_end(end)
+
+    def line_end(self, end: int) -> int:
+        """Return one past the end of the last line with text before a byte; it may be amid indentation."""
+        last = self.character(end)
+        line_start = self._body.rfind("\n", self._content_start, last) + 1
+        if not self._body[line_start:last].strip():
+            return line_start
+        line_end = self._body.find("\n", last)
+        return len(self._body) if line_end < 0 else line_end + 1
+
+    def line(self, character: int) -> int:
+        """Return the line of a position, from 1; ascending."""
+        self._line += self._body.count("\n", self._line_at, character)
+        self._line_at = character
+        return self._line
 
 
 # --- blocks ------------------------------------------------------------------------------------------
 
-_CODE = frozenset({"fence", "code_block"})
-_CONTAINERS = frozenset({"bullet_list_open", "ordered_list_open", "blockquote_open"})
 
-
-def _blocks(body: str, tokens: Iterable[Token], line_starts: Sequence[int]) -> Iterator[Block]:
-    """Cover the text with blocks; what has no token (link definitions) becomes ``OTHER``."""
-    line = 0
-    last_line = len(line_starts) - 1
-    for kind, first, last in _block_lines(tokens):
-        begin = max(first, line)
-        if begin > line:
-            yield from _block(body, BlockKind.OTHER, line_starts[line], line_starts[begin])
+def _blocks(body: str, start: int, spans: Iterable[tuple[BlockKind, int, int]]) -> Iterator[Block]:
+    """Cover the text with blocks; what the parser passes over (link definitions) becomes ``OTHER``."""
+    position = start
+    for kind, first, last in (*spans, (BlockKind.OTHER, len(body), len(body))):
+        begin = max(first, position)
+        if begin > position:
+            yield from _block(body, BlockKind.OTHER, position, begin)
         if last > begin:
-            yield from _block(body, kind, line_starts[begin], line_starts[last])
-            line = last
-    if line < last_line:
-        yield from _block(body, BlockKind.OTHER, line_starts[line], line_starts[last_line])
+            yield from _block(body, kind, begin, last)
+        position = max(begin, last)
 
 
 def _block(body: str, kind: BlockKind, start: int, end: int) -> Iterator[Block]:
@@ -142,152 +171,163 @@ def _block(body: str, kind: BlockKind, start: int, end: int) -> Iterator[Block]:
         yield Block(kind, start + lines_end, start + len(stripped))
 
 
-def _block_lines(tokens: Iterable[Token]) -> Iterator[tuple[BlockKind, int, int]]:
-    """Yield (kind, first line, one past the last line) in order."""
-    container_end = cursor = 0
-    for token in tokens:
-        if token.map is None or token.nesting < 0 or token.type == "inline":
-            continue
-        first, last = token.map
-        if token.level == 0:
-            if cursor < container_end:
-                yield BlockKind.OTHER, cursor, container_end
-            if token.type in _CONTAINERS:
-                cursor, container_end = first, last
-            else:
-                cursor = container_end = last
-                yield _kind(token), first, last
-        elif token.type == "fence" or (token.type == "list_item_open" and token.level == 1):
-            if cursor < first:
-                yield BlockKind.OTHER, cursor, first
-                cursor = first
-            if token.type == "fence":
-                yield BlockKind.FENCE, cursor, last
-                cursor = last
-    if cursor < container_end:
-        yield BlockKind.OTHER, cursor, container_end
+# --- headings, links and tags --------------------------------------------------------------------------
 
 
-def _kind(token: Token) -> BlockKind:
-    match token.type:
-        case "paragraph_open":
-            return BlockKind.PARAGRAPH
-        case "heading_open":
-            return BlockKind.HEADING
-        case "fence":
-            return BlockKind.FENCE
-        case _:
-            return BlockKind.OTHER
+class _Reader:
+    """Collects what the events of a text say.
+
+    Args:
+        body: The text.
+        content_start: Where the parser started.
+
+    Attributes:
+        spans: Kind, first character and one past the last of each block, in order.
+        headings: In order.
+        links: In order.
+        tags: In order, as written.
+    """
+
+    def __init__(self, body: str, content_start: int) -> None:
+        self.spans: list[tuple[BlockKind, int, int]] = []
+        self.headings: list[Heading] = []
+        self.links: list[Link] = []
+        self.tags: list[str] = []
+        self._body = body
+        self._places = _Places(body, content_start)
+        self._open: list[str] = []  # names of what is open
+        self._texts: list[list[str]] = []  # of the heading and the links that are open
+        self._link_places: list[int] = []  # in `links`, of those that are open
+        self._muted = 0  # how many are open of what holds no text of its own
+        self._begins_line = False
+        self._item_start = 0  # of the part of a top container that has no block yet
+        self._heading_end: float = math.inf  # where the anchor at a heading's end begins
+
+    def take(self, name: str, value: Any, start: int, end: int) -> None:
+        """Take the next event."""
+        match name:
+            case "Text" | "Code":
+                if not self._muted:
+                    self._text(value, start, end, is_code=name == "Code")
+            case "Start":
+                [(tag, details)] = ((value, None),) if isinstance(value, str) else value.items()
+                self._begins_line = tag not in _SPANS
+                if self._begins_line:
+                    self._open_block(tag, details, start, end)
+                elif tag in _LINKS:
+                    tag = self._open_link(tag, details, start)
+                self._open.append(tag)
+            case "End":
+                self._close(self._open.pop(), end)
+            case "SoftBreak" | "HardBreak":
+                self._show(" ")
+                self._begins_line = True
+            case "Rule" if not self._open:
+                self.spans.append((BlockKind.OTHER, *self._places.lines(start, end)))
+            case _:
+                self._begins_line = False
+
+    def _text(self, text: str, start: int, end: int, *, is_code: bool) -> None:
+        if self._heading_end < math.inf and self._places.character(end) > self._heading_end:
+            is_cut = self._places.character(start) < self._heading_end
+            text = text.rpartition("{")[0] if is_cut else ""
+        self._show(text)
+        if "#" in text and not is_code and _LINKS.isdisjoint(self._open):
+            self._find_tags(self._places.character(start), self._places.character(end))
+        self._begins_line = False
+
+    def _show(self, text: str) -> None:
+        for shown in self._texts:
+            shown.append(text)
+
+    def _find_tags(self, start: int, end: int) -> None:
+        for match in INLINE_TAG.finditer(self._body, start):
+            if match.start() >= min(end, self._heading_end):
+                return
+            if is_inline_tag(match, begins_line=self._begins_line and match.start() == start):
+                self.tags.append(match[1])
+
+    # --- blocks ------------------------------------------------------------------------------------------
+
+    def _open_block(self, tag: str, details: Any, start: int, end: int) -> None:
+        self._muted += tag in {"CodeBlock", "HtmlBlock"}
+        is_fence = tag == "CodeBlock" and details != "Indented"
+        if not self._open:
+            first, last = self._places.lines(start, end)
+            self._item_start = first
+            if tag == "Heading":
+                self._open_heading(first, last, int(details["level"][1:]))
+            if tag not in _CONTAINERS:
+                kind = BlockKind.FENCE if is_fence else _KINDS.get(tag, BlockKind.OTHER)
+                self.spans.append((kind, first, last))
+        elif is_fence or (tag == "Item" and len(self._open) == 1):
+            first, last = self._places.lines(start, end)
+            if self._item_start < first:
+                self.spans.append((BlockKind.OTHER, self._item_start, first))
+                self._item_start = first
+            if is_fence:
+                self.spans.append((BlockKind.FENCE, self._item_start, last))
+                self._item_start = last
+
+    def _open_heading(self, first: int, last: int, level: int) -> None:
+        self.headings.append(Heading(level, "", first))
+        self._texts.append([])
+        self._heading_end = _anchor_start(self._body, first, last)
+
+    def _close(self, tag: str, end: int) -> None:
+        match tag:
+            case "Heading" if not self._open:
+                text = "".join(self._texts.pop())
+                self.headings[-1] = replace(self.headings[-1], text=one_line(text))
+                self._heading_end = math.inf
+            case "CodeBlock" | "HtmlBlock" | "Wikilink":
+                self._muted -= 1
+            case "Link":
+                self._close_link()
+            case "List" | "BlockQuote" if not self._open:
+                self.spans.append((BlockKind.OTHER, self._item_start, self._places.line_end(end)))
+            case _:
+                pass
+
+    # --- links -------------------------------------------------------------------------------------------
+
+    def _open_link(self, tag: str, details: Any, start: int) -> str:
+        """Note a link; return the name under which it is open."""
+        at = self._places.character(start)
+        is_wikilink = isinstance(details["link_type"], dict)
+        if "Image" in self._open:  # what stands there is only described
+            return "Emphasis"
+        match = WIKILINK.match(self._body, at) if is_wikilink else None
+        if match is not None:
+            link = wikilink(match, line=self._places.line(at))
+            self.links.append(link)
+            self._show(link.text or match[2])
+            self._muted += 1
+            return "Wikilink"
+        if is_wikilink:
+            return "Emphasis"  # of signs that no file has in its name
+        if tag == "Link":
+            address = (
+                f"mailto:{details['dest_url']}" if details["link_type"] == "Email" else details["dest_url"]
+            )
+            self._texts.append([])
+            self._link_places.append(len(self.links))
+            self.links.append(markdown_link(address, "", line=self._places.line(at)))
+        return tag
+
+    def _close_link(self) -> None:
+        place = self._link_places.pop()
+        text = " ".join("".join(self._texts.pop()).split())
+        self.links[place] = replace(self.links[place], text=text)
 
 
-# --- headings ----------------------------------------------------------------------------------------
-
-
-def _without_anchor(text: str) -> str:
-    """Drop ``{#id}``, ``{: #id}`` or ``{/*id*/}`` from the end of a heading."""
-    text = text.rstrip()
-    if text.endswith("}"):
-        opening = text.rfind("{")
-        if text[opening + 1 :].lstrip().startswith(("#", ":", "/*")):
-            return text[:opening].rstrip()
-    return text
-
-
-def _plain_text(children: Iterable[Token]) -> str:
-    parts = []
-    for child in children:
-        if child.type in {"softbreak", "hardbreak"}:
-            parts.append(" ")
-        elif child.type == _WIKILINK:
-            parts.append(child.meta["link"].text or child.meta["shown"])
-        elif child.type != "html_inline":
-            parts.append(child.content)
-    return "".join(parts)
-
-
-def one_line(heading: str) -> str:
-    """Return a heading or title in one line of at most 1,000 characters."""
-    text = " ".join(heading.split())
-    return text if len(text) <= _MAX_HEADING_CHARS else f"{text[: _MAX_HEADING_CHARS - 1]}…"
-
-
-# --- links and tags: rules of the inline parser -------------------------------------------------------
-
-_WIKILINK = "wikilink"
-_HASHTAG = "hashtag"
-_InlineRule = Callable[[StateInline, bool], bool]
-
-
-@functools.cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable("table")
-    # Targets stay as written, and of any scheme: nothing is rendered here.
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    parser.normalizeLinkText = lambda link: link  # type: ignore[method-assign]
-    parser.validateLink = lambda url: True  # type: ignore[method-assign] # noqa: ARG005
-    parser.inline.ruler.at("link", _with_position(rules_inline.link))
-    parser.inline.ruler.at("autolink", _with_position(rules_inline.autolink))
-    parser.inline.ruler.before("link", _WIKILINK, _wikilink_rule)
-    parser.inline.ruler.before("link", _HASHTAG, _hashtag_rule)
-    return parser
-
-
-def _inline_tokens(parser: MarkdownIt, content: str, environment: dict[str, object]) -> list[Token]:
-    tokens: list[Token] = []
-    parser.inline.parse(content, parser, environment, tokens)
-    return tokens
-
-
-def _wikilink_rule(state: StateInline, silent: bool) -> bool:
-    if not state.src.startswith(("[[", "![["), state.pos):
-        return False
-    match = WIKILINK.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    if not silent:
-        token = state.push(_WIKILINK, "", 0)
-        token.meta = {"position": state.pos, "link": wikilink(match, line=1), "shown": match[2]}
-    state.pos = match.end()
-    return True
-
-
-def _hashtag_rule(state: StateInline, silent: bool) -> bool:
-    if state.src[state.pos] != "#" or state.linkLevel:
-        return False
-    match = INLINE_TAG.match(state.src, state.pos, state.posMax)
-    if match is None or not is_inline_tag(match):
-        return False
-    if not silent:
-        state.push(_HASHTAG, "", 0).content = match[0]
-    state.pos = match.end()
-    return True
-
-
-def _with_position(rule: _InlineRule) -> _InlineRule:
-    """Wrap a rule for links so that it records the position of the link in the text."""
-
-    def recording(state: StateInline, silent: bool) -> bool:
-        position, known = state.pos, len(state.tokens)
-        if not rule(state, silent):
-            return False
-        if not silent:
-            opening = next(token for token in state.tokens[known:] if token.type == "link_open")
-            opening.meta["position"] = position
-        return True
-
-    return recording
-
-
-def _links(children: Sequence[Token], content: str, line: int) -> Iterator[Link]:
-    line_ends = [match.start() for match in re.finditer("\n", content)]
-    for index, child in enumerate(children):
-        if child.type not in {_WIKILINK, "link_open"}:
-            continue
-        at = line + bisect.bisect_left(line_ends, child.meta["position"])
-        if child.type == _WIKILINK:
-            link: Link = child.meta["link"]
-            yield Link(link.kind, link.target, link.fragment, link.text, at)
-        else:
-            following = (children[after] for after in range(index + 1, len(children)))
-            inner = itertools.takewhile(lambda token: token.type != "link_close", following)
-            yield markdown_link(str(child.attrGet("href") or ""), _plain_text(inner), line=at)
+def _anchor_start(body: str, first: int, last: int) -> float:
+    """Return where an anchor such as ``{#id}`` or ``{/*id*/}`` begins in a heading; infinity without one."""
+    source = body[first:last].rstrip()
+    is_underlined = not source.lstrip().startswith("#")
+    content = (source.rpartition("\n")[0] if is_underlined else source.rstrip("#")).rstrip()
+    if content.endswith("}"):
+        opening = content.rfind("{")
+        if content[opening + 1 :].lstrip().startswith(("#", ":", "/*")):
+            return first + len(content[:opening].rstrip())
+    return math.inf

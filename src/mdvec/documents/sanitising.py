@@ -48,11 +48,7 @@ _ALIGNMENT = re.compile(r' style="text-align:(left|center|right)"')
 
 
 def sanitised(text: str) -> str:
-    """Return HTML without scripts, styles, forms, frames, event handlers and requests to other hosts.
-
-    Args:
-        text: HTML of any origin.
-    """
+    """Return HTML without scripts, styles, forms, frames, event handlers and requests to other hosts."""
     # The parser writes the alignment of cells as a style.
     aligned = _ALIGNMENT.sub(r' align="\1"', text)
     return nh3.clean(
@@ -67,12 +63,7 @@ def sanitised(text: str) -> str:
 
 
 def highlighted(code: str, language: str) -> str:
-    """Return the HTML of code, its parts in spans with the short classes of Pygments; empty if it has none.
-
-    Args:
-        code: The code.
-        language: As a fence names it.
-    """
+    """Return the HTML of code, its parts in spans with the classes of Pygments; empty if it has none."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name

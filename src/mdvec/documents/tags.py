@@ -22,13 +22,17 @@ _LOOK_BACK_CHARS = 4
 _COMMA = re.compile("[,，、]")
 
 
-def is_inline_tag(match: re.Match[str]) -> bool:
+def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
     """Return True if a match of :data:`INLINE_TAG` is a tag.
 
     A tag follows white space or Japanese punctuation, and is more than a number (``#123`` is an issue).
     The ``#id`` of an attribute list (``{: #id}``) is none.
+
+    Args:
+        match: The candidate.
+        begins_line: Whether nothing but the mark of a quotation, an item or a cell stands before it.
     """
-    before = match.string[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()]
+    before = "" if begins_line else match.string[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()]
     if before and not before[-1].isspace() and before[-1] not in _BEFORE:
         return False
     if before.rstrip(" :").endswith("{"):

@@ -29,11 +29,6 @@ def build_sections(headings: Sequence[Heading], *, content_start: int, length: i
     A heading's parent is the nearest one before it with a smaller level, so a jump from level 1 to 4
     makes the fourth level a child of the first.
 
-    Args:
-        headings: In document order.
-        content_start: Where the text after the frontmatter starts.
-        length: Characters of the body.
-
     Returns:
         Sections in document order, the root first; headings without text are left out of the paths.
     """

@@ -34,6 +34,7 @@ class _RecordedSystem(msgspec.Struct, frozen=True):
 class _RecordedSet(msgspec.Struct, frozen=True):
     name: str
     systems: tuple[_RecordedSystem, ...]
+    min_grade: int = 1
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -41,12 +42,10 @@ class Record(msgspec.Struct, frozen=True):
 
     Attributes:
         sets: What was measured.
-        min_grade: The smallest grade that counted.
         tolerance: How far each metric may fall.
     """
 
     sets: tuple[_RecordedSet, ...]
-    min_grade: int = 1
     tolerance: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
@@ -98,17 +97,20 @@ def compare(report: EvalReport, record: Record) -> Verdict:
 
     A value that was recorded and is not measured is a failure; one that was not recorded is ignored.
     """
-    if report.min_grade != record.min_grade:
-        return Verdict(
-            (f"recorded with --min-grade {record.min_grade}, measured with --min-grade {report.min_grade}",)
-        )
+    grades = {each.set.name: each.set.min_grade for each in report.sets}
+    failures = [
+        f"{each.name} is recorded with --min-grade {each.min_grade}, measured with {grades[each.name]}"
+        for each in record.sets
+        if grades.get(each.name, each.min_grade) != each.min_grade
+    ]
+    if failures:
+        return Verdict(tuple(failures))
     now = {
         (each.set.name, system.system, metric): interval.mean
         for each in report.sets
         for system in each.systems
         for metric, interval in system.metrics.items()
     }
-    failures: list[str] = []
     better: list[str] = []
     passed = 0
     for name, system, metric, recorded in _recorded(record):

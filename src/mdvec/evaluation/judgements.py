@@ -18,6 +18,7 @@ _ARCHIVE = "tree.tar.gz"
 _SET_HINT = "A set is a folder with queries.jsonl, qrels.tsv, and either corpus.jsonl or tree/."
 _RESERVED = frozenset({"_id", "text", "scope", "exclude"})
 _QRELS_COLUMNS = 3
+_NO_GRADES: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class QuestionSet:
         own: Whether people wrote the questions for their own collections.
         notes: How they were made and what was left out, for people.
         warnings: Oddities of the files, for people.
+        min_grade: Documents that were judged lower are not relevant.
     """
 
     name: str
@@ -73,6 +75,7 @@ class QuestionSet:
     own: bool = False
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    min_grade: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +100,28 @@ class CorpusDocument:
     text: str
 
 
-def read_judged_sets(folder: Path, *, suffix: str = "", min_grade: int = 1) -> list[JudgedSet]:
-    """Read a set with :func:`read_judged_set`; without ``queries.jsonl`` each ``queries*.jsonl`` is a set."""
+def read_judged_sets(
+    folder: Path, *, suffix: str = "", min_grades: Mapping[str, int] = _NO_GRADES
+) -> list[JudgedSet]:
+    """Read a set with :func:`read_judged_set`; without ``queries.jsonl`` each ``queries*.jsonl`` is a set.
+
+    Args:
+        folder: The set.
+        suffix: Of its files; see there.
+        min_grades: Least grade of a relevant document by the name of a set; under "" of others.
+
+    Raises:
+        NotFoundError: If one of its files is missing.
+        UsageError: If one of them cannot be parsed, or no question is left.
+    """
     suffixes = [suffix]
     if not suffix and not (folder / _QUERIES.format("")).is_file():
         suffixes = _suffixes(folder, _QUERIES) or suffixes
-    return [read_judged_set(folder, suffix=each, min_grade=min_grade) for each in suffixes]
+    name, default = folder.resolve().name, min_grades.get("", 1)
+    return [
+        read_judged_set(folder, suffix=each, min_grade=min_grades.get(name + each, default))
+        for each in suffixes
+    ]
 
 
 def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> JudgedSet:
@@ -141,6 +160,7 @@ def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> Ju
             *grade_warnings,
             *counted(f"questions in {qrels.name} that are not in {queries.name}", unknown),
         ),
+        min_grade=min_grade,
     )
     return JudgedSet(question_set, _documents_of(folder))
 

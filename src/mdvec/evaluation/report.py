@@ -130,14 +130,12 @@ class EvalReport:
         model: The embedding space that was used, or why there was none.
         sets: In the order given.
         by: The labels that questions are grouped by.
-        min_grade: Smallest grade that counted as relevant.
         elapsed_ms: Wall time of everything.
     """
 
     model: str
     sets: tuple[SetReport, ...]
     by: tuple[str, ...] = ()
-    min_grade: int = 1
     elapsed_ms: float = 0.0
 
 

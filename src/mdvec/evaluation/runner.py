@@ -46,14 +46,12 @@ class Options:
         modes: Search modes, in the order of the report.
         all_modes: Whether a mode that cannot be used here is left out instead of being an error.
         by: Labels to group by; one group for each combination of their values.
-        min_grade: Smallest grade that counts; for the report only (sets are read with it).
         baselines: Prepares the baselines; None for none.
     """
 
     modes: tuple[SearchMode, ...] = (SearchMode.LEXICAL, SearchMode.DENSE, SearchMode.HYBRID)
     all_modes: bool = True
     by: tuple[str, ...] = ()
-    min_grade: int = 1
     baselines: BaselineMaker | None = None
 
     @property
@@ -98,7 +96,7 @@ def evaluate(
             measured = _measure_set(task.set, corpus, options, say)
         reports.append(replace(measured, elapsed_ms=(time.perf_counter() - started) * 1000))
     elapsed_ms = sum(report.elapsed_ms for report in reports)
-    return EvalReport(model, tuple(reports), options.by, options.min_grade, elapsed_ms)
+    return EvalReport(model, tuple(reports), options.by, elapsed_ms)
 
 
 def scope_filters(question: Question) -> Filters:

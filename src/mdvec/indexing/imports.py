@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
+from mdvec.indexing.folder_contexts import with_contexts_of_files
 from mdvec.indexing.plan import altered
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.pushed import refresh_pushed
@@ -144,7 +145,7 @@ def _set_imported(work: Work, changes: Changes) -> None:
         writer.change_collection(
             work.collection.id,
             lambda now: replace(
-                now,
+                with_contexts_of_files(now, changes.folder_contexts),
                 last_indexed_ms=now_ms,
                 # Of another place, if the collection was pointed there meanwhile, nothing is imported yet.
                 revision=changes.revision if now.source == source else "",

@@ -25,17 +25,19 @@ class Comparison:
     """The differences that names, times and sizes show.
 
     Attributes:
-        to_hash: Entries that are new, have changed or may have, sorted by path; and those to look at anyway.
+        to_hash: Entries that may be known content, sorted by path; and those to look at anyway.
         looks_as_known: The paths of these last.
+        differing: Entries that are new or changed, whatever they hold, sorted by path.
         unchanged: How many entries are as known.
         missing: Known documents that the source does not offer any more, sorted by path. Those that it
             could not look at are not among them.
-        known: What is known of the entries in ``to_hash``, by path; a new one has none.
+        known: What is known of both kinds of entries, by path; a new one has none.
         fingerprint: How documents are prepared now.
     """
 
     to_hash: tuple[SourceEntry, ...]
     looks_as_known: frozenset[str]
+    differing: tuple[SourceEntry, ...]
     unchanged: int
     missing: tuple[KnownDocument, ...]
     known: Mapping[str, KnownDocument]
@@ -82,22 +84,30 @@ def compare(
         one is in neither: nothing can be said about it, so it stays as it is.
     """
     if listing.pushed:
-        return Comparison((), frozenset(), len(known), (), {}, fingerprint)
+        return Comparison((), frozenset(), (), len(known), (), {}, fingerprint)
+    missing = _missing(listing, known)
+    missing_sizes = {item.size for item in missing}
     to_hash: list[SourceEntry] = []
+    differing: list[SourceEntry] = []
     looks_as_known: set[str] = set()
     for entry in listing.entries:
-        if not _is_as_known(entry, known.get(entry.path), fingerprint):
-            to_hash.append(entry)
+        document = known.get(entry.path)
+        if not _is_as_known(entry, document, fingerprint):
+            sizes = missing_sizes if document is None else {document.size}
+            is_cut_anew = document is not None and document.fingerprint != fingerprint
+            (to_hash if _may_be_known(entry, sizes) and not is_cut_anew else differing).append(entry)
         elif entry.content_hash is None and entry.path in look_at:
             to_hash.append(entry)
             looks_as_known.add(entry.path)
     to_hash.sort(key=_path)
+    differing.sort(key=_path)
     return Comparison(
         to_hash=tuple(to_hash),
         looks_as_known=frozenset(looks_as_known),
-        unchanged=len(listing.entries) - len(to_hash),
-        missing=_missing(listing, known),
-        known={entry.path: known[entry.path] for entry in to_hash if entry.path in known},
+        differing=tuple(differing),
+        unchanged=len(listing.entries) - len(to_hash) - len(differing),
+        missing=missing,
+        known={entry.path: known[entry.path] for entry in (*to_hash, *differing) if entry.path in known},
         fingerprint=fingerprint,
     )
 
@@ -137,9 +147,12 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
     moves = _pair(new, comparison.missing, hashes)
     moved_from = {move.old_path for move in moves}
     moved_to = {move.entry.path for move in moves}
+    new = [entry for entry in new if entry.path not in moved_to]
+    for entry in comparison.differing:
+        (changed if entry.path in comparison.known else new).append(entry)
     return Plan(
-        new=tuple(entry for entry in new if entry.path not in moved_to),
-        changed=tuple(changed),
+        new=tuple(sorted(new, key=_path)),
+        changed=tuple(sorted(changed, key=_path)),
         touched=tuple(touched),
         moved=tuple(moves),
         deleted=tuple(item.path for item in comparison.missing if item.path not in moved_from),
@@ -167,6 +180,11 @@ def _is_as_known(entry: SourceEntry, document: KnownDocument | None, fingerprint
     if entry.content_hash is not None:
         return document.content_hash == entry.content_hash
     return document.mtime_ns == entry.mtime_ns and document.size == entry.size
+
+
+def _may_be_known(entry: SourceEntry, sizes: Collection[int | None]) -> bool:
+    """Return False if an entry has another size than all documents that it may be."""
+    return entry.content_hash is not None or entry.size in sizes or None in sizes
 
 
 def _path(item: SourceEntry | KnownDocument) -> str:

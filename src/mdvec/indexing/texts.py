@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from mdvec import run
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
+from mdvec.indexing.folder_contexts import read_contexts
 from mdvec.indexing.plan import compare, resolve, sample
 from mdvec.indexing.prepare import BINARY_RULE, Prepared, Recipe, prepare, prepare_text
 from mdvec.indexing.work import Work
@@ -22,6 +23,7 @@ from mdvec.text.hashing import content_hash, text_hash
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState, with_comments
+from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 # One transaction holds this many chunks or documents at most: large enough to be fast, small enough
@@ -69,6 +71,7 @@ class Changes:
             it is stored at, by the path of the entry.
         contexts: The contexts under which moved documents were embedded, by new path.
         pushed: The documents come from clients alone.
+        folder_contexts: What files say of their folders.
     """
 
     collection_id: CollectionId
@@ -84,6 +87,7 @@ class Changes:
     stored: Mapping[str, str]
     contexts: Mapping[str, Sequence[str]]
     pushed: bool = False
+    folder_contexts: tuple[FolderContext, ...] = ()
 
     @property
     def entries(self) -> tuple[SourceEntry, ...]:
@@ -180,6 +184,7 @@ def find_changes(
             skipped = {exclusion.path for exclusion in binaries}
             plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
         contexts = _stored_contexts(collection, plan, known, recipe.fingerprint, view)
+    folder_contexts, too_many = read_contexts(collection, listing, source)
     return Changes(
         collection_id=collection.id,
         source=source,
@@ -187,13 +192,14 @@ def find_changes(
         store=store,
         known=known,
         plan=plan,
-        exclusions=(*listing.exclusions, *binaries),
+        exclusions=(*listing.exclusions, *binaries, *too_many),
         failures=(*listing.unreadable, *failures),
         revision=listing.revision,
         checked_up_to=sampled[-1] if sampled else "",
         stored=_stored_texts(plan, known),
         contexts=contexts,
         pushed=listing.pushed,
+        folder_contexts=folder_contexts,
     )
 
 

@@ -44,12 +44,7 @@ class Map(Struct, frozen=True):
 
 
 def documents(values: Sequence[ListedDocument], *, more: bool) -> Documents:
-    """Return the shape of a list of documents.
-
-    Args:
-        values: The documents.
-        more: Whether there are others.
-    """
+    """Return the shape of a list of documents."""
     return Documents(tuple(map(_listed, values)), more)
 
 

@@ -41,11 +41,7 @@ class Failure:
 
 
 def translate(error: Exception) -> Failure:
-    """Return an exception in the form that doors show.
-
-    Args:
-        error: One of ours, one of the operating system, or a bug.
-    """
+    """Return an exception in the form that doors show."""
     match error:
         case UsageError():
             return Failure(error.code, str(error), error.hint, EXIT_USAGE, error.retry)
@@ -60,11 +56,7 @@ def translate(error: Exception) -> Failure:
 
 
 def bug_listener(*, verbose: bool) -> OnBug:
-    """Return what receives bugs, and writes their kind to the log.
-
-    Args:
-        verbose: Whether to print their tracebacks.
-    """
+    """Return what receives bugs, and writes their kind to the log."""
 
     def listen(error: Exception) -> None:
         run.log("bug", level="error", error=type(error).__name__)
@@ -75,12 +67,7 @@ def bug_listener(*, verbose: bool) -> OnBug:
 
 
 def shortened(message: str, received: Iterable[str]) -> str:
-    """Cut the input that a message repeats to its first 200 characters.
-
-    Args:
-        message: For people.
-        received: The texts that a user or a client has sent.
-    """
+    """Cut the input that a message repeats to its first 200 characters."""
     for text in received:
         if len(text) > _MOST_ECHOED_CHARS:
             short = text[:_MOST_ECHOED_CHARS]

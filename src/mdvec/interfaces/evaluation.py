@@ -31,7 +31,6 @@ def report_json(report: EvalReport) -> JsonObject:
     return {
         "mdvec": __version__,
         "model": report.model,
-        "min_grade": report.min_grade,
         "by": list(report.by),
         "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),
         "sets": [_set_json(each) for each in report.sets],
@@ -39,12 +38,7 @@ def report_json(report: EvalReport) -> JsonObject:
 
 
 def set_tables(report: SetReport, *, max_failures: int = 0) -> list[Table]:
-    """Return the tables of a set: the systems, their differences, the groups and the failed questions.
-
-    Args:
-        report: The set.
-        max_failures: Failed questions to list.
-    """
+    """Return the tables of a set: the systems, their differences, the groups and the failed questions."""
     tables = [_systems_table(report)]
     if report.comparisons:
         tables.append(_comparisons_table(report))
@@ -71,6 +65,7 @@ def _set_json(report: SetReport) -> JsonObject:
     return {
         "name": report.set.name,
         "source": report.set.source,
+        "min_grade": report.set.min_grade,
         "documents": report.documents,
         "chunks": report.chunks,
         "elapsed_ms": round(report.elapsed_ms, _MS_DIGITS),

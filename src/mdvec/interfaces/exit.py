@@ -15,11 +15,7 @@ _MOST_S = 1.5
 
 
 def exit_soon(code: int) -> None:
-    """End this process in a second and a half at the latest; until then it may end by itself.
-
-    Args:
-        code: The exit code.
-    """
+    """End this process in a second and a half at the latest; until then it may end by itself."""
     timer = threading.Timer(_MOST_S, os._exit, (code,))
     timer.daemon = True
     timer.start()

@@ -108,9 +108,6 @@ def _readable(text: str, width: int, start: int) -> Iterator[Span]:
 def without_gaps(text: str) -> str:
     """Close the gaps that hidden comments leave in a text.
 
-    Args:
-        text: As it is indexed.
-
     Returns:
         The text for reading, with the same number of lines; positions in them are others.
     """
@@ -144,22 +141,12 @@ def cell_width(text: str) -> int:
 
 
 def printable(text: str, *, keep_newlines: bool = False) -> str:
-    """Replace each character that could steer a terminal by a space: control and format characters.
-
-    Args:
-        text: Any text; its length does not change.
-        keep_newlines: Leave line feeds as they are.
-    """
+    """Replace each character that could steer a terminal by a space: control and format characters."""
     return (_STEERING_INSIDE if keep_newlines else STEERING).sub(" ", text)
 
 
 def visible(text: str, *, keep_newlines: bool = False) -> str:
-    r"""Write each character that could steer a terminal as an escape, such as ``\x1b`` or ``\u202e``.
-
-    Args:
-        text: Any text.
-        keep_newlines: Leave line feeds as they are.
-    """
+    r"""Write each character that could steer a terminal as an escape, such as ``\x1b`` or ``\u202e``."""
     return (_STEERING_INSIDE if keep_newlines else STEERING).sub(_escaped, text)
 
 

@@ -90,6 +90,11 @@ def versions_line(hit: SearchHit) -> str:
     return "; ".join(f"{words} {', '.join(paths)}" for words, paths in parts if paths)
 
 
+def context_line(hit: SearchHit) -> str:
+    """Return what the folders of a hit hold, the outermost first; empty without any."""
+    return " › ".join(hit.folder_contexts)
+
+
 def hits_markdown(result: SearchResult) -> str:
     """Return hits as a Markdown list of links, relative to the collection's folder; empty without hits."""
     return "".join(f"{line}\n" for hit in result.hits for line in _hit_markdown(hit))
@@ -163,6 +168,8 @@ def _hit_markdown(hit: SearchHit) -> Iterator[str]:
     yield f"- [{label}](<{target}#L{hit.start_line}>) ({hit.score:.2f})"
     if versions := versions_line(hit):
         yield f"  ({versions.translate(_LABEL_ESCAPES)})"
+    if context := context_line(hit):
+        yield f"  ({context.translate(_LABEL_ESCAPES)})"
     yield from (f"  > {line}".rstrip() for line in without_gaps(hit.text).strip().splitlines())
 
 

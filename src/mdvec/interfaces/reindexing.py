@@ -20,11 +20,6 @@ def reindex(
 ) -> tuple[list[ImportReport], dict[str, MdvecError]]:
     """Bring collections up to date; one that fails does not stop the others.
 
-    Args:
-        workspace: Holds them.
-        names: The collections.
-        on_part: Receives the position of each before it begins.
-
     Returns:
         The outcome of those whose documents were read, and why some are not up to date.
 

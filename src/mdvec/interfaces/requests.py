@@ -92,17 +92,13 @@ class NoArguments(Struct, frozen=True):
     """A request without arguments."""
 
 
-def search_query(request: SearchRequest, defaults: SearchSettings, *, now: datetime) -> SearchQuery:
+def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuery:
     """Return what the workspace is to search.
-
-    Args:
-        request: As it came in.
-        defaults: The settings for what it leaves open.
-        now: What an age counts back from; must carry its time zone.
 
     Raises:
         UsageError: If a time cannot be read.
     """
+    now = datetime.now().astimezone()
     since, until = request.updated_since, request.updated_until
     return SearchQuery(
         text=request.query,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
+
+import msgspec
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longest line of a client; real ones are far shorter."""
@@ -37,9 +41,6 @@ def private_streams() -> Iterator[tuple[int, int]]:
 def read_lines(source: int) -> Iterator[bytes]:
     """Yield the lines that are not blank; of a line that is too long, only the first part.
 
-    Args:
-        source: A file descriptor.
-
     Yields:
         Lines with their end; a longer one than :data:`MAX_LINE_BYTES` is one byte longer than that.
     """
@@ -60,3 +61,21 @@ def write_all(target: int, line: bytes) -> None:
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(target, rest) :]
+
+
+def decode_json(message: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
+    r"""Return the value of JSON, with halves of characters such as ``\ud83d`` replaced.
+
+    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
+    request, so the client would wait for ever.
+
+    Raises:
+        ValueError: If it is not JSON.
+        RecursionError: If it is nested too deeply.
+    """
+    try:
+        return decode(message)
+    except ValueError:
+        if rb"\ud" not in message.lower():
+            raise
+        return decode(json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace"))

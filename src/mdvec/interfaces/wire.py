@@ -14,12 +14,14 @@ from msgspec import Meta, Struct
 
 from mdvec.interfaces.fields import DOOR, Door, doc
 from mdvec.text.undecodable import spelled
+from mdvec.types.folder_context import shown_contexts
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ChangeProgress, FileStatus, TagCount
 
 if TYPE_CHECKING:
     from mdvec.types import collection as collections
+    from mdvec.types import folder_context as folder_context_types
     from mdvec.types import hit as hits
     from mdvec.types import model_report as models
     from mdvec.types import report as reports
@@ -61,6 +63,7 @@ class Hit(Struct, frozen=True):
     superseded_by: Annotated[tuple[str, ...], doc("paths of newer versions", "cli")]
     file: Annotated[str | None, doc("absolute path", "cli")]
     chunk_index: Annotated[int, doc("from 0")]
+    folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")]
     cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")]
 
 
@@ -233,6 +236,14 @@ class Collection(Struct, frozen=True):
     chunker: Annotated[str, doc(door="cli")]
 
 
+class FolderContext(Struct, frozen=True):
+    """A sentence on what a folder holds."""
+
+    folder: Annotated[str, doc("empty for the root")]
+    text: str
+    from_file: Annotated[bool, doc("read from .mdvec-context", "cli")]
+
+
 class Moved(Struct, frozen=True, rename={"old": "from", "new": "to"}):
     """A document at another path."""
 
@@ -267,6 +278,7 @@ class CollectionStatus(Collection, frozen=True):
     change: Annotated[ChangeProgress | None, doc("change to another model", "cli")]
     activity: Annotated[str | None, doc("what a process does to it now", "cli")]
     warnings: Annotated[tuple[str, ...], doc(door="cli")]
+    folder_contexts: Annotated[tuple[FolderContext, ...], doc("what folders hold")]
 
 
 class Status(Struct, frozen=True):
@@ -306,7 +318,13 @@ def _collection_status(value: reports.CollectionStatus) -> CollectionStatus:
         change=value.change,
         activity=None if value.activity is None else str(value.activity),
         warnings=value.warnings,
+        folder_contexts=tuple(map(folder_context, shown_contexts(value.collection.folder_contexts))),
     )
+
+
+def folder_context(value: folder_context_types.FolderContext) -> FolderContext:
+    """Return the shape of a context."""
+    return _taken(FolderContext, value)
 
 
 def _check(value: reports.DiskCheck) -> Check:

@@ -332,10 +332,6 @@ def backoff(attempt: int, chance: Callable[[], float]) -> float:
 
     Doubles from half a second to half a minute, give or take a quarter, so that clients which failed together
     do not come back together.
-
-    Args:
-        attempt: How many attempts failed before this one, from 0.
-        chance: Returns a number from 0 to 1.
     """
     # The exponent is bounded because 2.0**1024 is an error.
     return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2.0 ** min(attempt, 16)) * (0.75 + chance() / 2))

@@ -53,13 +53,6 @@ def exchange(
     The HTTP library limits the silence between two bytes only. So a thread does the exchange: it is left
     behind when the time is over or the run is cancelled, and ends with the next bytes.
 
-    Args:
-        http: Sends it.
-        request: The request.
-        limits: Its limits.
-        service: Name of the service, for people.
-        file: Receives the body of a response with status 200.
-
     Raises:
         httpx2.HTTPError: If the service cannot be reached, or time is over.
         ServiceRefusedError: If the body is too long or in another encoding than requested.

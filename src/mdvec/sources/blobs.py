@@ -100,12 +100,6 @@ def take_wanted(
 
     They are found by their hash, whatever they are called in the archive. Some may be missing: attributes
     of the repository leave files out of its archives or change them, and an archive may be cut off.
-
-    Args:
-        archive: A compressed tar archive, from its beginning.
-        wanted: Size of each content, by id.
-        blobs: Where they are kept.
-        on_found: Called for each.
     """
     left = {wanted_id for wanted_id in wanted if wanted_id not in blobs}
     sizes = {wanted[wanted_id] for wanted_id in left} | {0}

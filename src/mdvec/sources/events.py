@@ -57,10 +57,6 @@ def why_no_events(folder: str) -> str:
 def watch(folders: Collection[str], stop: threading.Event) -> Iterator[set[str]]:
     """Yield the absolute paths that changed in some folders, until it is stopped.
 
-    Args:
-        folders: From :func:`watched_folders`.
-        stop: Ends the watch.
-
     Yields:
         What changed in a moment; an empty set now and then when nothing did. The first set comes when the
         watch is established.

@@ -17,6 +17,7 @@ from mdvec.text.folding import nfc
 from mdvec.text.hashing import content_hash
 from mdvec.text.undecodable import spelled
 from mdvec.types.change import Listing, SourceEntry
+from mdvec.types.folder_context import CONTEXT_FILE
 
 _DEFAULTS = ScanSettings()
 
@@ -85,7 +86,7 @@ class FolderSource:
         if place is None:
             return []
         relative = nfc(spelled(place))
-        if place.rpartition("/")[2] in IGNORE_FILES:
+        if place.rpartition("/")[2] in (*IGNORE_FILES, CONTEXT_FILE):
             return [relative]
         try:
             mode = os.lstat(path).st_mode

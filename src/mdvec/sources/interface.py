@@ -55,8 +55,8 @@ class Source(Protocol):
         """List everything once: what can be indexed, what cannot, and why.
 
         Returns:
-            Every file below the root is in the listing exactly once: as an entry, or as (or below) an
-            exclusion or an unreadable path.
+            Every file below the root is in the listing exactly once: as an entry, as a context file, or as
+            (or below) an exclusion or an unreadable path.
 
         Raises:
             SourceMissingError: If the root itself is not there.

@@ -14,6 +14,7 @@ from mdvec.sources.files import irregular, path_names, read_regular, reason, too
 from mdvec.sources.ignore import IgnoreFile, IgnoreRules, parse_ignore_file
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry, Unreadable
+from mdvec.types.folder_context import CONTEXT_FILE, MOST_CONTEXT_FILE_BYTES
 
 _OWN_IGNORE = ".mdvecignore"
 _GIT_IGNORE = ".gitignore"
@@ -76,6 +77,7 @@ class Scan:
         self._entries: list[SourceEntry] = []
         self._exclusions: list[Exclusion] = []
         self._unreadable: list[Unreadable] = []
+        self._context_files: list[SourceEntry] = []
 
     def listing(self) -> Listing:
         """Return what was found so far, sorted."""
@@ -84,6 +86,7 @@ class Scan:
             entries=tuple(sorted(self._entries, key=by_path)),
             exclusions=tuple(sorted(self._exclusions, key=by_path)),
             unreadable=tuple(sorted(self._unreadable, key=by_path)),
+            context_files=tuple(sorted(self._context_files, key=by_path)),
         )
 
     def exclude(self, path: str, rule: str) -> None:
@@ -235,9 +238,20 @@ class Scan:
             self.exclude(path, irregular(item.stat(follow_symlinks=False).st_mode))
             return
         name = item.name
+        if name == CONTEXT_FILE:
+            self._take_context_file(item, path, folder)
+            return
         rule = self.file_rule(name, path, folder)
         if rule is not None:
             self.exclude(path, rule)
             return
         status = item.stat(follow_symlinks=False)
         self.take(path, status, locator=folder.locator + name, real=folder.real + name)
+
+    def _take_context_file(self, item: os.DirEntry[str], path: str, folder: Folder) -> None:
+        status = item.stat(follow_symlinks=False)
+        if status.st_size > MOST_CONTEXT_FILE_BYTES:
+            self.exclude(path, too_large(status.st_size, MOST_CONTEXT_FILE_BYTES))
+            return
+        entry = SourceEntry(path, folder.locator + item.name, status.st_mtime_ns, status.st_size)
+        self._context_files.append(entry)

@@ -11,6 +11,7 @@ from mdvec.errors import SourceMissingError
 from mdvec.sources.files import path_names, too_large
 from mdvec.sources.selection import Selection
 from mdvec.types.change import Exclusion, Listing, SourceEntry
+from mdvec.types.folder_context import CONTEXT_FILE, MOST_CONTEXT_FILE_BYTES
 
 FOLDER_MODE = "040000"
 """Of a folder that is known by name alone; files imply theirs."""
@@ -63,6 +64,7 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
     """
     entries: list[SourceEntry] = []
     exclusions: list[Exclusion] = []
+    context_files: list[SourceEntry] = []
     root = _found(_as_folders(items), path, revision)
     selection = selection.for_root(root.folders)
     waiting = [("", root)]
@@ -79,6 +81,8 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
             place = prefix + respelled.get(name, name)
             if item.mode == _SUBMODULE_MODE:
                 exclusions.append(Exclusion(f"{place}/", "submodule"))
+            elif name == CONTEXT_FILE and _may_be_context(item):
+                context_files.append(SourceEntry(place, item.path, 0, item.size or 0, item.blob_id))
             elif (rule := _file_rule(selection, name, place, item)) is None:
                 entries.append(SourceEntry(place, item.path, 0, item.size or 0, item.blob_id))
             else:
@@ -88,6 +92,7 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
         entries=tuple(sorted(entries, key=by_path)),
         exclusions=tuple(sorted(exclusions, key=by_path)),
         revision=revision,
+        context_files=tuple(sorted(context_files, key=by_path)),
     )
 
 
@@ -124,6 +129,10 @@ def _file_rule(selection: Selection, name: str, path: str, item: TreeItem) -> st
     if rule is None and item.size is not None and item.size > selection.max_file_bytes:
         return too_large(item.size, selection.max_file_bytes)
     return rule
+
+
+def _may_be_context(item: TreeItem) -> bool:
+    return item.mode != _LINK_MODE and (item.size or 0) <= MOST_CONTEXT_FILE_BYTES
 
 
 def _name_rule(name: str) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from mdvec.text.folding import nfc
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -23,6 +24,7 @@ _SETTINGS: Final[Mapping[str, Any]] = {
     "embedding": EmbeddingSpec | None,
     "next_embedding": EmbeddingSpec | None,
     "search": SearchDefaults,
+    "folder_contexts": tuple[FolderContext, ...],
     "revision": str,
     "checked_up_to": str,
     "created_ms": int | None,
@@ -99,8 +101,4 @@ def spec_json(spec: SourceSpec | ChunkingSpec) -> str:
 
 def settings_json(collection: Collection) -> str:
     """Return the settings of a collection as they are stored."""
-    return json.dumps({name: _plain(getattr(collection, name)) for name in _SETTINGS})
-
-
-def _plain(value: object) -> object:
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]
+    return json.dumps({name: msgspec.to_builtins(getattr(collection, name)) for name in _SETTINGS})

@@ -14,6 +14,8 @@ _DASH_AFTER_KANA = re.compile(rf"(?<=[{_KANA}])[{_DASHES}](?=[{_KANA}])")
 # サーバー and サーバ are one word: a final ー is dropped when at least three characters stand before it.
 _FINAL_LONG_VOWEL = re.compile(rf"(?<=[{KATAKANA}]{{3}})ー(?![{KATAKANA}])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
+# All of ASCII but letters and digits; quicker than the expression above.
+_ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 # Normalising sorts the combining marks of a character, in quadratic time in Python. As in Unicode's
 # stream-safe text format (UAX 15), a joiner, which is no mark, parts more than 30 of them.
@@ -49,7 +51,13 @@ def fold_name(name: str) -> str:
         Words between single spaces; a name of signs alone stays as it is, without outer space.
     """
     folded = normalise(name)
-    return _BETWEEN_WORDS.sub(" ", folded).strip() or folded.strip()
+    words = ascii_words(folded) if folded.isascii() else _BETWEEN_WORDS.sub(" ", folded).split()
+    return " ".join(words) or folded.strip()
+
+
+def ascii_words(text: str) -> list[str]:
+    """Return the runs of letters and digits of a text in ASCII."""
+    return text.translate(_ASCII_BETWEEN_WORDS).split()
 
 
 def _stream_safe(run: re.Match[str]) -> str:

@@ -19,10 +19,6 @@ _MAX_TERMS = 64
 def match_spans(query: str, text: str) -> list[tuple[int, int]]:
     """Find the words of a query in a text.
 
-    Args:
-        query: The query as the user wrote it.
-        text: The text to search; positions count its characters.
-
     Returns:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any
         of their forms, other scripts match anywhere.

@@ -6,41 +6,43 @@ import html
 import re
 from urllib.parse import urlsplit
 
+# All of these take time in proportion to the text, whatever it is: hence the possessive quantifiers.
 _FENCED = re.compile(
-    r"^([ \t>]*)(?P<marks>`{3,}|~{3,})[^\n]*\n(?P<code>.*?)(?:^[ \t>]*(?P=marks)[^\n]*$|\Z)",
+    r"^([ \t>]*+)(?P<marks>`{3,}+|~{3,}+)[^\n]*+\n(?P<code>.*?)(?:^[ \t>]*+(?P=marks)[^\n]*+$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.{0,2000}?\*/\}", re.DOTALL)
 # Headings, rules, the line below a table's head, directives, callouts, and the imports of components.
 _DROPPED_LINE = re.compile(
-    r"^(?:[ \t]*(?:#{1,6}(?:[ \t].*)?|[-=*_|: \t]{3,}|:{3,}.*|>?[ \t]*\[!.*)"
-    r"|import[ \t].*['\"];?[ \t]*|export[ \t]+(?:const|default|function)\b.*)$",
+    r"^(?:[-=*_|: \t]{3,}+|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|>?[ \t]*+\[!.*)"
+    r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
     re.MULTILINE,
 )
-_UNDERLINED = re.compile(r"(?:\A|(?<=\n\n))[^\n]*\S[^\n]*\n {0,3}(?:={2,}|-{2,})[ \t]*$", re.MULTILINE)
+_UNDERLINED = re.compile(r"(?:\A|(?<=\n\n))(?=\S)[^\n]++\n {0,3}(?:={2,}+|-{2,}+)[ \t]*+$", re.MULTILINE)
 # An item of a list that is nothing but a link leads away from here.
 _LINK_ITEM = re.compile(
-    r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+(?=(?:!?\[\[[^\[\]\n]+\]\]|"
-    r"\[[^\[\]\n]+\]\([^()\n]*\)|<?https?://\S+)[ \t]*$)",
+    r"^[ \t]*+(?:[-*+]|\d++[.)])[ \t]++"
+    r"(?=(?:!?\[\[[^\[\]\n]++\]\]|\[[^\[\]\n]++\]\([^()\n]*+\)|<?https?://\S++)[ \t]*+$)",
     re.MULTILINE,
 )
-_BULLET = re.compile(r"^[ \t]*[-*+][ \t]+(?:\[.\][ \t]+)?", re.MULTILINE)
-_TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
-_ADDRESS_LINE = re.compile(r"^[ \t]*(?:[-*+•→][ \t]+)?<?https?://\S+[ \t]*$", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*+[-*+][ \t]++(?:\[.\][ \t]++)?", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^[ \t]*+\|(.*)\|[ \t]*+$", re.MULTILINE)
+_ADDRESS_LINE = re.compile(r"^[ \t]*+(?:[-*+•→][ \t]++)?<?https?://\S++[ \t]*+$", re.MULTILINE)
 _INLINE = re.compile(
-    r"(?P<ticks>`+)(?P<code>[^`\n]+)(?P=ticks)"
-    r"|(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*\]\]"
-    r"|!\[[^\[\]\n]*\]\([^()\n]*\))"
-    r"|!?\[\[(?:[^\[\]\n|]*\|)?(?P<note>[^\[\]\n|]+)\]\]"
-    r"|\[(?P<label>[^\[\]\n]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)?\)|\[[^\[\]\n]*\])"
-    r"|(?P<footnote>\[\^[^\[\]\n]+\]:?)"
-    r"|<?(?P<address>https?://[^\s<>\"'`)\]}、。]+)>?"
-    r"|(?P<tag></?[A-Za-z](?:\{(?:[^{}]|\{[^{}]*\})*\}|\"[^\"]*\"|'[^'\n]*'|[^<>{}\"']){0,400}>)"
-    r"|(?P<attributes>[ \t]*\{:?[ \t]*[#.][^{}\n]*\})"
+    r"(?<!`)(?P<ticks>`++)(?P<code>[^`\n]++)(?P=ticks)"
+    r"|(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*+\]\]"
+    r"|!\[[^\[\]\n]*+\]\([^()\n]*+\))"
+    r"|!?\[\[(?:[^\[\]\n|]*+\|)?(?P<note>[^\[\]\n|]++)\]\]"
+    r"|\[(?P<label>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\])"
+    r"|(?P<footnote>\[\^[^\[\]\n]++\]:?)"
+    r"|<?(?P<address>https?://[^\s<>\"'`)\]}、。]++)>?"
+    r"|(?P<tag></?[A-Za-z]"
+    r"(?:\{(?:[^{}]|\{[^{}]{0,400}+\}){0,400}+\}|\"[^\"]{0,400}+\"|'[^'\n]{0,400}+'|[^<>{}\"']){0,400}+>)"
+    r"|(?P<attributes>[ \t]?\{:?[ \t]*+[#.][^{}\n]*+\})"
 )
-_EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]+?)(?<=\S)\1(?![\w*_])")
-_MARKS = re.compile(r"\*\*|__|==|~~|^[ \t]*(?:>[ \t]?)+|(?<=\s)\^[\w-]+$", re.MULTILINE)
-_BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+_EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
+_MARKS = re.compile(r"\*\*|__|==|~~|^[ \t]*+(?:>[ \t]?)++|(?<=\s)\^[\w-]++$", re.MULTILINE)
+_BLANKS = re.compile(r"(?<=\S)[ \t]{2,}+(?=\S)")
 
 
 def plain_text(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -10,10 +11,11 @@ from mdvec.text.scripts import is_unspaced
 
 _FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
-ADDRESS = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]+(?=[)\s])")
-"""An address, or the target of a link."""
+# A scheme of any length would take quadratic time in "a-a-a-a".
+_ADDRESS = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{0,40}+://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]+(?=[)\s])")
+_ADDRESS_APART = re.compile(f"({_ADDRESS.pattern})")
 
-_WIKILINK = re.compile(r"!?\[\[[^\]\n]*\]\]")
+_WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _NUMBER = re.compile(r"\d+")
 
@@ -30,9 +32,17 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     if sample.isascii() and title.isascii():
         return False
     prose = sample
-    for pattern in (_FENCE, _CODE, ADDRESS, _TAG):
+    for pattern in (_FENCE, _CODE, _ADDRESS, _TAG):
         prose = pattern.sub(" ", prose)
     return is_unspaced(f"{title}\n{prose.strip()}")
+
+
+def part_addresses(text: str) -> tuple[str, list[str]]:
+    """Return a text with a space in place of each address and each target of a link, and these."""
+    if "://" not in text and "](" not in text:
+        return text, []
+    parts = _ADDRESS_APART.split(text)
+    return " ".join(parts[::2]), parts[1::2]
 
 
 def skeleton(text: str, names: Iterable[str]) -> str:
@@ -41,21 +51,23 @@ def skeleton(text: str, names: Iterable[str]) -> str:
     A footer that links to its page, or a template that holds the name of its note, is the same text in every
     document: addresses, wikilinks, markup, numbers and the names of its document do not count.
 
-    Args:
-        text: A part of a document.
-        names: The names of the document.
-
     Returns:
         Folded words between single spaces; empty when nothing is left.
     """
-    bare = text
-    for pattern in (ADDRESS, _WIKILINK, _TAG, _NUMBER):
-        bare = pattern.sub(" ", bare)
-    folded = f" {_letters(bare)} "
-    for name in sorted(map(_letters, names), key=len, reverse=True):
-        if name:
-            folded = folded.replace(f" {name} ", " ")
+    bare, _ = part_addresses(text)
+    for sign, pattern in (("[[", _WIKILINK), ("<", _TAG)):
+        if sign in bare:
+            bare = pattern.sub(" ", bare)
+    folded = f" {_letters(_NUMBER.sub(' ', bare))} "
+    for name in _longest_first(tuple(names)):
+        folded = folded.replace(f" {name} ", " ")
     return " ".join(folded.split())
+
+
+# The chunks of a document follow each other.
+@functools.lru_cache(maxsize=8)
+def _longest_first(names: tuple[str, ...]) -> list[str]:
+    return sorted(filter(None, map(_letters, names)), key=len, reverse=True)
 
 
 def _letters(text: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from operator import add
+from typing import TypeVar
 
-from mdvec.text.folding import normalise
-from mdvec.text.prose import ADDRESS
+from mdvec.text.folding import ascii_words, normalise
+from mdvec.text.prose import part_addresses
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
@@ -19,10 +19,13 @@ TERMS_VERSION = f"3-{STEMMER_VERSION}"
 # Vowel signs and accents that regular expressions do not count as letters, yet stand inside words.
 _MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
 _LETTER = rf"[^\W_{UNSPACED}]"
-RUN = re.compile(rf"([{UNSPACED}]+)|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*")
+_WORD = rf"{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*"
+RUN = re.compile(rf"([{UNSPACED}]+)|{_WORD}")
 """A run of an unspaced script (group 1), or a word."""
 
-_ASCII_WORD = re.compile("[a-z0-9]+")
+_WORDS = re.compile(_WORD)
+_UNSPACED_RUNS = re.compile(rf"[{UNSPACED}]+")
+_IN_A_RUN = re.compile(rf"[{UNSPACED}{_MARKS}]|{_LETTER}")
 _HAN = re.compile(rf"[{HAN}]")
 _HIRAGANA = re.compile(rf"[{HIRAGANA}]")
 _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
@@ -30,9 +33,29 @@ _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
 # Marks a word as it is written, beside its stem. No text gives a term with this sign in it.
 _AS_WRITTEN = "="
 
-
 # Words and bigrams recur: a few thousand of them make up most texts. About 15 MB each when full.
 _REMEMBERED = 1 << 16
+
+V = TypeVar("V")
+
+
+class Memory(dict[str, V]):
+    """The values of a function, so that those it has returned before cost no call.
+
+    Args:
+        function: Its result depends on its argument alone.
+    """
+
+    def __init__(self, function: Callable[[str], V]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, key: str) -> V:
+        """Call the function."""
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        value = self[key] = self._function(key)
+        return value
 
 
 @dataclass(slots=True)
@@ -102,8 +125,8 @@ def index_terms(text: str) -> Terms:
     one character that character); other scripts give words. What stands in an address can be found, but is no
     word of the text around it.
     """
-    addresses = ADDRESS.findall(text)
-    found = _by_kind(ADDRESS.sub(" ", text) if addresses else text)
+    prose, addresses = part_addresses(text)
+    found = _by_kind(prose)
     addressed = _by_kind(" ".join(addresses))
     return Terms(
         main=(*found.words, *found.bigrams),
@@ -134,39 +157,40 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
 
 def word_terms(word: str) -> tuple[str, ...]:
     """Return every term that a folded word of a spaced script is found by."""
-    return tuple(filter(None, _forms(word)))
+    return tuple(filter(None, _forms_of[word]))
 
 
 def _by_kind(text: str) -> _TermsByKind:
     found = _TermsByKind()
-    folded = normalise(text)
+    folded = _without_foreign_signs(normalise(text))
     if folded.isascii():
-        _add_words(_ASCII_WORD.findall(folded), found)
+        _add_words(ascii_words(folded), found)
         return found
-    for match in RUN.finditer(folded):
-        run = match.group()
-        if match.lastindex is None:
-            _add_words((run,), found)
-        elif len(run) == 1:
-            found.bigrams.append(run)
-        else:
-            _add_bigrams(run, found)
+    _add_words(_WORDS.findall(folded), found)
+    runs = _UNSPACED_RUNS.findall(folded)
+    bigrams = [each for run in runs for each in (map(add, run, run[1:]) if len(run) > 1 else run)]
+    kinds = list(map(_hiragana_of.__getitem__, bigrams))
+    for kind, terms in enumerate((found.bigrams, found.pairs, found.particles)):
+        terms += [bigram for bigram, held in zip(bigrams, kinds, strict=True) if held == kind]
+    found.singles += _HAN.findall("".join(run for run in runs if len(run) > 1))
     return found
 
 
-def _add_words(words: Iterable[str], found: _TermsByKind) -> None:
-    for word in words:
-        stemmed, written = _forms(word)
-        if not written:
-            found.words.append(stemmed)
-        elif not stemmed:
-            found.stop_words.append(written)
-        else:
-            found.words.append(stemmed)
-            found.written.append(written)
+def _without_foreign_signs(text: str) -> str:
+    """Blank dashes, quotation marks and the like outside ASCII: most texts are ASCII then, which is quick."""
+    if text.isascii():
+        return text
+    signs = [character for character in set(text) if character > "\x7f" and _is_sign[character]]
+    return text.translate({ord(sign): " " for sign in signs}) if signs else text
 
 
-@functools.lru_cache(_REMEMBERED)
+def _add_words(words: Sequence[str], found: _TermsByKind) -> None:
+    known = list(map(_forms_of.__getitem__, words))
+    found.words += [stemmed for stemmed, _ in known if stemmed]
+    found.written += [written for stemmed, written in known if stemmed and written]
+    found.stop_words += [written for stemmed, written in known if not stemmed]
+
+
 def _forms(word: str) -> tuple[str, str]:
     """Return the stem of a word and the word as it is written.
 
@@ -177,24 +201,19 @@ def _forms(word: str) -> tuple[str, str]:
     return "" if word in STOP_WORDS else stem(word), _AS_WRITTEN + word
 
 
-def _add_bigrams(run: str, found: _TermsByKind) -> None:
-    for bigram in map("".join, pairwise(run)):
-        match _hiragana_in(bigram):
-            case 0:
-                found.bigrams.append(bigram)
-            case 1:
-                found.pairs.append(bigram)
-            case _:
-                found.particles.append(bigram)
-    found.singles += _HAN.findall(run)
-
-
-@functools.lru_cache(_REMEMBERED)
 def _hiragana_in(bigram: str) -> int:
-    """Return 2 for hiragana alone, where ー counts as such, 1 for hiragana and something else, or 0."""
-    if _HIRAGANA.search(bigram) is None:
+    """Return 2 for hiragana alone, where ー counts as such, 1 for hiragana and something else, or 0.
+
+    A character that stands alone is no bigram, and gives 0.
+    """
+    if len(bigram) == 1 or _HIRAGANA.search(bigram) is None:
         return 0
     return 2 if _HIRAGANA_ONLY.fullmatch(bigram) else 1
+
+
+_forms_of = Memory(_forms)
+_hiragana_of = Memory(_hiragana_in)
+_is_sign = Memory(lambda character: _IN_A_RUN.match(character) is None)
 
 
 def _once(terms: Iterable[str]) -> tuple[str, ...]:

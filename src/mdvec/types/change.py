@@ -61,6 +61,7 @@ class Listing:
         unreadable: Files and folders that could not be read, sorted by path.
         revision: The revision listed, where the source has revisions, such as a commit; else empty.
         pushed: The documents come from clients alone: all that are known stay as they are.
+        context_files: Files that say what their folder holds, sorted by path.
     """
 
     entries: tuple[SourceEntry, ...]
@@ -68,6 +69,7 @@ class Listing:
     unreadable: tuple[Unreadable, ...] = ()
     revision: str = ""
     pushed: bool = False
+    context_files: tuple[SourceEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

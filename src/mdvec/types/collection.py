@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from mdvec.errors import InvalidNameError, UsageError
+from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
 DEFAULT_SOURCE = "folder"
@@ -123,6 +124,7 @@ class Collection:
         embedding: The model of its vectors; None until it is first embedded, by the model configured then.
         next_embedding: The model that replaces ``embedding`` once all its vectors are made.
         search: Defaults for searches of it alone.
+        folder_contexts: What its folders hold, as far as it was set or they say it.
         revision: Revision last imported, where the source has revisions, such as a commit; else empty.
         checked_up_to: The last file that the last import looked at though it looked unchanged.
         enabled: Disabled collections stay but are not searched unless named.
@@ -141,6 +143,7 @@ class Collection:
     embedding: EmbeddingSpec | None = None
     next_embedding: EmbeddingSpec | None = None
     search: SearchDefaults = field(default_factory=SearchDefaults)
+    folder_contexts: tuple[FolderContext, ...] = ()
     revision: str = ""
     checked_up_to: str = ""
     enabled: bool = True

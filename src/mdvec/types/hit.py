@@ -44,6 +44,7 @@ class SearchHit:
         superseded_by: Paths of the documents that name this one as an older version.
         file: Absolute path of the file; None when it is no file of this machine.
         chunk_index: Position of the found chunk in its document, from 0.
+        folder_contexts: What the folders that it is in hold, from the root down.
         cut_lines: Ranges of lines, such as ``12:40``, that did not fit into the text.
     """
 
@@ -68,6 +69,7 @@ class SearchHit:
     superseded_by: tuple[str, ...] = ()
     file: str | None = None
     chunk_index: int = 0
+    folder_contexts: tuple[str, ...] = ()
     cut_lines: tuple[str, ...] = ()
 
 

@@ -8,10 +8,11 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
+from mdvec.workspace.docs_folder import FolderChoice
 from mdvec.workspace.origin import folder_with_index
 from mdvec.workspace.workspace import Workspace
 
-__all__ = ["Workspace", "folder_with_index", "open_workspace"]
+__all__ = ["FolderChoice", "Workspace", "folder_with_index", "open_workspace"]
 
 
 def open_workspace(
@@ -21,6 +22,8 @@ def open_workspace(
     docs_dir: Path | None = None,
     data_dir: Path | None = None,
     embedder: Embedder | None = None,
+    choice: FolderChoice | None = None,
+    makes: bool = True,
 ) -> Workspace:
     """Open a workspace; use it as a context manager, or close it.
 
@@ -31,6 +34,8 @@ def open_workspace(
             search makes it.
         data_dir: Where the index of ``docs_dir`` lies instead.
         embedder: Used instead of the configured one.
+        choice: How ``docs_dir`` is indexed, where that is not to stay as it is.
+        makes: Whether to make a database that is not there; else it is an error, or there is no collection.
 
     Returns:
         The workspace. Nothing is read or written before its first use.
@@ -49,4 +54,12 @@ def open_workspace(
         root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)
     )
     came_with = root if is_inside else None
-    return Workspace(place, config, docs_dir=root, came_with=came_with, embedder=embedder)
+    return Workspace(
+        place,
+        config,
+        docs_dir=root,
+        came_with=came_with,
+        embedder=embedder,
+        choice=choice or FolderChoice(),
+        makes=makes,
+    )

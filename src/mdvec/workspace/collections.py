@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
 import threading
 import time
@@ -13,9 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdvec import registry
-from mdvec.config.paths import DATA_DIR
 from mdvec.config.schema import Config
-from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
+from mdvec.errors import (
+    CollectionExistsError,
+    CollectionNotFoundError,
+    NoIndexError,
+    SourceMissingError,
+    UsageError,
+)
 from mdvec.stores.interface import Store, View
 from mdvec.text.addresses import without_password
 from mdvec.text.undecodable import spelled
@@ -28,14 +31,12 @@ from mdvec.types.collection import (
     check_collection_name,
 )
 from mdvec.types.report import ImportMode
+from mdvec.workspace.docs_folder import DOCS_COLLECTION, FolderChoice, hide_from_git, register_folder
 from mdvec.workspace.origin import open_database
 from mdvec.workspace.wiring import Parts, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
-
-DOCS_COLLECTION = "docs"
-"""Name of the one collection of a folder that is used without registering it."""
 
 _MOST_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
 _WEB = ("https://", "http://", "ssh://", "git@")
@@ -47,13 +48,6 @@ class Collections:
     Attributes:
         location: Absolute path of the database, or its address.
         docs_dir: The folder whose index it is; None when collections are registered in it.
-
-    Args:
-        location: Absolute path of the database, or its address; nothing is read or written yet.
-        config: Has the settings of the store.
-        docs_dir: The folder whose index it is.
-        came_with: The folder that the database lies in, and may have come with.
-        parts: Makes sources and models.
     """
 
     def __init__(
@@ -64,12 +58,16 @@ class Collections:
         docs_dir: Path | None,
         came_with: Path | None,
         parts: Parts,
+        choice: FolderChoice,
+        makes: bool,
     ) -> None:
         self.location = location
         self._came_with = came_with
         self._config = config
         self.docs_dir = docs_dir
         self._parts = parts
+        self._choice = choice
+        self._makes = makes
         self._store: Store | None = None
         self._opening = threading.Lock()
 
@@ -84,20 +82,38 @@ class Collections:
         return self._store is not None
 
     def store(self) -> Store:
-        """Return the store; the first call opens it, and makes it when it is not there."""
+        """Return the store; the first call opens it, and makes it when it is not there.
+
+        Raises:
+            NoIndexError: If it is not there and must not be made.
+        """
         with self._opening:
             if self._store is None:
+                self._check_may_make()
                 store = open_database(self.location, self._config, folder=self._came_with)
                 try:
                     if self.docs_dir is not None:
-                        _register_folder(self.docs_dir, store, self._parts.configured_chunking)
+                        register_folder(self.docs_dir, store, self._parts, self._choice)
                         if isinstance(self.location, Path):
-                            _hide_from_git(self.location.parent)
+                            hide_from_git(self.location.parent)
                 except BaseException:
                     store.close()
                     raise
                 self._store = store
             return self._store
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the store is a file that is not there, and must not be made."""
+        return not self._makes and isinstance(self.location, Path) and not self.location.exists()
+
+    def _check_may_make(self) -> None:
+        if self.is_missing:
+            hint = None
+            if self.docs_dir is not None:
+                hint = f"'mdvec import --docs-dir {shlex.quote(str(self.docs_dir))}' makes it."
+            msg = f"there is no index yet: {self.shown} does not exist"
+            raise NoIndexError(msg, hint=hint)
 
     def close(self) -> None:
         """Release the store; the next use opens it again."""
@@ -122,15 +138,12 @@ class Collections:
     ) -> list[Collection]:
         """Return the collections of these names, each once; all of them without any.
 
-        Args:
-            names: Names, of disabled ones, too.
-            view: The snapshot to look at; None for one of its own.
-            include_disabled: Whether disabled ones are among all.
-
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
         if view is None:
+            if self.is_missing and not names:
+                return []
             with self.store().read() as fresh:
                 return self.chosen(names, fresh, include_disabled=include_disabled)
         known = {each.name: each for each in self._usable(view)}
@@ -296,12 +309,7 @@ def import_command(names: Sequence[str], mode: ImportMode, *, docs_dir: Path | N
 
 
 def first_step(collections: Sequence[Collection], *, docs_dir: Path | None = None) -> str:
-    """Return how to get something to search; empty when all of the collections were imported.
-
-    Args:
-        collections: Those that were searched.
-        docs_dir: The folder of a workspace that has no other.
-    """
+    """Return how to get something to search; empty when all of the collections were imported."""
     if not collections:
         return (
             "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
@@ -333,40 +341,3 @@ def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> 
         source = replace(source, kind=place.kind, location=place.location)
     # Of another place nothing is imported yet.
     return replace(now, source=source, revision=now.revision if source == now.source else "")
-
-
-def _register_folder(folder: Path, store: Store, chunking: ChunkingSpec) -> None:
-    """Make a folder the only collection of its database, at its present place."""
-    location = str(folder)
-    with store.read() as view:
-        docs = _docs(view)
-    if docs is not None and docs.source.kind == "folder" and docs.source.location == location:
-        return
-    with store.write() as writer:
-        docs = _docs(writer)  # another process may have been faster
-        if docs is None:
-            description = f"Documents in {spelled(location)}"
-            source = SourceSpec("folder", location)
-            made = writer.add_collection(DOCS_COLLECTION, description, source, chunking)
-            now_ms = _now_ms()
-            writer.change_collection(made.id, lambda now: replace(now, created_ms=now_ms, updated_ms=now_ms))
-        else:
-            writer.change_collection(
-                docs.id,
-                lambda now: replace(now, source=replace(now.source, kind="folder", location=location)),
-            )
-
-
-def _docs(view: View) -> Collection | None:
-    return next((each for each in view.collections() if each.name == DOCS_COLLECTION), None)
-
-
-def _hide_from_git(directory: Path) -> None:
-    """Keep an index that lies among documents out of their repository."""
-    rules = directory / ".gitignore"
-    if directory.name == DATA_DIR:
-        # What has that name stays, a link too; and a place that can only be read is no reason to fail.
-        with contextlib.suppress(OSError):
-            descriptor = os.open(rules, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(b"*\n")

@@ -28,14 +28,7 @@ Importing = Callable[[str, ImportOptions], ImportReport]
 
 
 class Freshness:
-    """Looks at the sources of collections. Safe to use from several threads.
-
-    Args:
-        collections: What is registered.
-        parts: Makes the sources.
-        config: Has the settings.
-        importing: Brings a collection up to date.
-    """
+    """Looks at the sources of collections. Safe to use from several threads."""
 
     def __init__(self, collections: Collections, parts: Parts, config: Config, importing: Importing) -> None:
         self._collections = collections
@@ -98,9 +91,6 @@ class Freshness:
 
         Nothing is done where a process watches, or another thread is looking.
 
-        Args:
-            names: The collections; all enabled ones when empty.
-
         Returns:
             What is left, for people; and when collections were found to be as their folders, in milliseconds
             since 1970.
@@ -152,11 +142,14 @@ class Freshness:
         return ""
 
     def _differs(self, collection: Collection, source: Source) -> bool:
+        from mdvec.indexing.folder_contexts import contexts_of_files
         from mdvec.indexing.texts import find_changes
 
         recipe = self._parts.recipe(collection.chunking, self._parts.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)
         plan = changes.plan
+        if changes.folder_contexts != contexts_of_files(collection):
+            return True
         return bool(plan.new or plan.changed or plan.moved or plan.deleted or plan.touched)
 
 

@@ -16,7 +16,8 @@ from mdvec.stores.vectors.following import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
-from mdvec.workspace.collections import DOCS_COLLECTION, Collections
+from mdvec.workspace.collections import Collections, import_command
+from mdvec.workspace.docs_folder import DOCS_COLLECTION
 from mdvec.workspace.wiring import Model, Parts, set_only
 
 # A search that finds another process making the index waits this long for it to be complete.
@@ -29,6 +30,8 @@ _SECOND_WAIT_S = 3.0
 _FEW_CHUNKS = 200
 _VECTORS_WAIT_S = 5.0
 _LOOK_EVERY_S = 0.1
+# Before a search of a large folder, so that the same command again gets further.
+_VECTORS_BUDGET_S = 10.0
 
 
 def import_into(
@@ -43,13 +46,6 @@ def import_into(
 
     A change of model that is under way is resumed. Until it is complete the old model's vectors are kept
     complete, too, if they were.
-
-    Args:
-        name: The collection.
-        options: How.
-        collections: What holds it.
-        parts: Makes its source, its chunker and its models.
-        resume_change: Completes the change to another model; see :meth:`Models.resume_change`.
     """
     from mdvec.indexing.imports import run_import
 
@@ -179,9 +175,6 @@ class BackgroundImport:
 
     Attributes:
         error: What ended it early; None while it runs, and when it ended well or was cancelled.
-
-    Args:
-        work: Does the import.
     """
 
     def __init__(self, work: Callable[[], ImportReport]) -> None:
@@ -275,12 +268,16 @@ class FirstIndex:
         self._import = work
         self._background = BackgroundImport(lambda: work(_update(float("inf"))))
 
-    def prepare(self, query: SearchQuery, *, wait_for_vectors: bool) -> tuple[SearchQuery, tuple[str, ...]]:
+    def prepare(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None
+    ) -> tuple[SearchQuery, tuple[str, ...]]:
         """Import the folder, unless that is done, so that a query can be answered.
 
         Args:
             query: The query.
-            wait_for_vectors: Whether to wait for all of it, or for the text alone.
+            wait_for_vectors: Whether to wait for all of it, or for the text alone while the rest goes on in a
+                thread. None makes the vectors here: of a small folder all, of a large one none at first, and
+                then some before each search.
 
         Returns:
             The query as it can be answered now, and warnings.
@@ -289,8 +286,8 @@ class FirstIndex:
             MdvecError: If the folder cannot be indexed.
         """
         if wait_for_vectors:
-            return query, self._make()
-        return self._make_behind(query)
+            return query, self._make(ImportOptions(mode=ImportMode.UPDATE, wait_s=_OTHER_PROCESS_WAIT_S))
+        return self._make_some(query) if wait_for_vectors is None else self._make_behind(query)
 
     @property
     def running(self) -> bool:
@@ -302,13 +299,49 @@ class FirstIndex:
         self._background.cancel()
         self._background.join(most_s)
 
-    def _make(self) -> tuple[str, ...]:
+    def _make(self, options: ImportOptions) -> tuple[str, ...]:
         if self._has_text():
             return ()
         try:
-            return self._import(_update(_OTHER_PROCESS_WAIT_S)).warnings
+            return self._import(options).warnings
         except WriterBusyError as error:  # what is written already can be searched
             return (f"the folder is still being indexed: {error}",)
+
+    def _make_some(self, query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
+        """Read the text if that is not done; else make vectors, all of a few or as many as a while allows."""
+        is_new = not self._has_text()
+        warnings = self._make(
+            ImportOptions(mode=ImportMode.UPDATE, embed=False, wait_s=_OTHER_PROCESS_WAIT_S)
+        )
+        counts = self._count()
+        if not counts.pending_chunks:
+            return query, warnings
+        is_small = counts.pending_chunks <= _FEW_CHUNKS
+        if not is_new or is_small:
+            warnings += self._embed(None if is_small else _VECTORS_BUDGET_S)
+            return query, warnings
+        if query.mode is not SearchMode.HYBRID:
+            return query, warnings
+        everything = import_command([DOCS_COLLECTION], ImportMode.UPDATE, docs_dir=self._collections.docs_dir)
+        return replace(query, mode=SearchMode.LEXICAL), (
+            *warnings,
+            f"searched by words only: {counts.pending_chunks:,} chunks have no vector yet; the same command "
+            f"again makes vectors for {_VECTORS_BUDGET_S:.0f} seconds, '{everything}' makes all",
+        )
+
+    def _embed(self, budget_s: float | None) -> tuple[str, ...]:
+        """Make vectors for so many seconds at most; another process may be at it already."""
+        deadline = None if budget_s is None else time.monotonic() + budget_s
+        limited = run.current().until(deadline)
+        try:
+            with run.bound(limited):
+                report = self._import(ImportOptions(mode=ImportMode.UPDATE, accept_pending=True, wait_s=0))
+        except WriterBusyError:
+            return ()
+        except ImportStoppedError:
+            run.current().check()
+            return ()
+        return (*report.warnings, *([] if report.failure is None else [str(report.failure)]))
 
     def _make_behind(self, query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         warnings: list[str] = []

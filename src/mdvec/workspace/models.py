@@ -24,14 +24,7 @@ from mdvec.workspace.wiring import Embedders, Parts
 
 
 class Models:
-    """The models of a workspace and what can be done with them. A part of :class:`mdvec.workspace.Workspace`.
-
-    Args:
-        collections: Whose models they are.
-        parts: Makes them.
-        prices: The configuration's own prices.
-        running: Ends a call when the workspace is closed.
-    """
+    """The models of a workspace. A part of :class:`mdvec.workspace.Workspace`."""
 
     def __init__(
         self,
@@ -178,9 +171,6 @@ class Models:
 
         The process that works on it, whichever it is, stops after a batch.
 
-        Args:
-            names: The collections; all of them when empty.
-
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
@@ -233,10 +223,6 @@ class Models:
         """Make the vectors of the next model, and then take it into use in one transaction.
 
         Stopping at any instant loses at most what is in work or under way.
-
-        Args:
-            work: The collection, which may have a ``next_embedding``, and the claim on it.
-            report: The report of the import before it.
 
         Returns:
             That report, with what was done here.

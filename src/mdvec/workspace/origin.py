@@ -34,11 +34,6 @@ def open_database(location: Path | str, config: Config, *, folder: Path | None) 
 
     One that is not is renamed and made anew, unless the user trusts the folder; the run is warned of it.
 
-    Args:
-        location: A path, or an address.
-        config: Has the settings of the store.
-        folder: What the database lies in, when the user named that and not the database.
-
     Raises:
         ForeignDatabaseError: If it is not known and cannot be renamed, or is reached through a link.
         StoreError: If it cannot be opened.
@@ -61,9 +56,6 @@ def folder_with_index(path: Path) -> Path | None:
     """Return the folder of an index that was found in it; None if the index is not to be used.
 
     One that was not made here, in a folder that the user does not trust, is not: the run is warned of it.
-
-    Args:
-        path: From :func:`mdvec.config.paths.find_index`.
     """
     folder = path.parent.parent
     try:
@@ -79,11 +71,7 @@ def folder_with_index(path: Path) -> Path | None:
 
 
 class KnownDatabases:
-    """The marks of the databases that were made or adopted here.
-
-    Args:
-        directory: Has a file for each mark; made when it is needed.
-    """
+    """The marks of the databases that were made or adopted here."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

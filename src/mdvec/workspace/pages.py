@@ -64,13 +64,7 @@ class Addresses(Protocol):
 
 
 class Pages:
-    """Documents to read. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads.
-
-    Args:
-        collections: Where they are.
-        parts: Makes the sources.
-        versions: Which documents replace which.
-    """
+    """Documents to read. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads."""
 
     def __init__(self, collections: Collections, parts: Parts, versions: VersionCache) -> None:
         self._collections = collections
@@ -81,12 +75,6 @@ class Pages:
 
     def read(self, path: str, collection: str, addresses: Addresses, marked: Marked | None = None) -> Page:
         """Return a document, rendered.
-
-        Args:
-            path: As hits show it.
-            collection: Its collection.
-            addresses: Of what it links to.
-            marked: The passage to mark.
 
         Raises:
             DocumentNotFoundError: If there is no such document.

@@ -29,12 +29,6 @@ _MAX_HEADING_CHARS = 80
 def find(path: str, collection: str | None, collections: Collections, view: View) -> Reference:
     """Find a document, and the collection it is in.
 
-    Args:
-        path: As any door prints it; see :func:`mdvec.workspace.references.find_reference`.
-        collection: Where; all enabled collections when None.
-        collections: What holds them.
-        view: The snapshot.
-
     Raises:
         CollectionNotFoundError: If there is no such collection.
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths, or how to index
@@ -106,12 +100,6 @@ def _state(link: Link, path: str | None) -> LinkState:
 
 def passage(document: StoredDocument, *, lines: Lines | None, section: str | None, stale: bool) -> Passage:
     """Return a document, or some lines or one section of it.
-
-    Args:
-        document: The document.
-        lines: Which ones.
-        section: A heading, instead of lines.
-        stale: Whether the file has changed since.
 
     Raises:
         DocumentNotFoundError: If there is no such section.
@@ -202,10 +190,6 @@ def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
 
 def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:
     """Return the text of some lines.
-
-    Args:
-        document: The document.
-        lines: Which ones; a last line beyond the end means the end.
 
     Returns:
         The text, its first and its last line.

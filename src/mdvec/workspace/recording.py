@@ -45,9 +45,6 @@ def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[Se
 def recorded_import(name: str) -> Iterator[Callable[[ImportReport], ImportReport]]:
     """Record an import; one that changed nothing is worth a line only with ``debug``.
 
-    Args:
-        name: Of the collection.
-
     Yields:
         Takes the report, and returns it.
     """

@@ -57,11 +57,6 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     another case, and the end of a path or a note's name alone, as a link would name it, if only one document
     has it. A document whose path is exactly what was given comes first.
 
-    Args:
-        text: What was given.
-        places: Where to look.
-        view: The snapshot.
-
     Raises:
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
         UsageError: If more than one document is meant.

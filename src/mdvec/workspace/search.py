@@ -20,6 +20,7 @@ from mdvec.stores.versions import VersionCache
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
+from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
@@ -99,6 +100,7 @@ def answer(
                 stale=is_stale(chunk, sources[chunk.collection_id]),
                 file=file_of(chunk, by_id[chunk.collection_id]),
                 chunk_index=chunk.ordinal,
+                folder_contexts=contexts_above(chunk.path, by_id[chunk.collection_id].folder_contexts),
             ),
             chunk,
             replaced[chunk.collection_id],
@@ -132,12 +134,6 @@ def where_of(
     filters: Filters, collections: Sequence[Collection], versions: VersionCache, view: View
 ) -> Where:
     """Return which documents meet some conditions.
-
-    Args:
-        filters: As the caller gave them.
-        collections: Where to look.
-        versions: Which documents replace which.
-        view: The snapshot.
 
     Raises:
         DocumentNotFoundError: If they name a document that is not there.

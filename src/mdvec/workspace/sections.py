@@ -35,12 +35,7 @@ _MOST_DIRTY = 10_000
 
 
 class Sections:
-    """The sections of a workspace. Safe to use from several threads.
-
-    Args:
-        collections: What holds them.
-        embed: Makes the vectors of a collection that are missing.
-    """
+    """The sections of a workspace. Safe to use from several threads."""
 
     def __init__(self, collections: Collections, embed: Callable[[str, ImportOptions], ImportReport]) -> None:
         self._collections = collections

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from mdvec import __version__
 from mdvec.embedding.machine import available_cores
-from mdvec.errors import DamagedDatabaseError, MdvecError, SourceUnavailableError, UnreadableFileError
+from mdvec.errors import (
+    DamagedDatabaseError,
+    MdvecError,
+    NoIndexError,
+    SourceUnavailableError,
+    UnreadableFileError,
+)
 from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import known_binaries, make_plan
 from mdvec.sources.interface import Source
@@ -47,15 +53,10 @@ _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErr
 def describe_all(
     names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
 ) -> WorkspaceStatus:
-    """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`.
-
-    Args:
-        names: Collections to describe; empty for all, disabled ones included.
-        collections: What holds them.
-        parts: Makes their sources and their models.
-        files: Whether to list the state of every file.
-        check: Whether to compare the disk with the index.
-    """
+    """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
+    if collections.is_missing and not names:
+        model = _described(parts.embedders.model(None))
+        return WorkspaceStatus(collections.shown, 0, model, ())
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
@@ -148,16 +149,18 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
 def examine(collections: Collections, parts: Parts) -> list[Finding]:
     """Examine everything; what cannot even be opened is a finding too.
 
-    Args:
-        collections: The index.
-        parts: Makes the models and the sources.
-
     Returns:
         The findings, in the order of a reader's interest.
     """
     findings = [_about_machine(), *_about_place(collections.shown)]
     try:
         store = collections.store()
+    except NoIndexError as error:
+        return [
+            *findings,
+            *_about_models(parts, ()),
+            Finding(Severity.NOTE, "database", str(error), error.hint),
+        ]
     except MdvecError as error:
         return [
             *findings,
@@ -335,12 +338,7 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
 
 
 def _about_state(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
-    """Yield what keeps a collection from being up to date.
-
-    Args:
-        status: What is known of it.
-        docs_dir: The folder of a workspace that has no other, for what to run next.
-    """
+    """Yield what keeps a collection from being up to date."""
     name = status.collection.name
     counts = status.counts
     is_new = status.collection.last_indexed_ms is None

@@ -1,4 +1,4 @@
-"""The store of a workspace: what it holds, the vector index beside it, and how it moves elsewhere."""
+"""The store of a workspace as a whole: what it holds, where it moves, and who else may read it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from mdvec import registry
 from mdvec.errors import ConfigError, StoreError
+from mdvec.stores.sharing import SharedStore
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.text.addresses import scheme_of
 from mdvec.types.report import MovedStore, RebuiltIndex, SpaceSize, StoreDescription
@@ -19,21 +20,18 @@ if TYPE_CHECKING:
     from mdvec.stores.interface import Store, View
     from mdvec.types.ids import SpaceId
     from mdvec.workspace.collections import Collections
+    from mdvec.workspace.wiring import Parts
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 _VECTORS_A_PAGE = 20_000
 
 
 class Stores:
-    """The store of a workspace, and what can be done with it as a whole.
+    """The store of a workspace, and what can be done with it as a whole."""
 
-    Args:
-        collections: What holds it.
-        config: Has the settings of stores.
-    """
-
-    def __init__(self, collections: Collections, config: Config) -> None:
+    def __init__(self, collections: Collections, parts: Parts, config: Config) -> None:
         self._collections = collections
+        self._parts = parts
         self._config = config
 
     def describe(self) -> StoreDescription:
@@ -103,6 +101,48 @@ class Stores:
                     return RebuiltIndex(index.location, index.rebuild())
         msg = "no vector index is in use"
         raise ConfigError(msg, hint="Choose one in the configuration: [store] vectors.")
+
+    def grant(self, name: str, role: str) -> None:
+        """Let a role of the server read a collection.
+
+        Raises:
+            ConfigError: If the store is not on a server.
+            CollectionNotFoundError: If there is no such collection.
+            NotFoundError: If there is no such role.
+        """
+        self._shared().grant(self._collections.named(name), role)
+
+    def revoke(self, name: str, role: str) -> None:
+        """Take the right to read a collection back.
+
+        Raises:
+            ConfigError: If the store is not on a server.
+            CollectionNotFoundError: If there is no such collection.
+        """
+        self._shared().revoke(self._collections.named(name), role)
+
+    def make_views(self, name: str) -> list[str]:
+        """Show a collection to other programs, as views and a function; return their names.
+
+        Raises:
+            ConfigError: If the store is not on a server.
+            CollectionNotFoundError: If there is no such collection.
+            StoreError: If nothing is embedded yet, or other things have those names.
+        """
+        store, collection = self._shared(), self._collections.named(name)
+        with self._collections.store().read() as view:
+            space_id = self._parts.model(collection).space_id(collection, view)
+        if space_id is None:
+            msg = f"the collection {name!r} has no vectors yet"
+            raise StoreError(msg, hint=f"Run 'mdvec import -n {name}' first.")
+        return store.make_views(collection, space_id)
+
+    def _shared(self) -> SharedStore:
+        store = self._collections.store()
+        if not isinstance(store, SharedStore):
+            msg = f"{store.location} is not on a server, and cannot be shared so"
+            raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
+        return store
 
 
 def _count_vectors(view: View, space_id: SpaceId) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mdvec import registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
-from mdvec.config.paths import default_cache_dir
+from mdvec.config.paths import default_cache_dir, place_beside
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
@@ -84,12 +84,7 @@ class Model:
 
 
 class Embedders:
-    """The embedders of a workspace, each made when it is first needed and shared by all collections.
-
-    Args:
-        config: What is used where a collection names nothing, and how.
-        override: Used instead of whatever is named.
-    """
+    """The embedders of a workspace, each made when it is first needed and shared by all collections."""
 
     def __init__(self, config: Config, override: Embedder | None) -> None:
         self._config = config
@@ -134,9 +129,6 @@ class Embedders:
 
     def model(self, spec: EmbeddingSpec | None) -> Model:
         """Return a model; whether it can be used is found out once.
-
-        Args:
-            spec: What a collection names; None for what is configured.
 
         Raises:
             ConfigError: If the configuration names a model that does not exist. A collection that does so is
@@ -217,10 +209,6 @@ class Parts:
 
     Attributes:
         embedders: The models.
-
-    Args:
-        config: What names them.
-        embedder: Used instead of whatever model is named when given.
     """
 
     def __init__(self, config: Config, embedder: Embedder | None = None) -> None:
@@ -269,10 +257,6 @@ class Parts:
 
     def recipe(self, spec: ChunkingSpec, model: Model) -> Recipe:
         """Return how a collection's documents are prepared.
-
-        Args:
-            spec: How they are cut.
-            model: Whose tokens are counted.
 
         Raises:
             ConfigError: If the chunker does not exist, or does not know a setting.
@@ -379,11 +363,6 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
     Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
     factory that can search one says so by the attribute ``takes_vector_index``.
 
-    Args:
-        location: A path, or an address.
-        config: Has the settings of the store, and of the vector index beside it.
-        how: More arguments of the store's factory.
-
     Raises:
         ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
     """
@@ -396,17 +375,18 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
         if not getattr(factory, "takes_vector_index", False):
             msg = f"the store {name!r} searches its own vectors, and no index beside it"
             raise ConfigError(msg, hint="Leave out [store] vectors.")
-        settings["vector_index"] = _vector_index(config.store.vectors, location, config)
+        beside = place_beside(location, settings.get("schema", ""))
+        settings["vector_index"] = _vector_index(config.store.vectors, beside, config)
     made: Store = factory(location, **settings, **how)
     return made
 
 
-def _vector_index(named: str, store: Path | str, config: Config) -> VectorIndex:
-    """Make a vector index: beside the store's file, unless another place is named."""
+def _vector_index(named: str, beside: Path, config: Config) -> VectorIndex:
+    """Make a vector index; its place begins with ``beside`` unless another one is named."""
     name, place = registry.named_vector_index(named)
     factory = registry.load("vector_indexes", name)
     arguments = config.arguments("vector_indexes", name, factory)
-    made: VectorIndex = factory(place or (f"{store}.{name}" if isinstance(store, Path) else ""), **arguments)
+    made: VectorIndex = factory(place or f"{beside}.{name}", **arguments)
     return made
 
 

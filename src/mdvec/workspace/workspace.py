@@ -34,8 +34,9 @@ from mdvec.types.report import (
 )
 from mdvec.workspace import reading
 from mdvec.workspace.browse import Browse
-from mdvec.workspace.collections import DOCS_COLLECTION, Collections
-from mdvec.workspace.facets import FacetCounter
+from mdvec.workspace.collections import Collections
+from mdvec.workspace.docs_folder import DOCS_COLLECTION, FolderChoice
+from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into
 from mdvec.workspace.models import Models
@@ -44,7 +45,6 @@ from mdvec.workspace.recording import recorded_import, recorded_search
 from mdvec.workspace.references import Lines
 from mdvec.workspace.search import answer, is_stale
 from mdvec.workspace.sections import Sections
-from mdvec.workspace.sharing import Sharing
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
 from mdvec.workspace.wiring import Parts, set_only
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
+_NO_CHOICE = FolderChoice()
 
 
 class Workspace:
@@ -67,10 +68,10 @@ class Workspace:
         models: The embedding models of its collections, and how to change them.
         freshness: Keeps its collections up to date while it is open.
         sections: The sections of its documents, and those that clients write.
-        sharing: What other users and programs may see of a database on a server.
+        stores: The store as a whole, and what others may see of one on a server.
         pages: Its documents, rendered for people.
-        browse: Its documents without a query: lists, outlines, and what is about the same.
-        facets: What there is to narrow a search by, counted.
+        browse: Its documents without a query: lists, counts, outlines, and what is about the same.
+        folders: What its folders hold.
     """
 
     def __init__(
@@ -81,12 +82,20 @@ class Workspace:
         docs_dir: Path | None = None,
         came_with: Path | None = None,
         embedder: Embedder | None = None,
+        choice: FolderChoice = _NO_CHOICE,
+        makes: bool = True,
     ) -> None:
         self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
         self._collections = Collections(
-            database, config, docs_dir=docs_dir, came_with=came_with, parts=self._parts
+            database,
+            config,
+            docs_dir=docs_dir,
+            came_with=came_with,
+            parts=self._parts,
+            choice=choice,
+            makes=makes,
         )
         self._versions = VersionCache()
         self._guard = threading.Lock()
@@ -95,16 +104,15 @@ class Workspace:
         self.models = Models(self._collections, self._parts, config.prices, running=self._running)
         self.sections = Sections(self._collections, self.import_collection)
         self.freshness = Freshness(self._collections, self._parts, config, self.import_collection)
-        self.stores = Stores(self._collections, config)
+        self.stores = Stores(self._collections, self._parts, config)
         self.pages = Pages(self._collections, self._parts, self._versions)
-        self.sharing = Sharing(self._collections, self._parts)
         self.browse = Browse(
             self._collections,
             self._versions,
             self.pages.subject,
             lambda query: self.search(query, wait_for_vectors=False),
         )
-        self.facets = FacetCounter(self._collections, self._versions)
+        self.folders = Folders(self._collections)
         self._first_index: FirstIndex | None = None
         if docs_dir is not None:
             self._first_index = FirstIndex(
@@ -252,10 +260,6 @@ class Workspace:
 
         Imports of several collections run side by side; of one collection, one process at a time.
 
-        Args:
-            name: The collection.
-            options: How.
-
         Raises:
             CollectionNotFoundError: If there is no such collection.
             CollectionNotEmptyError: If the mode is ``new`` and it was imported before.
@@ -283,9 +287,6 @@ class Workspace:
 
         What an environment variable sets is meant for now, and beats what the collection was registered with.
 
-        Args:
-            collections: Names; all enabled ones when empty.
-
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
@@ -296,13 +297,15 @@ class Workspace:
             del given[name]
         return msgspec.structs.replace(self._config.search, **given)
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool = True) -> SearchResult:
+    def search(self, query: SearchQuery, *, wait_for_vectors: bool | None = None) -> SearchResult:
         """Answer a query.
 
         Args:
             query: The query.
-            wait_for_vectors: Whether to wait for the whole first import of a ``docs_dir``. Otherwise it
-                runs on behind the search, which waits for the text alone; :meth:`close` stops it.
+            wait_for_vectors: Whether to wait for the whole first import of a ``docs_dir``. With False it
+                runs on behind the search, which waits for the text alone; :meth:`close` stops it. None waits
+                for the vectors of a small folder; those of a large one are made from the second search on,
+                ten seconds long before each.
 
         Returns:
             The hits, and how complete the index behind them is.
@@ -355,10 +358,6 @@ class Workspace:
     def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
         """Return the links of a document and those to it, and which versions of it there are.
 
-        Args:
-            path: As any door prints it.
-            collection: Where; all enabled collections when None.
-
         Raises:
             DocumentNotFoundError: If there is no such document.
             UsageError: If more than one document is meant.
@@ -399,9 +398,6 @@ class Workspace:
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.
 
-        Args:
-            collections: Names; all enabled ones when empty.
-
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
@@ -420,11 +416,6 @@ class Workspace:
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Return what is indexed, and whether it is true.
-
-        Args:
-            name: One collection; all of them, disabled ones included, when None.
-            files: Whether to list the state of every file.
-            check: Whether to compare the disk with the index.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.

@@ -59,14 +59,16 @@ def report(systems: Sequence[str] = tuple(RANKINGS), *, min_grade: int = 1) -> E
         if "hybrid" in made and other != "hybrid"
     ]
     judged = SetReport(
-        QuestionSet("notes & <tags>", "/sets/notes", QUESTIONS, notes=("made from headings",)),
+        QuestionSet(
+            "notes & <tags>", "/sets/notes", QUESTIONS, notes=("made from headings",), min_grade=min_grade
+        ),
         documents=1200,
         chunks=3400,
         systems=tuple(made.values()),
         comparisons=tuple(comparisons),
         warnings=("one <document> is missing",),
     )
-    return EvalReport("builtin model", (judged,), ("lang",), min_grade)
+    return EvalReport("builtin model", (judged,), ("lang",))
 
 
 def value(system: str, question: int) -> float:

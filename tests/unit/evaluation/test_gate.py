@@ -24,7 +24,8 @@ def report(*, min_grade: int = 1, **values: Mapping[str, float]) -> EvalReport:
         )
         for name, metrics in values.items()
     )
-    return EvalReport("m", (SetReport(QuestionSet("s", "", ()), 1, 1, systems, ()),), min_grade=min_grade)
+    questions = QuestionSet("s", "", (), min_grade=min_grade)
+    return EvalReport("m", (SetReport(questions, 1, 1, systems, ()),))
 
 
 def gate(tmp_path: Path, recorded: EvalReport, now: EvalReport, **more: object) -> Verdict:
@@ -61,7 +62,7 @@ def test_what_was_recorded_must_be_measured(tmp_path: Path) -> None:
     [line] = gate(tmp_path, recorded, report(hybrid={"nDCG@10": 0.8})).failures
     assert line == "s dense nDCG@10 is recorded (0.7000) and was not measured"
     [line] = gate(tmp_path, recorded, report(min_grade=2, hybrid={"nDCG@10": 1})).failures
-    assert "--min-grade 1" in line
+    assert line == "s is recorded with --min-grade 1, measured with 2"
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.evaluation.metrics import PRIMARY
-from mdvec.evaluation.plots import bars, colour_class, differences, latency_histograms
+from mdvec.evaluation.page import templates
+from mdvec.evaluation.plots import colour_class
 from mdvec.evaluation.report import Interval, Outcome, SystemReport
 
 LATENCIES = st.lists(st.floats(0, 1e6), min_size=1, max_size=30)
+PLOTS = templates().get_template("plots.html").module
+
+
+def draw(plot: str, title: str, values: Sequence[object]) -> str:
+    """Return a plot as SVG."""
+    return str(getattr(PLOTS, plot)(title, values))
 
 
 def elements(svg: str, name: str, kind: str = "") -> list[dict[str, str]]:
@@ -46,7 +53,9 @@ def numbers(svg: str) -> list[float]:
 
 def test_a_bar_is_as_long_as_its_value() -> None:
     """Lengths are in proportion, and whiskers reach over the interval."""
-    svg = bars("t", [bar("hybrid", 0.8, 0.7, 0.9), bar("grep", 0.4, 0.4, 0.5), bar("lexical", 0, 0, 0)])
+    svg = draw(
+        "bars", "t", [bar("hybrid", 0.8, 0.7, 0.9), bar("grep", 0.4, 0.4, 0.5), bar("lexical", 0, 0, 0)]
+    )
     lengths = [float(each["width"]) for each in elements(svg, "rect")]
     assert lengths[0] == pytest.approx(2 * lengths[1], abs=0.01)
     assert lengths[2] == 0
@@ -58,7 +67,7 @@ def test_our_modes_have_colours_of_their_own() -> None:
     """Each mode has one, all baselines share one; each is named beside its bar, so colour decides nothing."""
     names = ["lexical", "dense", "hybrid", "grep", "rrf-60"]
     assert len({colour_class(name) for name in names}) == 4
-    svg = bars("t", [bar(name, 0.5, 0.4, 0.6) for name in names])
+    svg = draw("bars", "t", [bar(name, 0.5, 0.4, 0.6) for name in names])
     assert [each["class"] for each in elements(svg, "rect")] == [colour_class(name) for name in names]
     assert all(f">{name}</text>" in svg for name in names)
 
@@ -67,9 +76,9 @@ def test_texts_are_escaped() -> None:
     """A name with markup stays a name, in attributes too."""
     name = '"><script>&'
     for svg in (
-        bars(name, [bar(name, 0.5, 0.4, 0.6)]),
-        latency_histograms(name, [timed(name, [1.0], 1, 1)]),
-        differences(name, [0.5]),
+        draw("bars", name, [bar(name, 0.5, 0.4, 0.6)]),
+        draw("latencies", name, [timed(name, [1.0], 1, 1)]),
+        draw("differences", name, [0.5]),
     ):
         root = ElementTree.fromstring(svg)
         assert root.attrib["aria-label"].startswith(name)
@@ -79,7 +88,7 @@ def test_texts_are_escaped() -> None:
 
 def test_differences_are_sorted_and_all_there() -> None:
     """Gains stand above the line from the left, losses below it at the right; equal ones are one bar."""
-    svg = differences("t", [0, -0.5, 1, 0.25, 0.25, 0])
+    svg = draw("differences", "t", [0, -0.5, 1, 0.25, 0.25, 0])
     [large, small], [loss] = elements(svg, "rect", "win"), elements(svg, "rect", "loss")
     assert float(small["width"]) == pytest.approx(2 * float(large["width"]), abs=0.02)
     assert float(large["height"]) == pytest.approx(4 * float(small["height"]), abs=0.02)
@@ -92,8 +101,8 @@ def test_differences_are_sorted_and_all_there() -> None:
 
 def test_a_histogram_counts_every_question() -> None:
     """Heights are shares on one scale for all systems: two halves are each half as high as one whole."""
-    svg = latency_histograms(
-        "t", [timed("dense", [1.0] * 8, 1, 1), timed("hybrid", [1.0] * 4 + [50.0] * 4, 25, 50)]
+    svg = draw(
+        "latencies", "t", [timed("dense", [1.0] * 8, 1, 1), timed("hybrid", [1.0] * 4 + [50.0] * 4, 25, 50)]
     )
     [whole], halves = elements(svg, "rect", "of-dense"), elements(svg, "rect", "of-hybrid")
     assert [float(each["height"]) * 2 for each in halves] == [float(whole["height"])] * 2
@@ -104,7 +113,7 @@ def test_a_histogram_counts_every_question() -> None:
 
 def test_the_axis_is_logarithmic() -> None:
     """Ten times slower is the same distance anywhere."""
-    svg = latency_histograms("t", [timed("dense", [1.0, 10.0, 100.0], 10, 100)])
+    svg = draw("latencies", "t", [timed("dense", [1.0, 10.0, 100.0], 10, 100)])
     first, second, third = (float(each["x"]) for each in elements(svg, "rect"))
     assert second - first == pytest.approx(third - second, abs=0.02)
 
@@ -113,7 +122,7 @@ def test_the_axis_is_logarithmic() -> None:
 def test_any_latencies_can_be_drawn(one: list[float], other: list[float]) -> None:
     """Zero, equal and huge times stay inside the picture, with few enough labels to read."""
     rows = [timed(name, each, min(each), max(each)) for name, each in (("a", one), ("b", other))]
-    svg = latency_histograms("t", rows)
+    svg = draw("latencies", "t", rows)
     assert all(math.isfinite(number) and number >= 0 for number in numbers(svg))
     width = float(ElementTree.fromstring(svg).attrib["width"])
     assert all(float(each["x"]) + float(each["width"]) <= width for each in elements(svg, "rect"))
@@ -123,7 +132,7 @@ def test_any_latencies_can_be_drawn(one: list[float], other: list[float]) -> Non
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=50))
 def test_any_differences_can_be_drawn(values: list[float]) -> None:
     """Bars stay inside the picture, and gains, ties and losses add up."""
-    svg = differences("t", values)
+    svg = draw("differences", "t", values)
     root = ElementTree.fromstring(svg)
     for each in elements(svg, "rect"):
         assert float(each["x"]) + float(each["width"]) <= float(root.attrib["width"]) + 0.02

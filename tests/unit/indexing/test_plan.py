@@ -51,16 +51,26 @@ def test_an_unchanged_file_is_not_hashed() -> None:
     assert resolve(comparison, {}) == Plan(unchanged=1)
 
 
-def test_another_time_size_spelling_or_fingerprint_asks_for_the_hash() -> None:
-    """Each of the four alone is reason enough to look at the content, and so is an unknown time."""
+def test_another_time_or_spelling_asks_for_the_hash() -> None:
+    """Each alone is reason enough to look at the content, and so is an unknown time."""
     for entry, known in (
         (_entry("a.md", mtime_ns=2), _known("a.md")),
-        (_entry("a.md", size=2), _known("a.md")),
-        (_entry("a.md"), _known("a.md", fingerprint="v0")),
         (_entry("a.md"), _known("a.md", locator="A.md")),
         (_entry("a.md"), _known("a.md", mtime_ns=None)),
     ):
         assert _compare([entry], [known]).to_hash == (entry,)
+
+
+def test_what_differs_in_any_case_is_not_hashed() -> None:
+    """A new size, another fingerprint, and a path that no missing document can have moved to settle it."""
+    for entry, known in (
+        (_entry("a.md", size=2), _known("a.md")),
+        (_entry("a.md"), _known("a.md", fingerprint="v0")),
+    ):
+        assert _compare([entry], [known]).to_hash == ()
+        assert _plan([entry], [known], {}) == Plan(changed=(entry,))
+    fresh = _entry("b.md", size=2)
+    assert _plan([fresh], [_known("a.md")], {}) == Plan(new=(fresh,), deleted=("a.md",))
 
 
 def test_same_content_is_only_touched() -> None:
@@ -78,7 +88,7 @@ def test_same_content_under_another_fingerprint_is_changed() -> None:
 def test_other_content_is_changed_and_unknown_is_new() -> None:
     """A known path with another hash is changed; a path nobody knows is new."""
     old, fresh = _entry("a.md", mtime_ns=2), _entry("b.md")
-    plan = _plan([fresh, old], [_known("a.md")], {"a.md": "x", "b.md": "y"})
+    plan = _plan([fresh, old], [_known("a.md")], {"a.md": "x"})
     assert plan == Plan(new=(fresh,), changed=(old,))
 
 
@@ -120,7 +130,8 @@ def test_more_documents_than_arrivals_leaves_the_rest_deleted() -> None:
 def test_what_cannot_be_read_stays_as_it_is() -> None:
     """A file whose content could not be read is neither changed nor deleted nor new."""
     entries = [_entry("a.md", mtime_ns=2), _entry("b.md")]
-    assert _plan(entries, [_known("a.md")], {"a.md": None, "b.md": None}) == Plan()
+    known = [_known("a.md"), _known("gone.md")]
+    assert _plan(entries, known, {"a.md": None, "b.md": None}) == Plan(deleted=("gone.md",))
 
 
 def test_what_lies_in_an_unreadable_folder_is_kept() -> None:

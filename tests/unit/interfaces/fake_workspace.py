@@ -43,7 +43,7 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.workspace import Workspace
+from mdvec.workspace import FolderChoice, Workspace
 from mdvec.workspace.browse import Browse
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.models import Models
@@ -270,9 +270,12 @@ class FakeWorkspace(Workspace):
         database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
+        choice: FolderChoice | None = None,
+        makes: bool = True,
     ) -> Workspace:
         """Open it; an :class:`mdvec.interfaces.cli.session.Opener`."""
         self.opened = {"database": database, "docs_dir": docs_dir, "data_dir": data_dir, "config": config}
+        self.choice, self.makes = choice, makes
         return self
 
     def _note(self, name: str, /, **details: object) -> None:
@@ -406,7 +409,7 @@ class FakeWorkspace(Workspace):
         config = self.opened.get("config")
         return config.search if isinstance(config, Config) else SearchSettings()
 
-    def search(self, query: SearchQuery, *, wait_for_vectors: bool = True) -> SearchResult:
+    def search(self, query: SearchQuery, *, wait_for_vectors: bool | None = None) -> SearchResult:
         """Answer what it is told to."""
         with run.current().step("dense", hits=50):
             self._note("search", query=query, wait_for_vectors=wait_for_vectors)

@@ -314,7 +314,7 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
         "name", "description", "source", "include", "exclude", "enabled", "created", "updated",
         "last_indexed", "revision", "preset", "chunker", "documents", "failed", "excluded", "chunks",
         "pending_chunks", "dirty", "superseded",
-        "check", "check_error", "files", "model", "change", "activity", "warnings",
+        "check", "check_error", "files", "model", "change", "activity", "warnings", "folder_contexts",
     ]  # fmt: skip
     assert collection["check"] == {
         "in_sync": False,

@@ -19,7 +19,7 @@ from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMa
 HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
     "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
-    "supersedes", "superseded_by", "file", "chunk_index", "cut_lines",
+    "supersedes", "superseded_by", "file", "chunk_index", "folder_contexts", "cut_lines",
 ]  # fmt: skip
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 

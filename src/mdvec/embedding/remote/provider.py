@@ -159,21 +159,11 @@ class Provider(Protocol):
         ...
 
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
-        """Return the request for the vectors of some texts.
-
-        Args:
-            windows: The texts.
-            role: Their role.
-            dimension: Length of the vectors; None to leave it to the service.
-        """
+        """Return the request for the vectors of some texts."""
         ...
 
     def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
         """Return the vectors in a response, in the order of the texts.
-
-        Args:
-            body: JSON.
-            count: Number of texts.
 
         Raises:
             EmbeddingError: If they are not there.

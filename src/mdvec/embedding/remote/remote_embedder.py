@@ -259,11 +259,6 @@ class RemoteEmbedder(Embedder):
 def sendable_windows(texts: Sequence[str], titles: Sequence[str], max_tokens: int) -> Iterator[Window]:
     """Cut texts into windows that any service accepts.
 
-    Args:
-        texts: Any strings.
-        titles: One for each text, or none at all.
-        max_tokens: Most estimated tokens of a window.
-
     Yields:
         The windows of each text in order; at least one a text, never blank, and without lone surrogates.
     """

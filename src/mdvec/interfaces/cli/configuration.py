@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.session import Command, Group, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.session import Command, Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
 from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
     from mdvec.config import LoadedConfig
-
-_FORMATS = ("text", "json")
 
 
 @click.command(cls=Group)
@@ -28,17 +26,17 @@ def config() -> None:
 
 
 @config.command(cls=Command)
-@format_option(*_FORMATS)
+@format_option("text", "json")
 @common_options
 @click.pass_obj
-def show(session: Session, format_name: str | None) -> None:
+def show(session: Session) -> None:
     """Print every setting, its value and its origin.
 
     The text is TOML and can be saved as mdvec.toml.
     """
     loaded = session.load_config()
     values, origins = _effective(loaded, session)
-    if chosen_format(format_name, loaded.config, _FORMATS) == "json":
+    if session.output == "json":
         write_json(
             {
                 "path": str(loaded.path) if loaded.path else None,
@@ -70,10 +68,10 @@ def path(session: Session) -> None:
 
 @config.command("import", cls=Command)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@format_option(*_FORMATS)
+@format_option("text", "json")
 @common_options
 @click.pass_obj
-def import_(session: Session, file: Path, format_name: str | None) -> None:
+def import_(session: Session, file: Path) -> None:
     """Show what the settings of another program's file are called here.
 
     The text is TOML and can be saved as mdvec.toml.
@@ -88,7 +86,7 @@ def import_(session: Session, file: Path, format_name: str | None) -> None:
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
     settings = {dotted(*place): each for place, each in sorted(foreign_settings(read).items())}
     fates = list(translated(read))
-    if format_name == "json":
+    if session.format_name == "json":
         write_json(
             {
                 "settings": {key: each.value for key, each in settings.items()},
@@ -115,13 +113,12 @@ def preset() -> None:
 @format_option("table", "json")
 @common_options
 @click.pass_obj
-def list_presets(session: Session, format_name: str | None) -> None:
+def list_presets(session: Session) -> None:
     """List the presets."""
     from mdvec.config.presets import load_preset, preset_names
 
     presets = [load_preset(name, cwd=session.cwd) for name in preset_names()]
-    config = session.load_config().config
-    if chosen_format(format_name, config, ("table", "json")) == "json":
+    if session.output == "json":
         write_json(
             [
                 {

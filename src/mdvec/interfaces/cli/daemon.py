@@ -16,7 +16,7 @@ import click
 
 from mdvec import __version__
 from mdvec.interfaces.cli.serving import load_door
-from mdvec.interfaces.cli.session import Command, Group, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.session import Command, Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
 
@@ -157,7 +157,7 @@ def stop(session: Session) -> None:
 @format_option("text", "json")
 @common_options
 @click.pass_context
-def status(ctx: click.Context, format_name: str | None) -> None:
+def status(ctx: click.Context) -> None:
     """Show whether it runs, and where; exit with 1 if it does not."""
     from mdvec.interfaces.daemon.client import settings_id, why_not
     from mdvec.interfaces.present import moment
@@ -167,7 +167,7 @@ def status(ctx: click.Context, format_name: str | None) -> None:
     place = _place(session)
     info = _running(place)
     problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
-    if chosen_format(format_name, config, ("text", "json")) == "json":
+    if session.output == "json":
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(place.log)}
         write_json({**shown, "problem": problem or None, "daemon": info})
     elif info is None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.completing import collection_names
-from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.filters import name_option, names_option
+from mdvec.interfaces.cli.session import Command, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
     json_text,
@@ -34,11 +34,22 @@ if TYPE_CHECKING:
     from mdvec.interfaces.evaluation import Table
     from mdvec.workspace import Workspace
 
-_FORMATS = ("table", "json", "html")
 _ALL = "all"
 _DEFAULT_QUESTIONS = 200
 _DEFAULT_FAILURES = 5
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    """Parse the grades of sets; that of all others has the empty name."""
+    grades: dict[str, int] = {}
+    for value in values:
+        name, _, grade = value.rpartition("=")
+        if not grade.isdecimal() or int(grade) < 1:
+            msg = f"{value!r} is no grade: give a whole number from 1 on, or SET=N for one set"
+            raise click.BadParameter(msg)
+        grades[name] = int(grade)
+    return grades
 
 
 @click.command("eval", cls=Command)
@@ -55,10 +66,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--by", metavar="LABELS", help="Report groups by these labels, such as type,lang.")
 @click.option(
     "--min-grade",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Documents judged lower are not relevant.",
+    "min_grades",
+    callback=_grades,
+    multiple=True,
+    metavar="[SET=]N",
+    help="Documents judged lower are not relevant, in one set or in all; may be repeated.  [default: 1]",
 )
 @click.option("--auto", is_flag=True, help="Make questions from your own documents.")
 @click.option(
@@ -67,14 +79,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="N",
     help=f"With --auto: most questions.  [default: {_DEFAULT_QUESTIONS}]",
 )
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    shell_complete=collection_names,
-    multiple=True,
-    help="Search this collection; may be repeated.",
-)
+@names_option("Search this collection; may be repeated.")
 @click.option(
     "--embed-cache",
     type=click.Path(file_okay=False, path_type=Path),
@@ -89,7 +94,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     f"[default: {_DEFAULT_FAILURES} of your own questions]",
 )
 @click.option("--gate", type=_FILE, metavar="F", help="Exit with 1 when a value fell below this record.")
-@format_option(*_FORMATS)
+@format_option("table", "json", "html")
 @click.option("--output", type=_FILE, metavar="F", help="Write the result to this file.")
 @common_options
 @click.pass_context
@@ -100,14 +105,13 @@ def eval_(
     mode: str,
     baselines: bool,
     by: str | None,
-    min_grade: int,
+    min_grades: dict[str, int],
     auto: bool,
     questions: int | None,
     names: tuple[str, ...],
     embed_cache: Path | None,
     failures: int | None,
     gate: Path | None,
-    format_name: str | None,
     output: Path | None,
 ) -> None:
     """Measure the search on questions with known answers.
@@ -128,15 +132,15 @@ def eval_(
     if names and places and not auto and all(place.is_dir() for place in places):
         msg = "--name chooses among your collections, but a set brings its own documents"
         raise UsageError(msg, hint="Leave out --name.")
-    if (suffix or min_grade > 1 or embed_cache) and all(place.is_file() for place in places):
+    if (suffix or min_grades or embed_cache) and all(place.is_file() for place in places):
         msg = "--suffix, --min-grade and --embed-cache are for folders with a set, and none is named"
         raise UsageError(msg, hint="Leave them out, or name such a folder.")
     record = read_record(session.cwd / gate) if gate else None
     if output is not None:  # better now than after measuring
         _check_output(session.cwd / output, session.cwd / gate if gate else None)
-    options = _options(mode, by, min_grade, baselines=baselines)
+    options = _options(mode, by, baselines=baselines)
     with session.open() as (workspace, config), temporary_folder() as folder:
-        shown = chosen_format(format_name, config, _FORMATS)
+        shown = session.output
         indexing = Indexing(
             session.opener or open_workspace,
             config,
@@ -148,7 +152,7 @@ def eval_(
         tasks = [
             task
             for place in places
-            for task in _tasks_of(place, suffix, min_grade, workspace, names, indexing)
+            for task in _tasks_of(place, suffix, min_grades, workspace, names, indexing)
         ]
         if auto:
             limit = questions or _DEFAULT_QUESTIONS
@@ -164,12 +168,7 @@ def eval_(
 @click.argument("query", nargs=-1, required=True)
 @click.option("--good", multiple=True, metavar="PATH", help="A document that answers it; may be repeated.")
 @click.option("--bad", multiple=True, metavar="PATH", help="A document that does not; may be repeated.")
-@click.option(
-    "-n",
-    "--name",
-    shell_complete=collection_names,
-    help="The collection you searched; all of them without it.",
-)
+@name_option("The collection you searched; all of them without it.")
 @click.option(
     "--file",
     type=_FILE,
@@ -226,7 +225,12 @@ def _check_output(output: Path, gate: Path | None) -> None:
 
 
 def _tasks_of(
-    place: Path, suffix: str, min_grade: int, workspace: Workspace, names: tuple[str, ...], indexing: Indexing
+    place: Path,
+    suffix: str,
+    min_grades: dict[str, int],
+    workspace: Workspace,
+    names: tuple[str, ...],
+    indexing: Indexing,
 ) -> list[Task]:
     """Return the sets in a folder, or the questions in a file."""
     from mdvec.evaluation.corpus import judged_task
@@ -234,7 +238,7 @@ def _tasks_of(
     from mdvec.evaluation.own_questions import own_task, read_questions
 
     if place.is_dir():
-        found = read_judged_sets(place, suffix=suffix, min_grade=min_grade)
+        found = read_judged_sets(place, suffix=suffix, min_grades=min_grades)
         return [judged_task(each, indexing) for each in found]
     if not place.exists():
         msg = f"{place} does not exist"
@@ -272,11 +276,11 @@ def _automatic_task(
     return automatic_task(sources, indexing, limit=limit)
 
 
-def _options(mode: str, by: str | None, min_grade: int, *, baselines: bool) -> Options:
+def _options(mode: str, by: str | None, *, baselines: bool) -> Options:
     from mdvec.evaluation.runner import Options
 
     labels = dict.fromkeys(label.strip() for label in (by or "").split(",") if label.strip())
-    made = Options(by=tuple(labels), min_grade=min_grade)
+    made = Options(by=tuple(labels))
     if mode != _ALL:
         made = replace(made, modes=(SearchMode(mode),), all_modes=False)
     if baselines:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import ImportStoppedError, MdvecError
-from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.choosing import folder_options
+from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
     choice_of,
-    chosen_format,
     common_options,
     format_option,
     wait_option,
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import", cls=Command)
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    shell_complete=collection_names,
-    multiple=True,
-    help="Only this collection; may be repeated.  [default: all]",
-)
+@names_option("Only this collection; may be repeated.  [default: all]")
 @click.option(
     "-m",
     "--mode",
@@ -57,6 +50,7 @@ if TYPE_CHECKING:
 @click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
 @click.option("--check", is_flag=True, help="Read every file, and make anew what is damaged in the index.")
 @click.option("--allow-empty", is_flag=True, help="Accept a folder that has no documents any more.")
+@folder_options
 @wait_option
 @format_option("text", "json")
 @common_options
@@ -72,7 +66,6 @@ def import_(
     allow_empty: bool,
     check: bool,
     wait: float,
-    format_name: str | None,
 ) -> None:
     """Read documents into the index, or bring it up to date.
 
@@ -91,9 +84,9 @@ def import_(
         wait_s=wait,
     )
     failed = False
-    with session.open() as (workspace, config):
+    with session.open(makes=session.docs_dir is not None) as (workspace, _):
         names = names or tuple(each.name for each in workspace.collections())
-        output = chosen_format(format_name, config, ("text", "json"))
+        output = session.output
         if not names:
             note("no collections")
             note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")

@@ -9,23 +9,20 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.session import Command, Session, combined, common_options
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:
     from mdvec.interfaces.clients.files import ClientFile
-
-_AnyFunction = TypeVar("_AnyFunction", bound=Callable[..., Any])
 
 _ENTRY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -42,18 +39,13 @@ _MIN_HIDDEN_CHARS = 8
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_SHARED = (
+_shared_options = combined(
     click.argument("client_name", type=click.Choice(list(CLIENTS))),
     click.option("--project", type=_FOLDER, metavar="DIR", help="Only for the project in this folder."),
     click.option("--name", default="mdvec", show_default=True, help="Name of the entry for mdvec."),
     click.option("--file", type=_FILE, metavar="PATH", help="Edit this file instead of the client's own."),
     click.option("--dry-run", is_flag=True, help="Show what would change and write nothing."),
 )
-
-
-def _shared_options(function: _AnyFunction) -> _AnyFunction:
-    """Add what both commands take."""
-    return reduce(lambda decorated, option: option(decorated), reversed(_SHARED), function)
 
 
 @click.command(cls=Command)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from typing import Any
 
 import click
 
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.completing import collection_names
-from mdvec.interfaces.cli.filters import filter_options
+from mdvec.interfaces.cli.filters import filter_options, path_name_option
 from mdvec.interfaces.cli.search import hits_text
-from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.session import Command, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import (
     note,
     use_color,
@@ -23,8 +21,6 @@ from mdvec.interfaces.cli.terminal import (
     write_table,
 )
 
-_LIST_FORMATS = ("table", "json", "jsonl", "paths")
-_RELATED_FORMATS = ("text", "json", "jsonl", "paths")
 _DEFAULT_LIMIT = 50
 
 
@@ -38,10 +34,10 @@ _DEFAULT_LIMIT = 50
     show_default=True,
     help="Most documents.",
 )
-@format_option(*_LIST_FORMATS)
+@format_option("table", "json", "jsonl", "paths")
 @common_options
 @click.pass_obj
-def ls(session: Session, /, format_name: str | None, **options: Any) -> None:
+def ls(session: Session, /, **options: Any) -> None:
     """List documents, the last updated first.
 
     Options choose which: mdvec ls --tag seedling --since 7d
@@ -53,8 +49,8 @@ def ls(session: Session, /, format_name: str | None, **options: Any) -> None:
 
     request = msgspec.convert({"query": "", **options}, SearchRequest)
     with session.open() as (workspace, config):
-        output = chosen_format(format_name, config, _LIST_FORMATS)
-        query = search_query(request, config.search, now=datetime.now().astimezone())
+        output = session.output
+        query = search_query(request, config.search)
         found = workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         several = len(query.collections or workspace.collections()) > 1
     page = documents(found[: query.limit], more=len(found) > query.limit)
@@ -85,22 +81,20 @@ def ls(session: Session, /, format_name: str | None, **options: Any) -> None:
 
 @click.command(cls=Command)
 @click.argument("path")
-@click.option(
-    "-n", "--name", shell_complete=collection_names, help="The collection, if several have this path."
-)
+@path_name_option
 @click.option(
     "-k", "--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Most documents."
 )
-@format_option(*_RELATED_FORMATS)
+@format_option("text", "json", "jsonl", "paths")
 @common_options
 @click.pass_obj
-def related(session: Session, path: str, name: str | None, limit: int, format_name: str | None) -> None:
+def related(session: Session, path: str, name: str | None, limit: int) -> None:
     """Find the documents that are about the same as one."""
     from mdvec.interfaces import wire
 
     with session.open() as (workspace, config):
-        output = chosen_format(format_name, config, _RELATED_FORMATS)
         result = workspace.browse.related(path, collection=name, limit=limit)
+    output = session.output
     if output != "json":
         for warning in result.warnings:
             warn(warning)

@@ -8,12 +8,11 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Group,
     Session,
-    chosen_format,
     common_options,
     format_option,
     wait_option,
@@ -36,11 +35,11 @@ def model() -> None:
 @format_option("table", "json")
 @common_options
 @click.pass_obj
-def list_(session: Session, format_name: str | None) -> None:
+def list_(session: Session) -> None:
     """List the known models and where they are used."""
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         models = workspace.models.known()
-    if chosen_format(format_name, config, ("table", "json")) == "json":
+    if session.output == "json":
         write_json(models)
         return
     write_table(present.MODEL_COLUMNS, [present.model_row(each) for each in models])
@@ -50,14 +49,7 @@ def list_(session: Session, format_name: str | None) -> None:
 
 @model.command()
 @click.argument("spec", required=False)
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    shell_complete=collection_names,
-    multiple=True,
-    help="Only for this collection; may be repeated.",
-)
+@names_option("Only for this collection; may be repeated.")
 @click.option("--cancel", is_flag=True, help="Keep the current model and cancel a change to another one.")
 @wait_option
 @format_option("text", "json")
@@ -69,7 +61,6 @@ def use(
     names: tuple[str, ...],
     cancel: bool,
     wait: float,
-    format_name: str | None,
 ) -> None:
     """Change the embedding model of collections.
 
@@ -83,8 +74,8 @@ def use(
         msg = "name either a model or --cancel"
         raise UsageError(msg, hint="'mdvec model ls' lists the models.")
     wanted = None if spec is None else parse_embedding_spec(spec)
-    with session.open() as (workspace, config):
-        output = chosen_format(format_name, config, ("text", "json"))
+    with session.open() as (workspace, _):
+        output = session.output
         if wanted is None:
             _print(workspace.models.cancel(names), output)
             return

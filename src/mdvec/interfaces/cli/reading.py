@@ -8,11 +8,10 @@ from typing import assert_never
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.filters import names_option, path_name_option
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
-    chosen_format,
     common_options,
     daemon_option,
     format_option,
@@ -22,20 +21,17 @@ from mdvec.interfaces.passage import visible
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
 
-_LINK_FORMATS = ("text", "json")
 _INDENT = "  "
 
 
 @click.command(cls=Command)
 @click.argument("path")
-@click.option(
-    "-n", "--name", shell_complete=collection_names, help="The collection, if several have this path."
-)
+@path_name_option
 @click.option("--lines", metavar="A:B", help="Only these lines; A or B may be left out.")
 @click.option("--section", metavar="HEADING", help="Only the section under this heading.")
 @click.option("--outline", is_flag=True, help="Print its headings with lines and tokens instead.")
 @click.option("--links", "with_links", is_flag=True, help="Print its links, backlinks and versions instead.")
-@format_option(*_LINK_FORMATS)
+@format_option("text", "json")
 @daemon_option
 @common_options
 @click.pass_obj
@@ -47,7 +43,6 @@ def get(
     section: str | None,
     outline: bool,
     with_links: bool,
-    format_name: str | None,
 ) -> None:
     """Print a document, a part of it, its headings or its links."""
     if with_links or outline:
@@ -55,9 +50,9 @@ def get(
         if lines is not None or section is not None or (with_links and outline):
             msg = f"{option} is about a whole document"
             raise UsageError(msg, hint=f"Give {option} alone.")
-        (_print_links if with_links else _print_outline)(session, path, name, format_name)
+        (_print_links if with_links else _print_outline)(session, path, name)
         return
-    if format_name is not None:
+    if session.format_name is not None:
         msg = "--format needs --links or --outline: a document is printed as it is"
         raise UsageError(msg, hint="Leave out --format, or add --links or --outline.")
     if lines is not None and section is not None:
@@ -76,15 +71,11 @@ def get(
     write_documents(text if text.endswith("\n") or not text else text + "\n")
 
 
-def _print_links(session: Session, path: str, name: str | None, format_name: str | None) -> None:
-    found, output = session.ask(
-        lambda workspace, config: (
-            workspace.links(path, collection=name),
-            chosen_format(format_name, config, _LINK_FORMATS),
-        ),
-        names=(name,) if name else (),
+def _print_links(session: Session, path: str, name: str | None) -> None:
+    found = session.ask(
+        lambda workspace, _: workspace.links(path, collection=name), names=(name,) if name else ()
     )
-    if output == "json":
+    if session.output == "json":
         write_json(found)
         return
     text = links_text(found)
@@ -93,10 +84,10 @@ def _print_links(session: Session, path: str, name: str | None, format_name: str
         note("no links")
 
 
-def _print_outline(session: Session, path: str, name: str | None, format_name: str | None) -> None:
-    with session.open() as (workspace, config):
+def _print_outline(session: Session, path: str, name: str | None) -> None:
+    with session.open() as (workspace, _):
         found = workspace.browse.outline(path, collection=name)
-    if chosen_format(format_name, config, _LINK_FORMATS) == "json":
+    if session.output == "json":
         write_json(found)
     elif found.sections:
         write_table(
@@ -115,28 +106,15 @@ def _print_outline(session: Session, path: str, name: str | None, format_name: s
 
 
 @click.command(cls=Command)
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    shell_complete=collection_names,
-    multiple=True,
-    help="Only this collection; may be repeated.",
-)
+@names_option()
 @format_option("table", "json")
 @daemon_option
 @common_options
 @click.pass_obj
-def tags(session: Session, names: tuple[str, ...], format_name: str | None) -> None:
+def tags(session: Session, names: tuple[str, ...]) -> None:
     """List the tags, most used first."""
-    found, output = session.ask(
-        lambda workspace, config: (
-            workspace.tags(names),
-            chosen_format(format_name, config, ("table", "json")),
-        ),
-        names=names,
-    )
-    if output == "json":
+    found = session.ask(lambda workspace, _: workspace.tags(names), names=names)
+    if session.output == "json":
         write_json(found)
     elif found:
         write_table(("tag", "documents"), [(each.tag, f"{each.documents:,}") for each in found])

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.choosing import folder_options
 from mdvec.interfaces.cli.filters import filter_options
-from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
+from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
     choice_of,
-    chosen_format,
     common_options,
     daemon_option,
     format_option,
@@ -49,7 +47,6 @@ _MORE = "…"
 # Longer lines are hard to read; shorter ones break Japanese sentences too often.
 _MAX_COLUMNS = 100
 _MIN_COLUMNS = 30
-_FORMATS = ("text", "json", "jsonl", "md", "paths")
 
 
 @click.command(cls=Command)
@@ -70,8 +67,9 @@ _FORMATS = ("text", "json", "jsonl", "md", "paths")
 @click.option("--expand", type=choice_of(Expansion), help="How much text around a hit.  [default: chunk]")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of text in all hits together.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
-@format_option(*_FORMATS)
+@format_option("text", "json", "jsonl", "md", "paths")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
+@folder_options
 @daemon_option
 @common_options
 @click.pass_obj
@@ -80,7 +78,6 @@ def search(
     /,
     query: tuple[str, ...],
     explain: bool,
-    format_name: str | None,
     color: str | None,
     **options: Any,
 ) -> None:
@@ -96,17 +93,17 @@ def search(
     names = request.collections
 
     def find(workspace: Reader, config: Config) -> tuple[SearchResult, str, DisplaySettings, bool]:
-        output = chosen_format(format_name, config, _FORMATS)
+        output = session.output
         settings = workspace.search_settings(names)
         if output == "paths":  # each is printed once
             settings = msgspec.structs.replace(settings, per_document=1)
-        with reporting_interruption(workspace, names, resume=_resuming(session)):
-            result = workspace.search(search_query(request, settings, now=datetime.now().astimezone()))
+        with reporting_interruption(workspace, names):
+            result = workspace.search(search_query(request, settings))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
         return result, output, config.display, several
 
-    result, output, display, several = session.ask(find, names=names)
+    result, output, display, several = session.ask(find, names=names, makes=session.docs_dir is not None)
     if output != "json":
         _note_shortcomings(result)
     match output:
@@ -131,14 +128,6 @@ def search(
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
     if result.hits and (output == "text" or (doubtful and output != "json")):
         note(present.confidence_line(result.confidence))
-
-
-def _resuming(session: Session) -> str:
-    """Return the command that resumes the import of a first search; a second search answers by words."""
-    if session.docs_dir is None:
-        return SAME_COMMAND
-    index = ["--data-dir", str(session.data_dir)] if session.data_dir else []
-    return f"'{shlex.join(['mdvec', 'import', '--docs-dir', str(session.docs_dir), *index])}'"
 
 
 def _note_shortcomings(result: SearchResult) -> None:
@@ -193,6 +182,8 @@ def _hit_lines(
     yield _INDENT + linked + stale
     if versions := versions_line(hit):
         yield _INDENT + styled(visible(versions), dim=True)
+    if context := present.context_line(hit):
+        yield _INDENT + styled(visible(context), dim=True)
     if explain:
         reasons = _reasons(hit)
         for start, end in wrap(reasons, width - len(_INDENT)):

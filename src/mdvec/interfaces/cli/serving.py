@@ -12,6 +12,7 @@ import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
+from mdvec.interfaces.cli.choosing import folder_options
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn
 
@@ -45,6 +46,7 @@ from mdvec.interfaces.cli.terminal import note, warn
     help="With --http: a web site that may use it; may be repeated.",
 )
 @click.option("--no-watch", is_flag=True, help="Do not keep the index up to date.")
+@folder_options
 @common_options
 @click.pass_context
 def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_options: Any) -> None:

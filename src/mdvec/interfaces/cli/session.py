@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -23,10 +24,11 @@ from mdvec.text.addresses import scheme_of
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
     from mdvec.interfaces.daemon.calls import Reader
-    from mdvec.workspace import Workspace
+    from mdvec.workspace import FolderChoice, Workspace
 
 _Answer = TypeVar("_Answer")
-_AnyFunction = TypeVar("_AnyFunction", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+"""Adds an option to a command."""
 
 
 class Opener(Protocol):
@@ -39,6 +41,8 @@ class Opener(Protocol):
         database: Path | str | None = None,
         docs_dir: Path | None = None,
         data_dir: Path | None = None,
+        choice: FolderChoice | None = None,
+        makes: bool = True,
     ) -> Workspace:
         """Open it; the caller closes it."""
         ...
@@ -58,6 +62,9 @@ class Session:
         database: Database to use instead of the configured one: an absolute path or an address.
         verbose: Print the duration of each step.
         no_daemon: Do the work here even if a daemon of the database runs.
+        choice: The options by name that say how the folder is indexed.
+        format_name: The value of ``--format``; None without it.
+        formats: The formats of the command; the first is the one for people.
         warned: Warnings about the configuration that were printed.
     """
 
@@ -70,7 +77,11 @@ class Session:
     database: Path | str | None = None
     verbose: bool = False
     no_daemon: bool = False
+    choice: dict[str, Any] = field(default_factory=dict)
+    format_name: str | None = None
+    formats: Sequence[str] = ()
     warned: set[str] = field(default_factory=set)
+    _config: Config | None = None
 
     def load_config(self) -> LoadedConfig:
         """Load the settings. On a terminal, ask once whether a folder is trusted whose file needs that.
@@ -93,7 +104,19 @@ class Session:
             if warning not in self.warned:
                 warn(warning)
                 self.warned.add(warning)
+        self._config = loaded.config
         return loaded
+
+    @property
+    def output(self) -> str:
+        """The format to print in: that of ``--format``, else the configured one if the command has it."""
+        if self.format_name is not None:
+            return self.format_name
+        config = self._config or self.load_config().config
+        configured = config.display.default_format.value
+        if configured == "jsonl" and "jsonl" not in self.formats:
+            configured = "json"
+        return configured if configured in self.formats else self.formats[0]
 
     def database_place(self, config: Config) -> Path | str:
         """Return the database of the options and the configuration: an absolute path, or an address."""
@@ -114,13 +137,20 @@ class Session:
         given = [word for name, value in options.items() if value for word in (name, str(value))]
         return [*given, "--verbose"] if self.verbose else given
 
-    def ask(self, question: Callable[[Reader, Config], _Answer], *, names: Sequence[str] = ()) -> _Answer:
+    def ask(
+        self,
+        question: Callable[[Reader, Config], _Answer],
+        *,
+        names: Sequence[str] = (),
+        makes: bool = False,
+    ) -> _Answer:
         """Answer a question from the daemon of the database, if one runs, else from the workspace itself.
 
         Args:
             question: Is given what it can read from, and the settings; it must not print anything.
             names: Collections that were named. Without any, the index of the folder that the working
                 directory is in is used, if it has one and no option names another.
+            makes: As for :meth:`open`.
 
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
@@ -128,7 +158,7 @@ class Session:
         if not names and self.docs_dir is None and self.database is None:
             self._use_index_here()
         config = None
-        if not (self.no_daemon or self.verbose or self.opener):
+        if not (self.no_daemon or self.verbose or self.opener or self.choice):
             config = self.load_config().config
             daemon = self._daemon(config)
             if daemon is not None:
@@ -140,7 +170,7 @@ class Session:
                     RemoteWorkspace(daemon) as far,
                 ):
                     return question(far, config)
-        with self.open(config) as (workspace, config):
+        with self.open(config, makes=makes) as (workspace, config):
             return question(workspace, config)
 
     def _daemon(self, config: Config) -> str | None:
@@ -162,12 +192,18 @@ class Session:
 
     @contextmanager
     def open(
-        self, config: Config | None = None, *, serves: bool = False, log_file: Path | None = None
+        self,
+        config: Config | None = None,
+        *,
+        makes: bool = False,
+        serves: bool = False,
+        log_file: Path | None = None,
     ) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace of the options and the configuration, and show the progress of its calls.
 
         Args:
             config: The settings, if they are loaded.
+            makes: Whether to make a database that is not there; commands that read make none.
             serves: Whether the command runs until it is ended, and so writes a log.
             log_file: Where it goes if no file is configured; None for standard error.
 
@@ -187,9 +223,43 @@ class Session:
         logs.configure(config.log, serves=serves, file=log_file)
         on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):
-            workspace = opener(config, database=self.database, docs_dir=self.docs_dir, data_dir=self.data_dir)
+            workspace = opener(
+                config,
+                database=self.database,
+                docs_dir=self.docs_dir,
+                data_dir=self.data_dir,
+                choice=self._folder_choice(),
+                makes=makes or serves,
+            )
             with workspace, workspace.explaining():
                 yield workspace, config
+
+    def _folder_choice(self) -> FolderChoice | None:
+        """Return how the options want a folder to be indexed; None without any.
+
+        Raises:
+            UsageError: If there is no ``--docs-dir``, or no such preset.
+        """
+        given = self.choice
+        if not given:
+            return None
+        if self.docs_dir is None:
+            msg = f"--{next(iter(given))} needs --docs-dir"
+            raise UsageError(msg, hint="A registered collection is changed with 'mdvec tool update'.")
+        from mdvec.config.presets import load_preset
+        from mdvec.types.collection import parse_embedding_spec
+        from mdvec.workspace import FolderChoice
+
+        globs = {
+            name: tuple(filter(None, given[name])) if name in given else None
+            for name in ("include", "exclude")
+        }
+        return FolderChoice(
+            **globs,
+            chunker=given.get("chunker", ""),
+            embedding=parse_embedding_spec(given["embedder"]) if "embedder" in given else None,
+            preset=load_preset(given["preset"], cwd=self.cwd) if "preset" in given else None,
+        )
 
     def _use_index_here(self) -> None:
         from mdvec.config.paths import find_index
@@ -255,42 +325,24 @@ class Group(click.Group):
         _write_options(self, ctx, formatter)
 
 
-def common_options(function: _AnyFunction) -> _AnyFunction:
-    """Add the options that are the same for every command, before and after its name."""
-    folder = click.Path(exists=True, file_okay=False, path_type=Path)
-    file = click.Path(dir_okay=False, path_type=Path)
-    decorators = (
-        _common("--docs-dir", type=folder, metavar="DIR", help="Work on this folder without registering it."),
-        _common(
-            "--data-dir",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
-        ),
-        _common("--config", type=file, metavar="F", help="Read this configuration file."),
-        _common(
-            "--database",
-            type=_Database(dir_okay=False, path_type=Path),
-            metavar="F",
-            help="Use this database.",
-        ),
-        _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
-    )
-    for decorator in reversed(decorators):
-        function = decorator(function)
-    return function
+def combined(*options: Option) -> Option:
+    """Return a decorator that adds several options to a command, in this order."""
+    return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
 
 
-def format_option(*formats: str) -> Callable[[_AnyFunction], _AnyFunction]:
-    """Add ``--format``.
+def format_option(*formats: str) -> Option:
+    """Add ``--format``; :attr:`Session.output` is what was chosen of the formats, the first for people."""
 
-    Args:
-        formats: The choices; the first is the one for people.
-    """
+    def remember(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+        if isinstance(ctx.obj, Session):
+            ctx.obj.format_name, ctx.obj.formats = value, formats
+
     return click.option(
         "--format",
         "format_name",
         type=click.Choice(formats),
+        expose_value=False,
+        callback=remember,
         help=f"How to print the result.  [default: {formats[0]}]",
     )
 
@@ -300,21 +352,41 @@ def choice_of(kind: type[StrEnum]) -> click.Choice[str]:
     return click.Choice([member.value for member in kind])
 
 
-def chosen_format(option: str | None, config: Config, formats: Sequence[str]) -> str:
-    """Return the format to print in.
+def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    if value is None or not isinstance(ctx.obj, Session) or param.name is None:
+        return
+    setattr(ctx.obj, param.name, ctx.obj.cwd / value if isinstance(value, Path) else value)
 
-    Args:
-        option: The value of ``--format``; None without it.
-        config: Its ``display.default_format`` counts otherwise, if the command has that format.
-        formats: The formats of the command; the first is the one for people.
-    """
-    if option is not None:
-        return option
-    configured = config.display.default_format.value
-    if configured == "jsonl" and "jsonl" not in formats:
-        configured = "json"
-    return configured if configured in formats else formats[0]
 
+def _common(name: str, **settings: Any) -> Option:
+    return click.option(name, cls=CommonOption, expose_value=False, callback=_remember, **settings)
+
+
+common_options = combined(
+    _common(
+        "--docs-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Work on this folder without registering it.",
+    ),
+    _common(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
+    ),
+    _common(
+        "--config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="F",
+        help="Read this configuration file.",
+    ),
+    _common(
+        "--database", type=_Database(dir_okay=False, path_type=Path), metavar="F", help="Use this database."
+    ),
+    _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
+)
+"""The options of every command, before and after its name."""
 
 daemon_option = click.option(
     "--no-daemon",
@@ -334,16 +406,6 @@ wait_option = click.option(
     help="How long to wait for another import of the same collection.",
 )
 """``--wait`` of the commands that write."""
-
-
-def _common(name: str, **settings: Any) -> Callable[[_AnyFunction], _AnyFunction]:
-    return click.option(name, cls=CommonOption, expose_value=False, callback=_remember, **settings)
-
-
-def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
-    if value is None or not isinstance(ctx.obj, Session) or param.name is None:
-        return
-    setattr(ctx.obj, param.name, ctx.obj.cwd / value if isinstance(value, Path) else value)
 
 
 def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:

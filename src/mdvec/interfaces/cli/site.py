@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mdvec import registry
-from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Command, Group, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn
 
@@ -23,7 +23,7 @@ def site() -> None:
 
 
 @site.command(cls=Command)
-@click.option("-n", "--name", shell_complete=collection_names, required=True, help="The collection.")
+@name_option(required=True)
 @click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")

@@ -9,11 +9,10 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
-    chosen_format,
     common_options,
     daemon_option,
     format_option,
@@ -21,24 +20,21 @@ from mdvec.interfaces.cli.session import (
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
+from mdvec.types.folder_context import shown_contexts
 
 if TYPE_CHECKING:
     from mdvec.types.report import CollectionStatus, DiskCheck, Finding, WorkspaceStatus
 
 
 @click.command(cls=Command)
-@click.option(
-    "-n", "--name", shell_complete=collection_names, help="Only this collection, with the state of each file."
-)
+@name_option("Only this collection, with the state of each file.")
 @click.option("--check", is_flag=True, help="Compare the index with its sources.")
 @click.option("--exit-code", is_flag=True, help="With --check: exit with 1 if they differ.")
 @format_option("table", "json")
 @daemon_option
 @common_options
 @click.pass_context
-def status(
-    ctx: click.Context, name: str | None, check: bool, exit_code: bool, format_name: str | None
-) -> None:
+def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -> None:
     """Show what is indexed, what is pending, and what failed."""
     from mdvec.interfaces import wire
 
@@ -46,14 +42,11 @@ def status(
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
     session: Session = ctx.obj
-    found, output = session.ask(
-        lambda workspace, config: (
-            workspace.status(name, files=name is not None, check=check),
-            chosen_format(format_name, config, ("table", "json")),
-        ),
+    found = session.ask(
+        lambda workspace, _: workspace.status(name, files=name is not None, check=check),
         names=(name,) if name else (),
     )
-    if output == "json":
+    if session.output == "json":
         write_json(wire.status(found))
     else:
         _print_status(found, name)
@@ -67,14 +60,14 @@ def status(
 @format_option("table", "json")
 @common_options
 @click.pass_context
-def doctor(ctx: click.Context, format_name: str | None) -> None:
+def doctor(ctx: click.Context) -> None:
     """Look for problems; exit with 1 if there are any."""
     from mdvec.types.report import Severity
 
     session: Session = ctx.obj
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         findings = workspace.doctor()
-    if chosen_format(format_name, config, ("table", "json")) == "json":
+    if session.output == "json":
         write_json(findings)
     else:
         write("".join(f"{line}\n" for finding in findings for line in _finding_lines(finding)))
@@ -127,6 +120,8 @@ def _registration_lines(status: CollectionStatus) -> Iterator[str]:
         "updated": present.moment(collection.updated_ms) if collection.updated_ms else "",
     }
     yield from (f"{key}: {value}" for key, value in shown.items() if value)
+    for context in shown_contexts(collection.folder_contexts):
+        yield f"context of {context.folder or '.'}: {context.text}"
 
 
 def _print_details(status: CollectionStatus) -> None:

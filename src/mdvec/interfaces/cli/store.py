@@ -5,15 +5,13 @@ from __future__ import annotations
 import click
 
 from mdvec import registry
-from mdvec.interfaces.cli.completing import collection_names
-from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.filters import name_option
+from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
 
 _BYTES_PER_MB = 1_000_000
-_name_option = click.option(
-    "-n", "--name", shell_complete=collection_names, required=True, help="The collection."
-)
+_name_option = name_option(required=True)
 
 
 @click.command(cls=Group)
@@ -26,7 +24,7 @@ def store() -> None:
 @format_option("text", "json")
 @common_options
 @click.pass_obj
-def list_stores(session: Session, format_name: str | None) -> None:
+def list_stores(session: Session) -> None:
     """List the stores and vector indexes to choose from."""
     config = session.load_config().config
     used = registry.named_vector_index(config.store.vectors or "")[0]
@@ -43,7 +41,7 @@ def list_stores(session: Session, format_name: str | None) -> None:
         )
         for name in registry.names(stage)
     ]
-    if chosen_format(format_name, config, ("text", "json")) == "json":
+    if session.output == "json":
         write_json(rows)
         return
     shown = [
@@ -62,11 +60,11 @@ def list_stores(session: Session, format_name: str | None) -> None:
 @format_option("text", "json")
 @common_options
 @click.pass_obj
-def show(session: Session, format_name: str | None) -> None:
+def show(session: Session) -> None:
     """Show what the store holds."""
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         found = workspace.stores.describe()
-    if chosen_format(format_name, config, ("text", "json")) == "json":
+    if session.output == "json":
         write_json(found)
         return
     lines = [
@@ -85,16 +83,16 @@ def show(session: Session, format_name: str | None) -> None:
 @format_option("text", "json")
 @common_options
 @click.pass_obj
-def move(session: Session, target: str, format_name: str | None) -> None:
+def move(session: Session, target: str) -> None:
     """Copy everything to another store, with its vectors.
 
     TARGET is a path, or an address such as postgresql://HOST/DATABASE. Nothing is embedded, and both are
     compared before the command succeeds. The old store and the configuration stay as they are.
     A copy that was interrupted is resumed.
     """
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         moved = workspace.stores.move(target)
-    if chosen_format(format_name, config, ("text", "json")) == "json":
+    if session.output == "json":
         write_json(moved)
         return
     held = moved.contents
@@ -112,11 +110,11 @@ def move(session: Session, target: str, format_name: str | None) -> None:
 @format_option("text", "json")
 @common_options
 @click.pass_obj
-def rebuild(session: Session, format_name: str | None) -> None:
+def rebuild(session: Session) -> None:
     """Empty the vector index and fill it again; nothing is embedded."""
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         rebuilt = workspace.stores.rebuild_vector_index()
-    if chosen_format(format_name, config, ("text", "json")) == "json":
+    if session.output == "json":
         write_json(rebuilt)
         return
     write(f"{visible(rebuilt.location)}: {rebuilt.vectors:,} vectors\n")
@@ -133,7 +131,7 @@ def views(session: Session, name: str) -> None:
     public.search_chunks. Those of another collection are replaced.
     """
     with session.open() as (workspace, _):
-        made = workspace.sharing.make_views(name)
+        made = workspace.stores.make_views(name)
     write("".join(f"{each}\n" for each in made))
 
 
@@ -145,7 +143,7 @@ def views(session: Session, name: str) -> None:
 def grant(session: Session, role: str, name: str) -> None:
     """Let a role of PostgreSQL read a collection, and no other one."""
     with session.open() as (workspace, _):
-        workspace.sharing.grant(name, role)
+        workspace.stores.grant(name, role)
     note(f"{visible(role)} may read {name}")
 
 
@@ -157,5 +155,5 @@ def grant(session: Session, role: str, name: str) -> None:
 def revoke(session: Session, role: str, name: str) -> None:
     """Take the right to read a collection back."""
     with session.open() as (workspace, _):
-        workspace.sharing.revoke(name, role)
+        workspace.stores.revoke(name, role)
     note(f"{visible(role)} may not read {name} any more")

@@ -9,17 +9,17 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.completing import collection_names, presets
-from mdvec.interfaces.cli.session import Group, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.completing import presets
+from mdvec.interfaces.cli.filters import name_option
+from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
-from mdvec.types.collection import ChunkingSpec, parse_embedding_spec
+from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
+from mdvec.types.folder_context import CONTEXT_FILE, shown_contexts
 
 _SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], or push: for what programs write"
-_name_option = click.option(
-    "-n", "--name", shell_complete=collection_names, required=True, help="The collection."
-)
+_name_option = name_option(required=True)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
@@ -64,7 +64,7 @@ def add(
     from mdvec.config.presets import load_preset
 
     embedding = parse_embedding_spec(embedder) if embedder is not None else None
-    with session.open() as (workspace, _):
+    with session.open(makes=True) as (workspace, _):
         collection = workspace.add_collection(
             name,
             description,
@@ -198,22 +198,51 @@ def disable(session: Session, name: str) -> None:
     note(f"disabled {name}")
 
 
+@tool.command()
+@_name_option
+@click.argument("folder", required=False, metavar="[PATH]")
+@click.argument("text", required=False)
+@click.option("--remove", is_flag=True, help="Remove the context of PATH.")
+@format_option("table", "json")
+@common_options
+@click.pass_obj
+def context(session: Session, name: str, folder: str | None, text: str | None, remove: bool) -> None:
+    """Say what a folder holds, in a sentence that hits show.
+
+    PATH is relative to the source, '.' for all of it. Without PATH, list the contexts of the collection.
+    """
+    if (folder is None) is not (text is None and not remove) or (text is not None and remove):
+        msg = "PATH takes a sentence, or --remove"
+        raise UsageError(msg, hint=f'Write: mdvec tool context -n {name} PATH "What it holds."')
+    with session.open() as (workspace, _):
+        if folder is not None and text is not None:
+            made = workspace.folders.set_context(name, folder, text)
+            note(f"{name}/{made.folder}: {made.text}")
+            if not workspace.folders.holds_documents(name, made.folder):
+                note(f"note: no document of {name} is in {made.folder or 'it'} yet")
+        elif folder is not None:
+            workspace.folders.remove_context(name, folder)
+            note(f"removed the context of {name}/{folder}")
+        else:
+            _print_contexts(workspace.collection(name), session.output)
+
+
 @tool.command("ls")
 @click.option("--all", "include_disabled", is_flag=True, help="Also list disabled collections.")
 @click.option("--names", "only_names", is_flag=True, help="Print the names alone, one a line.")
 @format_option("table", "json")
 @common_options
 @click.pass_obj
-def list_(session: Session, include_disabled: bool, only_names: bool, format_name: str | None) -> None:
+def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
     """List the collections."""
     from mdvec.interfaces import wire
 
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         collections = workspace.collections(include_disabled=include_disabled)
     if only_names:
         write("".join(f"{each.name}\n" for each in collections))
         return
-    if chosen_format(format_name, config, ("table", "json")) == "json":
+    if session.output == "json":
         write_json([wire.collection(each) for each in collections])
         return
     if not collections:
@@ -233,6 +262,25 @@ def list_(session: Session, include_disabled: bool, only_names: bool, format_nam
             for each in collections
         ],
     )
+
+
+def _print_contexts(collection: Collection, output: str) -> None:
+    from mdvec.interfaces import wire
+
+    contexts = shown_contexts(collection.folder_contexts)
+    if output == "json":
+        write_json([wire.folder_context(each) for each in contexts])
+    elif contexts:
+        write_table(
+            ("folder", "context", "from"),
+            [
+                (each.folder or ".", each.text, CONTEXT_FILE if each.from_file else "mdvec tool context")
+                for each in contexts
+            ],
+        )
+    else:
+        note("no contexts")
+        note(f'hint: Write: mdvec tool context -n {collection.name} PATH "What it holds."')
 
 
 def _confirmed(question: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.session import Command, Session, chosen_format, common_options, format_option
+from mdvec.interfaces.cli.session import Command, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json
 from mdvec.interfaces.passage import visible
 
@@ -16,15 +16,15 @@ from mdvec.interfaces.passage import visible
 @format_option("text", "json")
 @common_options
 @click.pass_obj
-def compact(session: Session, format_name: str | None) -> None:
+def compact(session: Session) -> None:
     """Rewrite the database without anything that was deleted.
 
     Deleted texts are overwritten at once; this also removes the words and vectors they leave behind, and
     makes the file smaller. It needs space for a second copy.
     """
-    with session.open() as (workspace, config):
+    with session.open() as (workspace, _):
         before, after = workspace.compact()
-    if chosen_format(format_name, config, ("text", "json")) == "json":
+    if session.output == "json":
         write_json({"bytes_before": before, "bytes_after": after})
     else:
         write(f"{before:,} bytes before, {after:,} after\n")

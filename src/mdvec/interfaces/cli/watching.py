@@ -7,20 +7,13 @@ import threading
 
 import click
 
-from mdvec.interfaces.cli.completing import collection_names
+from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note
 
 
 @click.command(cls=Command)
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    shell_complete=collection_names,
-    multiple=True,
-    help="Only this collection; may be repeated.",
-)
+@names_option()
 @common_options
 @click.pass_obj
 def watch(session: Session, names: tuple[str, ...]) -> None:

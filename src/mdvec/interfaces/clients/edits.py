@@ -39,12 +39,6 @@ _TOML_TABLE = (
 def installed(file: ClientFile, client: Client, name: str, entry: Mapping[str, Any]) -> str:
     """Return the text of a file with an entry for mdvec; what the user added to the entry stays.
 
-    Args:
-        file: The client's file; it may not exist.
-        client: The client.
-        name: Name of the entry.
-        entry: What leads to mdvec.
-
     Returns:
         The text; the same one when there is nothing to change.
 

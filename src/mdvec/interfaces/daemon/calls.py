@@ -113,11 +113,7 @@ class Answer(Struct, frozen=True):
 
 
 def calls(workspace: Workspace) -> dict[str, tuple[type[Struct], Callable[[Any], Answer]]]:
-    """Return the calls, by the name of their method: their parameters, and what answers them.
-
-    Args:
-        workspace: What is read.
-    """
+    """Return the calls, by the name of their method: their parameters, and what answers them."""
 
     def answering(call: Callable[[Any], object]) -> Callable[[Any], Answer]:
         def answer(params: Any) -> Answer:

@@ -51,9 +51,6 @@ class RemoteWorkspace:
 
     A call imports only the classes of its own answer: making them all takes longer than a search.
 
-    Args:
-        path: Of the daemon's socket.
-
     Raises:
         DaemonLostError: If nothing answers there.
     """
@@ -152,12 +149,7 @@ class RemoteWorkspace:
 
 
 def settings_id(config: Config, docs_dir: Path | None) -> str:
-    """Return what identifies the settings that answers depend on.
-
-    Args:
-        config: The settings.
-        docs_dir: The folder that is served without being registered.
-    """
+    """Return what identifies the settings that answers depend on."""
     shown = {
         name: getattr(config, name) for name in config.__struct_fields__ if name not in _OTHERS_MAY_DIFFER
     }
@@ -171,12 +163,7 @@ def settings_id(config: Config, docs_dir: Path | None) -> str:
 
 
 def why_not(info: DaemonInfo, settings: str) -> str:
-    """Return why a daemon is not used, for people; empty if it is.
-
-    Args:
-        info: What the daemon says about itself.
-        settings: The settings here.
-    """
+    """Return why a daemon is not used, for people; empty if it is."""
     if info.version != __version__:
         return f"the daemon runs mdvec {info.version}, and this is {__version__}"
     return "" if info.settings == settings else "the daemon was started with other settings"

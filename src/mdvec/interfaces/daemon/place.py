@@ -100,21 +100,13 @@ class DaemonPlace:
 
 
 def place_of(database: Path | str) -> DaemonPlace:
-    """Return the place of the daemon of a database, whatever path leads to the file.
-
-    Args:
-        database: A path, or an address.
-    """
+    """Return the place of the daemon of a database, whatever path leads to the file."""
     name = os.path.realpath(database) if isinstance(database, Path) else database
     return DaemonPlace(user_data_dir() / "daemons" / _short_hash(name))
 
 
 def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:
     """Return the path for a socket, in a folder that is its user's alone; it is made.
-
-    Args:
-        place: Of the daemon.
-        env: Environment variables.
 
     Raises:
         DaemonError: If another user owns the folder.

@@ -46,17 +46,6 @@ def run_daemon(
 ) -> int:
     """Serve until SIGTERM or Ctrl-C.
 
-    Args:
-        workspace: What to serve.
-        config: Its settings.
-        options: Where to listen over HTTP and which requests to accept.
-        place: Of the daemon of this database.
-        docs_dir: The folder that is served without being registered.
-        env: Environment variables.
-        any_port: Whether another port will do when that of the options is in use.
-        show: Receives a line as soon as requests are served.
-        verbose: Whether to print the tracebacks of bugs.
-
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
 

@@ -51,15 +51,7 @@ class WebDoor:
 def build_app(
     workspace: Workspace, config: Config, options: ServerOptions, port: int, *, on_bug: OnBug
 ) -> ASGIApp:
-    """Return the application of all web doors behind one guard.
-
-    Args:
-        workspace: What to serve.
-        config: Its settings.
-        options: Which requests to accept.
-        port: The port the server really listens at.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Return the application of all web doors behind one guard."""
     doors: list[WebDoor] = [
         registry.load("web", name)(workspace, config, options, on_bug=on_bug)
         for name in registry.names("web")
@@ -95,14 +87,6 @@ def serve_http(
 ) -> int:
     """Serve any number of clients over HTTP until SIGTERM or Ctrl-C.
 
-    Args:
-        workspace: What to serve.
-        config: Its settings.
-        options: Where to listen and which requests to accept.
-        show: Receives a line with the URL as soon as requests are served.
-        visit: Receives the URL of the page then.
-        verbose: Whether to print the tracebacks of bugs.
-
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
 
@@ -121,12 +105,7 @@ def serve_http(
 
 
 def url_of(address: Authority, port: int) -> str:
-    """Return the URL of a server, for clients on this machine.
-
-    Args:
-        address: Where it listens.
-        port: The port it really listens at.
-    """
+    """Return the URL of a server, for clients on this machine."""
     if not address.is_wildcard:
         return f"http://{Authority(address.host, port)}"
     # Clients cannot connect to an address that stands for all others.

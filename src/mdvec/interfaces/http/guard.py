@@ -114,13 +114,7 @@ def guarded(
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error as problem details (RFC 9457).
-
-    Args:
-        status: The HTTP status.
-        detail: One sentence; it repeats nothing of the request.
-        headers: Further headers.
-    """
+    """Return an error as problem details (RFC 9457)."""
     body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     return Response(json.dumps(body), status, headers, media_type="application/problem+json")
 

@@ -70,12 +70,7 @@ class ServerOptions:
         return host == self.address.host or (self.address.is_wildcard and authority.ip is not None)
 
     def accepts_origin(self, value: str, port: int) -> bool:
-        """Return True if an Origin header names this server, or a place whose pages may use it.
-
-        Args:
-            value: The header.
-            port: The port the server really listens at.
-        """
+        """Return True if an Origin header names this server, or a place whose pages may use it."""
         origin = canonical_origin(value)
         if origin is None or origin in self.allowed_origins:
             return origin is not None

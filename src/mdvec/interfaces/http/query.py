@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -33,19 +32,14 @@ _NAMES = {"q": "query", "k": "limit", "collection": "collections", "tag": "tags"
 
 
 def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
-    """Return the route of a search.
-
-    Args:
-        workspace: What is searched.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Return the route of a search."""
     threads = CapacityLimiter(MAX_REQUESTS)
 
     def answered(parameters: QueryParams) -> Response:
         try:
             request = _request(parameters)
             settings = workspace.search_settings(request.collections)
-            query = search_query(request, settings, now=datetime.now().astimezone())
+            query = search_query(request, settings)
             with workspace.explaining():
                 result = workspace.search(query, wait_for_vectors=False)
         except MdvecError as error:

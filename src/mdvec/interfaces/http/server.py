@@ -31,9 +31,6 @@ _GRACE_S = 1
 def bind(authority: Authority) -> socket.socket:
     """Return a socket that listens at an address; its name has the real port.
 
-    Args:
-        authority: Where, with a port; port 0 takes a free one.
-
     Raises:
         ListenError: If the address is taken, or not one of this machine.
     """

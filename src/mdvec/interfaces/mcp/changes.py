@@ -41,10 +41,6 @@ class AnnouncingServer(Server[None]):
 
     Clients of 2026-07-28 listen to a subscription, which the SDK serves. Clients of the handshake era
     expect a notification on their connection; the SDK sends them none, so this class does.
-
-    Args:
-        name: Of the server.
-        options: As the SDK's server takes them.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -86,14 +82,7 @@ class AnnouncingServer(Server[None]):
 async def announce_changes(
     workspace: Workspace, server: AnnouncingServer, threads: Threads, on_bug: OnBug
 ) -> None:
-    """Watch the database until cancelled, and announce the lists that changed.
-
-    Args:
-        workspace: Is watched.
-        server: Announces to its clients.
-        threads: Run the calls.
-        on_bug: Receives unexpected exceptions; the watch continues.
-    """
+    """Watch the database until cancelled, and announce the lists that changed."""
     seen: tuple[int, list[Collection]] | None = None
     while True:
         try:
@@ -106,13 +95,7 @@ async def announce_changes(
 
 
 async def free_idle_model(workspace: Workspace, threads: Threads, on_bug: OnBug) -> None:
-    """Free the model whenever it was idle for long enough, until cancelled.
-
-    Args:
-        workspace: Holds the model.
-        threads: Run the calls.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Free the model whenever it was idle for long enough, until cancelled."""
     while True:
         await anyio.sleep(_LOOK_FOR_IDLE_MODEL_EVERY_S)
         try:

@@ -23,13 +23,7 @@ _SESSION_IDLE_TIMEOUT_S = 30 * 60.0
 
 
 def mcp_routes(workspace: Workspace, config: Config, _: ServerOptions, *, on_bug: OnBug) -> WebDoor:
-    """Return the routes of the MCP server.
-
-    Args:
-        workspace: What to serve.
-        config: Its settings.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Return the routes of the MCP server."""
     sessions = StreamableHTTPSessionManager(
         build_server(workspace, config, on_bug=on_bug),
         max_request_body_size=MAX_BODY_BYTES,

@@ -28,6 +28,7 @@ MOST_DESCRIPTION_CHARS = 1_000
 _EXCERPT_TOKENS = 160
 _EXCERPT_COLUMNS = 160
 _EXCERPT_LINES = 2
+_MOST_READ_CHARS = 100_000
 
 # Far more than prose has: a text of blanks must not be long because it has few tokens.
 _MOST_CHARS_PER_TOKEN = 8
@@ -117,7 +118,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
 
 def _excerpt(query: str, text: str) -> str:
     """Return the lines of a text that answer best."""
-    lines = best_passage(query, text, width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES)
+    lines = best_passage(query, text[:_MOST_READ_CHARS], width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES)
     return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 

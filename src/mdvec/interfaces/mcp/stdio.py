@@ -6,14 +6,13 @@ not end the server, and it ignores lines that are not messages, where a client w
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.from_thread
@@ -37,7 +36,7 @@ from mdvec.interfaces import streams
 from mdvec.interfaces.errors import bug_listener
 from mdvec.interfaces.exit import EXIT_CODES, exit_soon
 from mdvec.interfaces.mcp.application import build_server
-from mdvec.interfaces.streams import private_streams, read_lines, write_all
+from mdvec.interfaces.streams import decode_json, private_streams, read_lines, write_all
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -60,11 +59,6 @@ def serve_stdio(workspace: Workspace, config: Config, *, verbose: bool = False) 
 
     It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
     on the process ends in a moment, whatever its threads do: this is for a process that does nothing else.
-
-    Args:
-        workspace: What to serve.
-        config: Its settings.
-        verbose: Whether to print the tracebacks of bugs.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -204,7 +198,7 @@ def parse(line: bytes) -> JSONRPCMessage | ErrorData:
             code=PARSE_ERROR, message=f"the line is longer than {streams.MAX_LINE_BYTES // 1024**2} MiB"
         )
     try:
-        value = _decode(line)
+        value = decode_json(line, from_json)  # refuses deep nesting
     except (ValueError, RecursionError) as error:
         return ErrorData(code=PARSE_ERROR, message=f"not JSON: {error}")
     try:
@@ -215,17 +209,3 @@ def parse(line: bytes) -> JSONRPCMessage | ErrorData:
     if isinstance(message, JSONRPCNotification) and "id" in value:
         return ErrorData(code=INVALID_REQUEST, message="the id of a request is a string or an integer")
     return message
-
-
-def _decode(line: bytes) -> Any:
-    r"""Return the value of a line of JSON, with halves of characters such as ``\ud83d`` replaced.
-
-    Clients in JavaScript send them when they cut a text inside an emoji. An error could not name the
-    request, so the client would wait for ever.
-    """
-    try:
-        return from_json(line)
-    except ValueError:
-        if rb"\ud" not in line.lower():
-            raise
-        return from_json(json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace"))

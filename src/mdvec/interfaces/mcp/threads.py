@@ -70,11 +70,7 @@ class CallProgress:
 
 
 class Threads:
-    """The threads of one server.
-
-    Args:
-        around: Entered around each call.
-    """
+    """The threads of one server."""
 
     def __init__(self, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._around = around

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,14 +53,7 @@ _MOST_TAGS = 500
 
 
 class Tools:
-    """Serves ``tools/list`` and ``tools/call`` for one workspace.
-
-    Args:
-        workspace: What is searched.
-        config: Its settings.
-        threads: Run its calls.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Serves ``tools/list`` and ``tools/call`` for one workspace."""
 
     def __init__(self, workspace: Workspace, config: Config, threads: Threads, on_bug: OnBug) -> None:
         self._workspace = workspace
@@ -128,7 +120,7 @@ class Tools:
 
     def _search(self, request: requests.SearchRequest) -> CallToolResult:
         defaults = self._workspace.search_settings(request.collections)
-        query = requests.search_query(request, defaults, now=datetime.now().astimezone())
+        query = requests.search_query(request, defaults)
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or self._config.mcp.max_tokens)
         # What does not fit becomes an excerpt here, so the search leaves no hit out.
         query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2))
@@ -155,7 +147,7 @@ class Tools:
         return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
 
     def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:
-        query = requests.search_query(request, self._config.search, now=datetime.now().astimezone())
+        query = requests.search_query(request, self._config.search)
         found = self._workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         more = len(found) > query.limit
         page = [replace(each, title=name_line(each.title)) for each in found[: query.limit]]

@@ -6,7 +6,6 @@ with the ``id`` of a request cancels it; ``$/progress`` tells how far a long one
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from msgspec import UNSET, Struct, UnsetType
 from mdvec.errors import ImportStoppedError, UsageError
 from mdvec.interfaces.errors import OnBug, translate
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
+from mdvec.interfaces.streams import decode_json
 from mdvec.run import ProgressListener, Run, Stage, bound
 
 PARSE_ERROR = -32700
@@ -121,7 +121,7 @@ class Client:
     def receive(self, message: bytes) -> None:
         """Begin what a message asks for; the answer is sent when it is ready."""
         try:
-            decoded = _decode(message)
+            decoded = decode_json(message)
         except (ValueError, RecursionError) as error:
             self._send(_failed(None, PARSE_ERROR, f"not JSON: {error}"))
             return
@@ -271,21 +271,6 @@ class _Batch:
             if self._left or not self._responses:
                 return
         self._send(b"[" + b",".join(self._responses) + b"]")
-
-
-def _decode(message: bytes) -> object:
-    r"""Return the value of a message, with halves of characters such as ``\ud83d`` replaced.
-
-    Clients in JavaScript send them when they cut a text inside an emoji.
-    """
-    try:
-        return msgspec.json.decode(message)
-    except ValueError:
-        if rb"\ud" not in message.lower():
-            raise
-        return msgspec.json.decode(
-            json.dumps(json.loads(message), ensure_ascii=False).encode(errors="replace")
-        )
 
 
 def _encode(message: object) -> bytes:

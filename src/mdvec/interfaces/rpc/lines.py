@@ -31,10 +31,6 @@ def serve_rpc_stdio(workspace: Workspace, _: Config, *, verbose: bool = False) -
     It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
     on the process ends in a moment, whatever its threads do: this is for a process that does nothing else.
 
-    Args:
-        workspace: What to serve.
-        verbose: Whether to print the tracebacks of bugs.
-
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
     """

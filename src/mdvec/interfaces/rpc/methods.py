@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -42,24 +41,16 @@ class StatusParams(Struct, frozen=True, kw_only=True):
 
 
 def all_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return what a client can call, by name.
-
-    Args:
-        workspace: What is served.
-    """
+    """Return what a client can call, by name."""
     return section_methods(workspace) | own_methods(workspace)
 
 
 def own_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return the methods of mdvec's own: the shapes of ``--format json``.
-
-    Args:
-        workspace: What is served.
-    """
+    """Return the methods of mdvec's own: the shapes of ``--format json``."""
 
     def search(request: SearchRequest) -> object:
         settings = workspace.search_settings(request.collections)
-        query = search_query(request, settings, now=datetime.now().astimezone())
+        query = search_query(request, settings)
         return wire.search_answer(workspace.search(query, wait_for_vectors=False))
 
     def get(request: DocumentRequest) -> object:

@@ -26,12 +26,7 @@ _JSON = "application/json"
 
 
 def rpc_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
-    """Return the route of JSON-RPC.
-
-    Args:
-        workspace: What to serve.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Return the route of JSON-RPC."""
     methods = all_methods(workspace)
     threads = CapacityLimiter(MAX_REQUESTS)
 

@@ -81,11 +81,7 @@ class LimitParams(Struct, frozen=True, kw_only=True):
 
 
 def section_methods(workspace: Workspace) -> dict[str, Method]:
-    """Return the methods on sections, by name.
-
-    Args:
-        workspace: What is served.
-    """
+    """Return the methods on sections, by name."""
     sections = workspace.sections
 
     def init_model(_: NoParams) -> object:
@@ -109,7 +105,7 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
             per_document=params.limit,
             clean_only=params.include_clean_only,
         )
-        query = search_query(request, workspace.search_settings(), now=datetime.now().astimezone())
+        query = search_query(request, workspace.search_settings())
         result = workspace.search(query, wait_for_vectors=False)
         found = [_plain(shapes.found_section(each)) for each in sections.found(result, params.limit)]
         return {"results": found, "total": len(found)}

@@ -94,13 +94,7 @@ class Anchors:
         self._links: list[tuple[str, str, str]] = []
 
     def read(self, path: str, address: str, text: str) -> None:
-        """Remember what a page holds.
-
-        Args:
-            path: Of its document.
-            address: Of the page.
-            text: Its HTML.
-        """
+        """Remember what a page holds."""
         self._ids[address] = {html.unescape(each) for each in _ID.findall(text)}
         for target, fragment in _FRAGMENT.findall(text):
             self._links.append((path, html.unescape(target) or address, html.unescape(fragment)))

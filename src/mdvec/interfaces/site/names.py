@@ -24,9 +24,6 @@ def page_names(paths: Iterable[str]) -> dict[str, str]:
     """Return the page of each document: its path without a suffix, on which no other page stands.
 
     The ``index`` of the collection, else its ``README``, becomes the home page, ``index``.
-
-    Args:
-        paths: The paths of the documents.
     """
     ordered = sorted(paths)
     roots = {safe_name(path).casefold(): path for path in reversed(ordered) if "/" not in path}

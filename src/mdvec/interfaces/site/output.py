@@ -22,9 +22,6 @@ class Output:
         written: Files that are new or changed.
         removed: Files that are gone.
 
-    Args:
-        folder: Created if needed.
-
     Raises:
         SiteError: If the folder holds something, and no build wrote it.
     """
@@ -50,10 +47,6 @@ class Output:
 
     def write(self, place: str, content: bytes) -> None:
         """Write a file, unless it has this content.
-
-        Args:
-            place: Its path below the folder, with slashes.
-            content: All of it.
 
         Raises:
             SiteError: If it cannot be written.

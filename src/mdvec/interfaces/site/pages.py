@@ -49,14 +49,7 @@ _UPDATED = ("updated", "modified", "lastmod")
 
 
 def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> str:
-    """Return the page of a document.
-
-    Args:
-        page: The document, rendered with ``addresses``.
-        titles: Titles by path of the documents that are on the site.
-        addresses: Of the site.
-        language: A key of :data:`WORDS`.
-    """
+    """Return the page of a document."""
     words = WORDS[language]
     begins_with_title = page.html.lstrip().startswith("<h1")
     parts = [] if begins_with_title else [f'<h1 id="title">{html.escape(page.title)}</h1>']
@@ -77,14 +70,7 @@ def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, l
 def tag_pages(
     tagged: Mapping[str, Sequence[PageEntry]], collection: str, addresses: SiteAddresses, language: str
 ) -> dict[str, str]:
-    """Return the page of each tag and that of all of them, by their place on the site.
-
-    Args:
-        tagged: The documents of each tag, as first written.
-        collection: The collection's name.
-        addresses: Of the site.
-        language: A key of :data:`WORDS`.
-    """
+    """Return the page of each tag and that of all of them, by their place on the site."""
     words = WORDS[language]
     pages = {}
     for tag, documents in tagged.items():
@@ -116,12 +102,7 @@ def home_page(
 
 
 def sidebar(pages: Mapping[str, str], titles: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the folders of the site as VitePress's sidebar wants them: folders first, then pages by title.
-
-    Args:
-        pages: The page of each document.
-        titles: Titles by path.
-    """
+    """Return the folders of the site as VitePress lists them: folders first, then pages by title."""
     root: dict[str, dict[str, object]] = {}
     folders: dict[str, list[dict[str, object]]] = {"": []}
     for path in sorted(pages, key=lambda each: (titles[each].casefold(), each)):

@@ -158,13 +158,7 @@ def static_file(name: str) -> bytes | None:
 
 
 def document_url(collection: str, path: str, **query: str) -> str:
-    """Return the address of a document.
-
-    Args:
-        collection: Its collection.
-        path: Its path.
-        query: Parameters; empty ones are left out.
-    """
+    """Return the address of a document."""
     named = urlencode({key: value for key, value in query.items() if value})
     return f"/doc/{quote(collection)}/{quote(path)}" + (f"?{named}" if named else "")
 

@@ -44,11 +44,7 @@ class Job:
 
 
 class Jobs:
-    """Imports in threads of their own, at most one of each collection.
-
-    Args:
-        work: Imports a collection by name.
-    """
+    """Imports in threads of their own, at most one of each collection."""
 
     def __init__(self, work: Callable[[str], ImportReport]) -> None:
         self._work = work
@@ -110,12 +106,7 @@ class Speeds:
         self._seen: dict[tuple[str, str], deque[tuple[float, int]]] = {}
 
     def of(self, key: tuple[str, str], done: int) -> float | None:
-        """Return the units a second of a step, after adding how far it is now; None when that is not known.
-
-        Args:
-            key: The collection and the step.
-            done: Units done.
-        """
+        """Return the units a second of a step, after adding how far it is; None when that is not known."""
         seen = self._seen.setdefault(key, deque())
         now = self._clock()
         if seen and done < seen[-1][1]:  # it has begun anew

@@ -29,13 +29,7 @@ _STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 
 
 def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_bug: OnBug) -> WebDoor:
-    """Return the page as a part of the HTTP server.
-
-    Args:
-        workspace: What it shows.
-        options: Where the server listens, and its token.
-        on_bug: Receives unexpected exceptions.
-    """
+    """Return the page as a part of the HTTP server."""
     site = Site(workspace, options, on_bug)
     search, document, status, login = SearchPage(site), DocumentPage(site), StatusPage(site), LoginPage(site)
     routes = [

@@ -23,7 +23,7 @@ from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, TagMatch
-from mdvec.workspace.facets import Facets
+from mdvec.workspace.browse import Facets
 
 PAGE_HITS = 10
 """Results that are shown at first, and that each further step adds."""
@@ -102,7 +102,7 @@ class Form:
 
     def filters(self) -> Filters:
         """Return the filters, for counting what is inside."""
-        return search_query(self.request(None), SearchSettings(), now=_now()).filters
+        return search_query(self.request(None), SearchSettings()).filters
 
     def request(self, mode: SearchMode | None) -> SearchRequest:
         """Return the search that is wanted."""
@@ -163,9 +163,9 @@ class SearchPage:
     async def _facets(self, form: Form) -> Facets:
         """Return the counts beside the filters; what a wrong filter leaves is empty."""
         # To the hour, so that the counts of one visit can be kept.
-        now = _now().replace(minute=0, second=0, microsecond=0)
+        now = datetime.now().astimezone().replace(minute=0, second=0, microsecond=0)
         periods = {name: parse_since(name, now=now) for name in PERIODS}
-        count = self._site.workspace.facets.count
+        count = self._site.workspace.browse.facets
         try:
             return await self._site.call(
                 lambda: count(form.filters(), form.n, folder=form.folder, periods=periods)
@@ -182,7 +182,7 @@ class SearchPage:
 
         def search() -> SearchResult:
             settings = workspace.search_settings(form.n)
-            query = search_query(form.request(mode), settings, now=_now())
+            query = search_query(form.request(mode), settings)
             return workspace.search(query, wait_for_vectors=False)
 
         try:
@@ -214,7 +214,3 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
 
 def _number(text: str, *, most: int) -> int:
     return min(int(text), most) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
-
-
-def _now() -> datetime:
-    return datetime.now().astimezone()

@@ -189,11 +189,7 @@ def words_of(language: str) -> dict[str, str]:
 
 
 def preferred_language(accepted: str) -> str:
-    """Return the language of the page that an Accept-Language header wants most.
-
-    Args:
-        accepted: The header; empty without one.
-    """
+    """Return the language of the page that an Accept-Language header wants most."""
     best, best_quality = LANGUAGES[0], 0.0
     for part in accepted.split(","):
         name, _, weight = part.strip().partition(";")

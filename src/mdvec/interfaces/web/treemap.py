@@ -43,9 +43,6 @@ class Cell:
 def treemap(tags: Sequence[TagCount]) -> list[Cell]:
     """Lay tags out as nearly square rectangles, row by row.
 
-    Args:
-        tags: Most used first.
-
     Returns:
         Cells that fill the map, in the same order.
 

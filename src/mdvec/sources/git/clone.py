@@ -51,12 +51,7 @@ class Clone:
     """A bare clone of one repository, shared by all who read it on this machine."""
 
     def __init__(self, directory: Path, location: GitLocation) -> None:
-        """Prepare; nothing is run.
-
-        Args:
-            directory: Where it is, or will be.
-            location: What it is a clone of.
-        """
+        """Prepare; nothing is run."""
         self._directory = directory
         self._location = location
         self._git = GitProgram(directory, environment=os.environ)
@@ -94,10 +89,6 @@ class Clone:
     def fetch_blobs(self, commit: str, wanted: Iterable[bytes]) -> None:
         """Bring contents here, all in one request.
 
-        Args:
-            commit: What they belong to; it is fetched.
-            wanted: Their ids.
-
         Raises:
             SourceError: If they cannot be fetched.
         """
@@ -117,10 +108,6 @@ class Clone:
 
     def blobs(self, wanted: Iterable[bytes], max_bytes: int) -> Iterator[tuple[bytes, bytes | int]]:
         """Read contents; git fetches one by one what is not here. What is too large is not unpacked.
-
-        Args:
-            wanted: Their ids.
-            max_bytes: Larger ones are not read.
 
         Yields:
             Id and content, or id and size where that is too large; nothing for what is nowhere.

@@ -122,9 +122,6 @@ class GithubApi:
     def head(self, etag: str) -> Head | None:
         """Ask what the ref points to; when that has not changed, the call is free of charge.
 
-        Args:
-            etag: Of the answer before; empty without one.
-
         Returns:
             The commit; None when it is that of the answer before.
 

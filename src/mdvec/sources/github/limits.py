@@ -20,11 +20,7 @@ class RateLimits:
     """
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
-        """Start without a refusal.
-
-        Args:
-            now: Returns seconds since 1970.
-        """
+        """Start without a refusal."""
         self._now = now
         self._refusals = 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from psycopg import errors, sql
 
 from mdvec.errors import NotFoundError
@@ -35,16 +37,26 @@ _VISIBLE = {
         OR EXISTS(SELECT 1 FROM names n WHERE n.text_hash = vectors.text_hash)""",
 }
 
-# meta, spaces and unrelated hold numbers and names of models, and are for everybody who may use the schema.
-POLICIES = "".join(
-    f"""
+
+def policies(visible: Mapping[str, str]) -> str:
+    """Return SQL by which the owner of tables sees all rows, and others those that a condition holds for.
+
+    Args:
+        visible: Conditions by table.
+    """
+    return "".join(
+        f"""
 ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
 CREATE POLICY owner ON {table} TO CURRENT_USER USING (true) WITH CHECK (true);
 CREATE POLICY reader ON {table} FOR SELECT TO PUBLIC USING ({condition});
 """
-    for table, condition in _VISIBLE.items()
-)
+        for table, condition in visible.items()
+    )
+
+
+# meta, spaces and unrelated hold numbers and names of models, and are for everybody who may use the schema.
+POLICIES = policies(_VISIBLE)
 
 # What is in memory of those who read now shows what they could read before.
 _READ_ANEW = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"

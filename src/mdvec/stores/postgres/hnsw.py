@@ -96,6 +96,12 @@ class LargeSpaceReader(VectorReader):
     ) -> dict[int, float]:
         if not self._is_large(space_id):
             return super()._similarities(kind, space_id, query, ids)
+        return self._similarities_of_rows(kind, space_id, query, ids)
+
+    def _similarities_of_rows(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, float]:
+        """Return what :meth:`_similarities` returns, of vectors that are read for it."""
         from mdvec.stores.exact import largest_similarities
 
         rows = self.connection.execute(_VECTORS_OF[kind], (space_id, list(set(ids))), binary=True).fetchall()

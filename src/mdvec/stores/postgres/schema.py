@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mdvec.stores.postgres.access import ACCESS, POLICIES
+from mdvec.stores.postgres.access import ACCESS, POLICIES, policies
+from mdvec.stores.vectors.feed import KEPT_REMOVALS, TABLES
 
 # Names and paths are ordered by code point, whatever the collation of the database: COLLATE "C".
 _TABLES = """
@@ -232,5 +233,33 @@ CREATE TABLE taken(
 CREATE INDEX taken_token ON taken(token);
 """
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES,)
+_REMEMBER = "".join(
+    f"""
+CREATE TRIGGER {table}_removed AFTER DELETE ON {table} REFERENCING OLD TABLE AS removed
+  FOR EACH STATEMENT EXECUTE FUNCTION remember_removed('{kind.value}');
+"""
+    for kind, table in TABLES.items()
+)
+
+# What a vector index beside the database has to forget; nothing until one was attached. Without gaps, so that
+# it is seen whether all is known that an index has missed.
+_TO_2 = f"""
+CREATE TABLE removed_owners(
+  id bigint PRIMARY KEY,
+  kind text COLLATE "C" NOT NULL,
+  owner_id bigint NOT NULL
+);
+CREATE FUNCTION remember_removed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE last bigint := (SELECT coalesce(max(id), 0) FROM removed_owners);
+BEGIN
+  IF EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index') THEN
+    INSERT INTO removed_owners SELECT last + row_number() OVER (ORDER BY id), TG_ARGV[0], id FROM removed;
+    DELETE FROM removed_owners WHERE id <= last - {KEPT_REMOVALS};
+  END IF;
+  RETURN NULL;
+END $$;
+{_REMEMBER}{policies({"removed_owners": "false"})}
+"""  # noqa: S608 - only constants are put in
+
+MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2)
 """SQL from nothing to version 1, from 1 to 2, and so on, in the schema of ``search_path``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.settings import Count, Name, Section
@@ -14,13 +15,17 @@ from mdvec.stores.memo import Memo
 from mdvec.stores.postgres import access
 from mdvec.stores.postgres.address import shown
 from mdvec.stores.postgres.claims import Claims
-from mdvec.stores.postgres.database import Access, Database
+from mdvec.stores.postgres.database import Access, Database, Reader
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.problems import find_problems
 from mdvec.stores.postgres.snapshots import Snapshot, Transaction
 from mdvec.stores.postgres.views import make_views
+from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId, TextHash
+
+if TYPE_CHECKING:  # needed with a vector index only
+    from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"""
@@ -50,16 +55,18 @@ class PostgresStore:
             each transaction another connection may not allow it.
         exact_up_to: How many vectors of a model are searched in memory, exactly. More are searched by an
             index on the server, which finds nearly all of the nearest.
+        vector_index: Searched instead of both; closed with the store.
 
     Raises:
-        ConfigError: If the address cannot be read, or the database cannot hold a store; the hint says what
-            is missing.
+        ConfigError: If the address cannot be read, or the database cannot hold a store, or the role may not
+            read all that a vector index holds; the hint says what is missing.
         NewerDatabaseError: If a newer version wrote it; it is not touched.
         ReadOnlyDatabaseError: If the tables would have to be made or upgraded, and the user may not do that.
         StoreUnavailableError: If the server cannot be reached.
     """
 
     Settings = PostgresSettings
+    takes_vector_index: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -69,12 +76,19 @@ class PostgresStore:
         role: str | None = None,
         prepared_statements: bool = False,
         exact_up_to: int = _EXACT_UP_TO,
+        vector_index: VectorIndex | None = None,
     ) -> None:
         self._database = Database(Access(address, schema, role, prepared_statements))
         self._claims = Claims(self._database)
         self._memo = Memo()
         self._spaces = LoadedSpaces()
         self._exact_up_to = exact_up_to
+        self._index = vector_index
+        try:
+            self._attached = None if vector_index is None else self._attach(vector_index)
+        except BaseException:
+            self._database.close()
+            raise
 
     @property
     def location(self) -> str:
@@ -97,7 +111,19 @@ class PostgresStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            yield Snapshot(connection, self._memo, self._spaces, self._exact_up_to)
+            shared = connection, self._memo, self._spaces, self._exact_up_to
+            if self._attached is None:
+                yield Snapshot(*shared)
+                return
+            from mdvec.stores.postgres.indexed import IndexedSnapshot
+
+            yield IndexedSnapshot(*shared, self._attached, self._current_version)
+
+    @contextmanager
+    def vector_index(self) -> Iterator[FollowedIndex | None]:
+        """Open a snapshot with the vector index that follows it; None without an index."""
+        with self.read() as snapshot:
+            yield snapshot.index
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
@@ -161,3 +187,21 @@ class PostgresStore:
         if not self._database.closed:
             self._claims.release_all()
             self._database.close()
+            if self._index is not None:
+                self._index.close()
+
+    def _attach(self, index: VectorIndex) -> AttachedIndex:
+        """Make the database write down removals."""
+        from mdvec.stores.postgres.indexed import attach, is_attached
+        from mdvec.stores.vectors.following import AttachedIndex
+
+        with self._database.reading() as connection:
+            known = is_attached(connection)
+        if not known:
+            with self._database.writing() as connection:
+                attach(connection)
+        return AttachedIndex(index)
+
+    def _current_version(self) -> int:
+        with self._database.reading() as connection:
+            return Reader(connection, None).version

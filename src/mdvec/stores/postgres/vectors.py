@@ -68,6 +68,9 @@ _TAKE = """INSERT INTO taken(space_id, text_hash, token)
     ON CONFLICT (space_id, text_hash) DO UPDATE SET token = excluded.token
     WHERE NOT taken.token = ANY(%s) RETURNING text_hash"""
 _GIVE_BACK = "DELETE FROM taken WHERE space_id = %s AND text_hash = ANY(%s::bytea[])"
+_REMEMBER_DROPPED = """INSERT INTO removed_owners
+    SELECT coalesce((SELECT max(id) FROM removed_owners), 0) + 1, 'space', %s
+    WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
 _DROP_UNUSED = """DELETE FROM vectors WHERE id IN (
     SELECT v.id FROM vectors v
     WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
@@ -338,6 +341,7 @@ class VectorWriter(VectorReader):
 
     def drop_space(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space; its row stays, so that its id is not used again."""
+        self.connection.execute(_REMEMBER_DROPPED, (space_id,))
         return self._remove("DELETE FROM vectors WHERE space_id = %s", (space_id,))
 
     def drop_unused(self, *, keep: int = 0) -> int:

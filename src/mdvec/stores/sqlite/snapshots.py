@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mdvec.stores.sqlite.claims import ClaimReader
 from mdvec.stores.sqlite.collections import CollectionReader, CollectionWriter
 from mdvec.stores.sqlite.documents import DocumentReader, DocumentWriter
@@ -9,9 +11,18 @@ from mdvec.stores.sqlite.links import LinkReader
 from mdvec.stores.sqlite.vectors import VectorReader, VectorWriter
 from mdvec.stores.sqlite.words import WordReader
 
+if TYPE_CHECKING:
+    from mdvec.stores.vectors.following import FollowedIndex
+
 
 class Snapshot(CollectionReader, DocumentReader, LinkReader, WordReader, VectorReader, ClaimReader):
-    """One consistent snapshot; a :class:`mdvec.stores.interface.View`."""
+    """One consistent snapshot; a :class:`mdvec.stores.interface.View`.
+
+    Attributes:
+        index: The vector index that follows it; None without one.
+    """
+
+    index: FollowedIndex | None = None
 
 
 class Transaction(Snapshot, CollectionWriter, DocumentWriter, VectorWriter):

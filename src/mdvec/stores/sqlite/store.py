@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -22,8 +22,7 @@ from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
 
 if TYPE_CHECKING:  # needed with a vector index only
-    from mdvec.stores.sqlite.indexed import Samples
-    from mdvec.stores.vectors.following import FollowedIndex
+    from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 
 _MOST_PROBLEMS = 20
 # In the file format of FTS5 the upper bits of an id name a segment; larger ones are lists of deleted rows.
@@ -68,9 +67,8 @@ class SqliteStore:
         self._claims = Claims(self._database)
         self._memo = Memo()
         self._spaces = LoadedSpaces()
-        self._samples: Samples = {}
         self._index = vector_index
-        self._follow = None if vector_index is None else self._attach(vector_index)
+        self._attached = None if vector_index is None else self._attach(vector_index)
 
     @staticmethod
     def mark_of(path: Path) -> int | None:
@@ -111,12 +109,12 @@ class SqliteStore:
     def read(self) -> Iterator[Snapshot]:
         """Open a snapshot."""
         with self._database.reading() as connection:
-            if self._follow is None:
+            if self._attached is None:
                 yield Snapshot(connection, self._memo, self._spaces)
                 return
             from mdvec.stores.sqlite.indexed import IndexedSnapshot
 
-            yield IndexedSnapshot(connection, self._memo, self._spaces, self._samples, self._follow)
+            yield IndexedSnapshot(connection, self._memo, self._spaces, self._attached, self._current_version)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
@@ -136,11 +134,8 @@ class SqliteStore:
     @contextmanager
     def vector_index(self) -> Iterator[FollowedIndex | None]:
         """Open a snapshot with the vector index that follows it; None without an index."""
-        if self._follow is None:
-            yield None
-            return
-        with self._database.reading() as connection:
-            yield self._follow(connection, Snapshot(connection, None, None).version)
+        with self.read() as snapshot:
+            yield snapshot.index
 
     def check(self) -> list[StoreError]:
         """Examine the whole file for damage; slow.
@@ -179,14 +174,10 @@ class SqliteStore:
             if self._index is not None:
                 self._index.close()
 
-    def _attach(self, index: VectorIndex) -> Callable[[Connection, int], FollowedIndex] | None:
-        """Make the file write down removals; return None where that is needed and not possible.
-
-        Returns:
-            What makes the index follow a snapshot of some version.
-        """
-        from mdvec.stores.sqlite.changes import SqliteChanges, attach, is_attached
-        from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+    def _attach(self, index: VectorIndex) -> AttachedIndex | None:
+        """Make the file write down removals; return None where that is needed and not possible."""
+        from mdvec.stores.sqlite.attaching import attach, is_attached
+        from mdvec.stores.vectors.following import AttachedIndex
 
         with self._database.reading() as connection:
             known = is_attached(connection)
@@ -195,12 +186,9 @@ class SqliteStore:
         if not known:
             with self._database.writing() as connection:
                 attach(connection)
-        attached = AttachedIndex(index)
-        return lambda connection, version: FollowedIndex(
-            attached, SqliteChanges(connection, version, self._version)
-        )
+        return AttachedIndex(index)
 
-    def _version(self) -> int:
+    def _current_version(self) -> int:
         with self._database.reading() as connection:
             version: int = Snapshot(connection, None, None).version
             return version

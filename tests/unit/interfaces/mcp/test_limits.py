@@ -56,7 +56,7 @@ def test_names_of_documents_are_short_lines(workspace: FakeWorkspace) -> None:
 
 
 def test_a_search_has_a_limit(workspace: FakeWorkspace) -> None:
-    """What does not fit becomes an excerpt, or is cut when it is the first, and the missing lines are named."""
+    """What does not fit becomes an excerpt, or is cut if it is the first; the missing lines are named."""
     text = "a line of words\n" * 100_000
     long = replace(HIT, text=text, start_line=1, end_line=100_000)
     answer = searched(workspace, HIT, *(replace(long, rank=rank) for rank in (2, 3, 4)))

@@ -1,19 +1,18 @@
-"""What a vector index beside the store has missed: removed owners, and owners with new vectors."""
+"""What a vector index beside a store has missed: removed owners, and owners with new vectors.
+
+The queries are those of every store in SQL; their ids only grow, and never are used again.
+"""
 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from mdvec.stores.exact import STORED
-from mdvec.stores.sqlite.checksums import VECTOR
-from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.vectors.following import Standing
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import SpaceId
@@ -21,36 +20,38 @@ from mdvec.types.ids import SpaceId
 BATCH = 2048
 """About so many entries are applied at a time."""
 
-_KEPT_REMOVALS = 200_000
+KEPT_REMOVALS = 200_000
 """An index that missed more is built again. A few megabytes at most."""
 
-_SPACE = "space"  # vectors.py writes it
+SPACE = "space"
+"""The kind of a removal that is a whole space; a store writes it when it drops one."""
 
-_ATTACHED = "SELECT value FROM meta WHERE key = 'vector_index'"
+ATTACHED = "SELECT value FROM meta WHERE key = 'vector_index'"
+"""Whether removals are written down: a random number from when an index was first attached."""
 
-_TRIGGER = """CREATE TRIGGER IF NOT EXISTS {table}_removed AFTER DELETE ON {table} BEGIN
-  INSERT INTO removed_owners(kind, owner_id) VALUES ('{kind}', old.id);
-  DELETE FROM removed_owners WHERE id <= last_insert_rowid() - {kept};
-END"""
-_TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
+TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
+"""Whose removals are written down, by the kind of their rows."""
 
+# As SQLite reads them: CROSS JOIN keeps the order of the tables, a plus keeps an index from being used.
 _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
     (SELECT max(id) FROM vectors), (SELECT max(id) FROM chunks), (SELECT max(id) FROM names),
-    (SELECT seq FROM sqlite_sequence WHERE name = 'removed_owners')"""
+    (SELECT max(id) FROM removed_owners)"""
 
 # The id at which a window of rows ends.
 _END_OF_VECTORS = "SELECT id FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _END = "SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 
 _ENTRIES = {
-    VectorKind.TEXT: f"""o.id, o.id, {VECTOR}, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path,
+    VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path,
         (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
-        o.token_count, d.sha256, {{text}}""",  # noqa: S608 - a constant
-    VectorKind.NAME: f"""o.id, o.document_id, {VECTOR}, d.collection_id, d.path, 0, 0, o.text,
+        o.token_count, d.sha256, {text}""",
+    VectorKind.NAME: """o.id, o.document_id, {vector}, d.collection_id, d.path, 0, 0, o.text,
         NULL, 0, d.sha256, ''""",
 }
 _TEXT = """(SELECT substr(b.body, o.start + 1, o.stop - o.start) FROM contents b
     WHERE b.document_id = o.document_id)"""
+_COUNT = """SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
+    WHERE v.space_id = ?"""
 # Owners that are new.
 _NEW = """SELECT {entry} FROM {table} o CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash
     CROSS JOIN documents d ON d.id = o.document_id WHERE o.id > ? AND o.id <= ? ORDER BY o.id"""
@@ -98,29 +99,38 @@ class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         return Mark(msgspec.json.encode(self).decode())
 
 
-def is_attached(connection: Connection) -> bool:
-    """Return True if removals are written down."""
-    return connection.execute(_ATTACHED).get is not None
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs from store to store.
+
+    Attributes:
+        vector: SQL for the bytes of the vector of a row ``v``.
+        dtype: What they are to numpy.
+    """
+
+    vector: str
+    dtype: str
 
 
-def attach(connection: Connection) -> None:
-    """Write down removals from now on, inside a transaction."""
-    connection.execute("INSERT OR IGNORE INTO meta VALUES ('vector_index', ?)", (secrets.randbits(62),))
-    for kind, table in _TABLES.items():
-        connection.execute(_TRIGGER.format(table=table, kind=kind.value, kept=_KEPT_REMOVALS))
-
-
-class SqliteChanges:
+class SqlChanges:
     """The changes up to a snapshot; a :class:`mdvec.stores.vectors.following.ChangeFeed`.
 
     Args:
-        connection: The snapshot.
-        version: Its version.
+        execute: Runs a query in the snapshot; it is written as for SQLite.
+        dialect: What differs from store to store.
+        version: The version of the snapshot.
         current_version: Reads the version that the store has now.
     """
 
-    def __init__(self, connection: Connection, version: int, current_version: Callable[[], int]) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        execute: Callable[[str, tuple[Any, ...]], Iterable[Any]],
+        dialect: Dialect,
+        version: int,
+        current_version: Callable[[], int],
+    ) -> None:
+        self._execute = execute
+        self._dialect = dialect
         self._current_version = current_version
         self._version = version
         self._spaces: dict[SpaceId, IndexedSpace] = {}
@@ -128,17 +138,17 @@ class SqliteChanges:
     @cached_property
     def _now(self) -> Applied:
         """What an index has to have applied to serve the snapshot."""
-        store, vector, text, name, removed = self._connection.execute(_STATE).get
+        store, vector, text, name, removed = self._row(_STATE)
         return Applied(store, self._version, vector or 0, text or 0, name or 0, removed or 0)
 
     def spaces(self) -> list[SpaceId]:
         """Return the spaces of the store."""
-        return [SpaceId(row[0]) for row in self._connection.execute("SELECT id FROM spaces ORDER BY id")]
+        return [SpaceId(row[0]) for row in self._execute("SELECT id FROM spaces ORDER BY id", ())]
 
     def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
         """Return a space as an index knows it."""
         if space_id not in self._spaces:
-            row = self._connection.execute("SELECT key, dimension FROM spaces WHERE id = ?", (space_id,)).get
+            row = self._row("SELECT key, dimension FROM spaces WHERE id = ?", space_id)
             self._spaces[space_id] = IndexedSpace(*row)
         return self._spaces[space_id]
 
@@ -167,7 +177,7 @@ class SqliteChanges:
         ends = {"version": now.version, "removed": max(at.removed, now.removed)}
         # First the owners that are known: what follows takes all vectors into account.
         if at.vector < now.vector:
-            end = self._connection.execute(_END_OF_VECTORS, (space_id, at.vector, BATCH - 1)).get
+            end = self._number(_END_OF_VECTORS, space_id, at.vector, BATCH - 1)
             ends["vector"] = end or now.vector
             for kind, known in ((VectorKind.TEXT, at.text), (VectorKind.NAME, at.name)):
                 added += self._entries(_OLD, kind, texts, (space_id, at.vector, ends["vector"], known))
@@ -175,7 +185,7 @@ class SqliteChanges:
             known, newest = getattr(at, kind.value), getattr(now, kind.value)
             if len(added) >= BATCH or ends.get("vector", now.vector) < now.vector or known >= newest:
                 continue
-            end = self._connection.execute(_END.format(table=_TABLES[kind]), (known, BATCH - 1)).get or newest
+            end = self._number(_END.format(table=TABLES[kind]), known, BATCH - 1) or newest
             added += self._entries(_NEW, kind, texts, (space_id, known, end))
             ends[kind.value] = end
         return VectorChanges(since, msgspec.structs.replace(at, **ends).encoded(), removed, added)
@@ -185,40 +195,35 @@ class SqliteChanges:
         at = _decode(since)
         if at is None or at.removed == self._now.removed:
             return []
-        rows = self._connection.execute(
+        rows = self._execute(
             """SELECT DISTINCT s.key, s.dimension FROM removed_owners r
             CROSS JOIN spaces s ON s.id = r.owner_id WHERE r.id > ? AND r.id <= ? AND r.kind = ?""",
-            (at.removed, self._now.removed, _SPACE),
+            (at.removed, self._now.removed, SPACE),
         )
         return [IndexedSpace(*row) for row in rows]
 
     def count_entries(self, space_id: SpaceId) -> int:
         """Count the texts and names that have a vector in a space."""
-        counts = [
-            self._connection.execute(
-                f"""SELECT count(*) FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
-                WHERE v.space_id = ?""",  # noqa: S608 - a name of ours
-                (space_id,),
-            ).get
-            for table in _TABLES.values()
-        ]
-        return sum(counts)
+        return sum(self._number(_COUNT.format(table=table), space_id) for table in TABLES.values())
 
     def _can_follow(self, space_id: SpaceId, mark: Applied) -> bool:
         """Return True if all is known that an index has missed, and its space was not dropped meanwhile."""
         if mark.store != self._now.store or mark.removed > self._now.removed:
             return False
-        kept, dropped = self._connection.execute(
-            """SELECT count(*), coalesce(sum(kind = ? AND owner_id = ?), 0) FROM removed_owners
+        kept, dropped = self._row(
+            """SELECT count(*), count(*) FILTER (WHERE kind = ? AND owner_id = ?) FROM removed_owners
             WHERE id > ? AND id <= ?""",
-            (_SPACE, space_id, mark.removed, self._now.removed),
-        ).get
+            SPACE,
+            space_id,
+            mark.removed,
+            self._now.removed,
+        )
         return bool(kept == self._now.removed - mark.removed and not dropped)
 
     def _removed(self, since: Applied) -> Iterator[tuple[VectorKind, int]]:
-        rows = self._connection.execute(
+        rows = self._execute(
             "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? AND kind != ? ORDER BY id",
-            (since.removed, self._now.removed, _SPACE),
+            (since.removed, self._now.removed, SPACE),
         )
         for kind, owner in rows:
             yield VectorKind(kind), owner
@@ -226,10 +231,10 @@ class SqliteChanges:
     def _entries(
         self, template: str, kind: VectorKind, texts: bool, arguments: tuple[int, ...]
     ) -> Iterator[tuple[VectorKind, VectorEntry]]:
-        entry = _ENTRIES[kind].format(text=_TEXT if texts else "''")
-        rows: Iterable[Any] = self._connection.execute(
-            template.format(entry=entry, table=_TABLES[kind]), arguments
-        )
+        import numpy as np  # not loaded by those who only need the names of the tables
+
+        entry = _ENTRIES[kind].format(vector=self._dialect.vector, text=_TEXT if texts else "''")
+        rows = self._execute(template.format(entry=entry, table=TABLES[kind]), arguments)
         for (
             entry_id,
             owner,
@@ -248,7 +253,7 @@ class SqliteChanges:
                 VectorEntry(
                     id=entry_id,
                     owner=owner,
-                    vector=np.frombuffer(vector, STORED).astype(np.float32),
+                    vector=np.frombuffer(vector, self._dialect.dtype).astype(np.float32),
                     collection_id=collection,
                     path=path,
                     ordinal=numbers[0],
@@ -260,6 +265,16 @@ class SqliteChanges:
                     text=text,
                 ),
             )
+
+    def _row(self, sql: str, *arguments: Any) -> tuple[Any, ...]:
+        row: tuple[Any, ...] = next(iter(self._execute(sql, arguments)))
+        return row
+
+    def _number(self, sql: str, *arguments: int) -> int:
+        """Return the only value of the only row; 0 without a row."""
+        for (number,) in self._execute(sql, arguments):
+            return int(number)
+        return 0
 
 
 def _decode(mark: Mark) -> Applied | None:

@@ -1,0 +1,125 @@
+"""A vector index beside the database: searches by meaning without its matrix, and without its HNSW index."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mdvec.errors import ConfigError
+from mdvec.stores.loaded import LoadedSpaces
+from mdvec.stores.memo import Memo
+from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.postgres.hnsw import LargeSpaceReader
+from mdvec.stores.postgres.snapshots import Snapshot
+from mdvec.stores.postgres.vectors import STORED, Inside
+from mdvec.stores.records import ChunkPlace
+from mdvec.stores.vectors.feed import ATTACHED, Dialect, SqlChanges
+from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+from mdvec.stores.vectors.index import VectorKind
+from mdvec.types.ids import SpaceId
+from mdvec.types.query import Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_DIALECT = Dialect(STORED, ">f2")
+
+_MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
+    WHERE c.oid = 'chunks'::regclass"""
+# How many chunks and vectors had ever been written.
+_ROWS = "SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"
+_TEXT_IDS = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
+    WHERE v.space_id = %s"""
+
+
+def is_attached(connection: Connection) -> bool:
+    """Return True if removals are written down.
+
+    Raises:
+        ConfigError: If the role may not read every collection: an index would lack the others, and show
+            those that it may not read any more.
+    """
+    if not connection.execute(_MAY_READ_ALL).fetchall()[0][0]:
+        msg = "a vector index beside the database needs a role that may read every collection"
+        raise ConfigError(msg, hint="Leave out [store] vectors, or connect as the owner of the tables.")
+    return connection.execute(ATTACHED).fetchone() is not None
+
+
+def attach(connection: Connection) -> None:
+    """Write down removals from now on, inside a transaction."""
+    connection.execute(
+        "INSERT INTO meta VALUES ('vector_index', %s) ON CONFLICT DO NOTHING", (secrets.randbits(62),)
+    )
+
+
+class IndexedVectors(LargeSpaceReader):
+    """Answers what :class:`LargeSpaceReader` answers, through an index; similarities are the store's own.
+
+    Args:
+        connection: The snapshot.
+        memo: What is known of versions.
+        spaces: The matrices of the store; loaded where the index cannot be used.
+        exact_up_to: How many vectors a space may have to be searched in memory then.
+        attached: The index.
+        current_version: Reads the version that the store has now.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        memo: Memo | None,
+        spaces: LoadedSpaces | None,
+        exact_up_to: int,
+        attached: AttachedIndex,
+        current_version: Callable[[], int],
+    ) -> None:
+        super().__init__(connection, memo, spaces, exact_up_to)
+        self._samples = attached.samples
+        feed = SqlChanges(self._as_in_sqlite, _DIALECT, self.version, current_version)
+        self._index = FollowedIndex(attached, feed)
+        self.index: FollowedIndex | None = self._index
+
+    def _nearest(
+        self,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,
+        limit: int,
+        inside: Inside,
+    ) -> list[tuple[int, float]]:
+        if isinstance(inside, frozenset):
+            best = list(inside)
+        else:
+            collections = None if self.covers_everything(where) else where.collections
+            proposed = self._index.propose(space_id, query, kind, limit, inside, collections)
+            if proposed is None:
+                return self._without_index(kind, space_id, query, where, limit, inside)
+            best = proposed
+        found = self._similarities(kind, space_id, query, best)
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    def _without_index(self, *arguments: Any) -> list[tuple[int, float]]:
+        return super()._nearest(*arguments)
+
+    def _similarities(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, float]:
+        return self._similarities_of_rows(kind, space_id, query, ids)
+
+    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        def all_ids() -> Iterator[int]:
+            return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
+
+        return self._samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self._places_of)
+
+    def _as_in_sqlite(self, sql: str, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Run a query that is written as for SQLite."""
+        text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
+        return self.connection.execute(text, arguments, binary=True).fetchall()
+
+
+class IndexedSnapshot(IndexedVectors, Snapshot):
+    """A snapshot of a store with a vector index."""

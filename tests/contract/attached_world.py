@@ -1,0 +1,369 @@
+"""A store that searches exactly, and one on the same data that searches through a vector index."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.postgres_server import shared_server
+
+from mdvec.stores.records import ChunkTerms, DocumentRecord
+from mdvec.stores.sqlite.store import SqliteStore
+from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorIndex, VectorKind
+from mdvec.stores.vectors.sqlite_vec import SqliteVecIndex
+from mdvec.testing.vectors import MemoryVectorIndex
+from mdvec.text.hashing import content_hash, text_hash
+from mdvec.types.change import SourceEntry
+from mdvec.types.chunk import Chunk
+from mdvec.types.collection import ChunkingSpec, SourceSpec
+from mdvec.types.document import Document, TitleSource
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.query import Filters, Where
+from mdvec.types.space import EmbeddingSpace
+
+if TYPE_CHECKING:
+    from mdvec.stores.postgres.store import PostgresStore
+
+    IndexableStore = SqliteStore | PostgresStore
+
+DIMENSION = 32
+SPACE = EmbeddingSpace("fake", "fake", "1", DIMENSION)
+OTHER = EmbeddingSpace("fake", "other", "1", 16)
+INDEXED = IndexedSpace(SPACE.key, DIMENSION)
+WORDS = [f"word{number}" for number in range(300)]
+CHUNKS_PER_DOCUMENT = 8
+DOCUMENTS = 250
+RARE = 2  # chunks with a tag of one in a thousand
+
+MakeIndex = Callable[[Path], VectorIndex]
+
+
+def make_lancedb(path: Path) -> VectorIndex:
+    """Make an index in LanceDB."""
+    from mdvec.stores.vectors.lancedb import LanceVectorIndex
+
+    return LanceVectorIndex(str(path))
+
+
+def make_chroma(path: Path) -> VectorIndex:
+    """Make an index in Chroma."""
+    from mdvec.stores.vectors.chroma import ChromaVectorIndex
+
+    return ChromaVectorIndex(str(path))
+
+
+FACTORIES: dict[str, MakeIndex] = {
+    "memory": lambda path: MemoryVectorIndex(str(path)),
+    "sqlite-vec": lambda path: SqliteVecIndex(str(path)),
+    "lancedb": make_lancedb,
+    "chroma": make_chroma,
+}
+
+
+class Place(Protocol):
+    """A database that can be opened, copied, and looked into."""
+
+    def open(self, index: VectorIndex | None = None, *, read_only: bool = False) -> Any:
+        """Open it as a store."""
+        ...
+
+    def copy(self, folder: Path) -> Place:
+        """Copy it while nobody has it open; the copy may lie in a folder."""
+        ...
+
+    def put_back(self, backup: Place) -> None:
+        """Become what a copy is, while nobody has either open."""
+        ...
+
+    def forget_removals(self) -> None:
+        """Forget which owners were removed."""
+        ...
+
+    def count_removals(self) -> int:
+        """Count the removals that are written down."""
+        ...
+
+
+@dataclass
+class SqlitePlace:
+    """A file."""
+
+    path: Path
+
+    def open(self, index: VectorIndex | None = None, *, read_only: bool = False) -> SqliteStore:
+        """Open it as a store."""
+        return SqliteStore(self.path, read_only=read_only, vector_index=index)
+
+    def copy(self, folder: Path) -> Place:
+        """Copy the file."""
+        return SqlitePlace(Path(shutil.copy(self.path, folder / "index.sqlite")))
+
+    def put_back(self, backup: Place) -> None:
+        """Overwrite the file."""
+        assert isinstance(backup, SqlitePlace)
+        shutil.copy(backup.path, self.path)
+
+    def forget_removals(self) -> None:
+        """Delete them."""
+        self._execute("DELETE FROM removed_owners")
+
+    def count_removals(self) -> int:
+        """Count them."""
+        return self._execute("SELECT count(*) FROM removed_owners")
+
+    def _execute(self, sql: str) -> int:
+        with sqlite3.connect(self.path) as database:
+            rows = database.execute(sql).fetchall()
+        database.close()
+        return int(rows[0][0]) if rows else 0
+
+
+_databases = itertools.count(1)
+
+
+class PostgresPlace:
+    """A database of the server that all tests share."""
+
+    def __init__(self, template: str = "postgres") -> None:
+        self.name = f"attached_{next(_databases)}"
+        self._make_from(template)
+
+    def open(self, index: VectorIndex | None = None, *, read_only: bool = False) -> PostgresStore:
+        """Open it as a store."""
+        from mdvec.stores.postgres.store import PostgresStore
+
+        assert not read_only
+        return PostgresStore(self._address, vector_index=index)
+
+    def copy(self, folder: Path) -> Place:
+        """Make another database of it."""
+        return PostgresPlace(self.name)
+
+    def put_back(self, backup: Place) -> None:
+        """Make the database anew."""
+        assert isinstance(backup, PostgresPlace)
+        self._execute(f"DROP DATABASE {self.name}", shared_server())
+        self._make_from(backup.name)
+
+    def forget_removals(self) -> None:
+        """Delete them but for the last, after which they are counted."""
+        self._execute(
+            "DELETE FROM mdvec.removed_owners WHERE id < (SELECT max(id) FROM mdvec.removed_owners)"
+        )
+
+    def count_removals(self) -> int:
+        """Count them."""
+        return self._execute("SELECT count(*) FROM mdvec.removed_owners")
+
+    @property
+    def _address(self) -> str:
+        return shared_server().replace("/postgres?", f"/{self.name}?")
+
+    def _make_from(self, template: str) -> None:
+        if template == "postgres":  # others are connected to it
+            self._execute(f"CREATE DATABASE {self.name}", shared_server())
+            self._execute("CREATE EXTENSION vector")
+        else:
+            self._execute(f"CREATE DATABASE {self.name} TEMPLATE {template}", shared_server())
+
+    def _execute(self, sql: str, address: str = "") -> int:
+        import psycopg
+
+        with psycopg.connect(address or self._address, autocommit=True) as connection:
+            cursor = connection.execute(sql.encode())
+            return int(cursor.fetchall()[0][0]) if cursor.description else 0
+
+
+@dataclass
+class World:
+    """A database, a store that searches it exactly, and one that searches it through an index."""
+
+    place: Place
+    index: VectorIndex
+    exact: IndexableStore
+    store: IndexableStore
+    collections: list[CollectionId] = field(default_factory=list)
+
+    def put(self, path: str, texts: Sequence[str], *, collection: int = 0, tags: Sequence[str] = ()) -> None:
+        """Write a document without vectors."""
+        with self.exact.write() as writer:
+            writer.put_documents(self.collections[collection], [record(path, texts, tags)])
+
+    def delete(self, path: str, *, collection: int = 0) -> None:
+        """Remove a document."""
+        with self.exact.write() as writer:
+            writer.delete_documents(self.collections[collection], [path])
+
+    def embed(self, space: EmbeddingSpace = SPACE, *, most: int = 100_000) -> None:
+        """Give vectors to texts and names that lack one."""
+        with self.exact.write() as writer:
+            space_id = writer.open_space(space)
+            for collection in self.collections:
+                pending = [
+                    *writer.pending(collection, space_id, most),
+                    *writer.pending_names(collection, space_id, most),
+                ]
+                hashes = [each.text_hash for each in pending]
+                writer.put_vectors(space_id, hashes, vectors_of(hashes, space.dimension))
+
+    def where(self, filters: Filters | None = None) -> Where:
+        """Both collections."""
+        return Where(tuple(self.collections), filters or Filters())
+
+    def space_id(self, space: EmbeddingSpace = SPACE) -> SpaceId:
+        """Return the id of a space."""
+        with self.exact.read() as view:
+            found = view.find_space(space)
+        assert found is not None
+        return found
+
+    def close(self) -> None:
+        """Close everything."""
+        self.store.close()
+        self.exact.close()
+
+    def open(self, *, read_only: bool = False) -> None:
+        """Open everything again, as another process would; an index in memory survives that."""
+        self.index = reopened(self.index)
+        self.exact, self.store = self.place.open(), self.place.open(self.index, read_only=read_only)
+
+
+def reopened(index: VectorIndex) -> VectorIndex:
+    """Open an index again; one in memory is as it was."""
+    return index if isinstance(index, MemoryVectorIndex) else type(index)(index.location)  # type: ignore[call-arg]
+
+
+def new_place(kind: str, folder: Path) -> Place:
+    """Return an empty database."""
+    return PostgresPlace() if kind == "postgres" else SqlitePlace(folder / "index.sqlite")
+
+
+def open_world(place: Place, make: MakeIndex, folder: Path) -> World:
+    """Open a database with two collections, and an index in a folder; make what is not there."""
+    index = make(folder / "index.sqlite.sqlite-vec")
+    world = World(place, index, place.open(), place.open(index))
+    with world.exact.write() as writer:
+        world.collections = [each.id for each in writer.collections()]
+        for name in () if world.collections else ("first", "second"):
+            made = writer.add_collection(name, "", SourceSpec("folder", f"/{name}"), ChunkingSpec())
+            world.collections.append(made.id)
+    return world
+
+
+def fill(world: World) -> None:
+    """Write 2,000 chunks: 30 % of the documents have one tag, a thousandth of the chunks another."""
+    chance = random.Random(7)
+    for number in range(DOCUMENTS):
+        length = {100: RARE, 102: 2 * CHUNKS_PER_DOCUMENT - RARE}.get(number, CHUNKS_PER_DOCUMENT)
+        texts = [" ".join(chance.choices(WORDS, k=12)) for _ in range(length)]
+        tags = [*(["often"] if number % 10 < 3 else []), *(["rare"] if number == 100 else [])]
+        world.put(f"{number}.md", texts, collection=number % 2, tags=tags)
+    world.embed()
+
+
+def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> DocumentRecord:
+    """Make a document of one chunk for each text."""
+    chunks, start = [], 0
+    for ordinal, text in enumerate(texts):
+        heading, end = ("Top", f"Part {ordinal}"), start + len(text)
+        chunks.append(Chunk(ordinal, None, ordinal % 3, "", heading, start, end, 1, 1, 1, text))
+        start += len(text) + 2
+    body = "\n\n".join(texts)
+    document = Document(path, path, TitleSource.FILE_NAME, body, 0, {}, tuple(tags), (), (), (), ())
+    terms = tuple(ChunkTerms((), (), text.split()) for text in texts)
+    entry = SourceEntry(path, path, 1, 1)
+    skeletons = (b"",) * len(texts)
+    return DocumentRecord(
+        entry,
+        content_hash(body.encode()),
+        "test/1",
+        document,
+        tuple(chunks),
+        terms,
+        unspaced=False,
+        skeletons=skeletons,
+    )
+
+
+def vectors_of(hashes: Sequence[TextHash], dimension: int = DIMENSION) -> NDArray[np.float32]:
+    """Return unit vectors around a few centres; the same for the same text."""
+    rows = np.empty((len(hashes), dimension), np.float32)
+    centres = np.random.default_rng(3).normal(size=(20, dimension))
+    for row, each in zip(rows, hashes, strict=True):
+        rng = np.random.default_rng(int.from_bytes(each[:8]))
+        row[:] = centres[rng.integers(20)] + rng.normal(size=dimension)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def queries(count: int, dimension: int = DIMENSION) -> NDArray[np.float32]:
+    """Return vectors of queries."""
+    return vectors_of([text_hash(f"query {number}") for number in range(count)], dimension)
+
+
+Hits = list[tuple[ChunkId, float]] | list[tuple[DocumentId, float]]
+
+
+def nearest(
+    store: IndexableStore,
+    world: World,
+    query: NDArray[np.float32],
+    *,
+    limit: int = 10,
+    filters: Filters | None = None,
+    kind: VectorKind = VectorKind.TEXT,
+    space: EmbeddingSpace = SPACE,
+) -> Hits:
+    """Search in a snapshot of its own."""
+    space_id = world.space_id(space)
+    with store.read() as view:
+        if kind is VectorKind.NAME:
+            return view.nearest_documents(space_id, query, world.where(filters), limit)
+        return view.nearest_chunks(space_id, query, world.where(filters), limit)
+
+
+def assert_equal(found: Hits, expected: Hits) -> None:
+    """The same owners in the same order; the last digit of a similarity depends on the order of the sums."""
+    assert [each for each, _ in found] == [each for each, _ in expected]
+    assert [near for _, near in found] == pytest.approx([near for _, near in expected], abs=1e-5)
+
+
+def assert_same(world: World, *, filters: Filters | None = None, limit: int = 10, count: int = 20) -> None:
+    """Both stores find the same chunks and documents with the same similarities, through the index."""
+    for kind in VectorKind:
+        for query in queries(count):
+            found = nearest(world.store, world, query, limit=limit, filters=filters, kind=kind)
+            assert_equal(found, nearest(world.exact, world, query, limit=limit, filters=filters, kind=kind))
+
+
+def held(world: World, space: IndexedSpace = INDEXED) -> int:
+    """Count the entries of an index."""
+    query = np.eye(1, space.dimension, dtype=np.float32)[0]
+    return sum(len(world.index.nearest(space, query, kind, 100_000, None)) for kind in VectorKind)
+
+
+def entry(key: int, vector: NDArray[np.float32], *, owner: int = 0, collection: int = 1) -> VectorEntry:
+    """Make an entry."""
+    return VectorEntry(key, owner or key, vector, CollectionId(collection), f"{key}.md", 0, 1, "Top > Part")
+
+
+def step(
+    since: str | None,
+    until: str,
+    added: Sequence[VectorEntry] = (),
+    removed: Sequence[int] = (),
+    kind: VectorKind = VectorKind.TEXT,
+) -> VectorChanges:
+    """Make changes of one kind."""
+    mark = None if since is None else Mark(since)
+    return VectorChanges(
+        mark, Mark(until), [(kind, key) for key in removed], [(kind, each) for each in added]
+    )
