@@ -80,7 +80,7 @@ class SearchAnswer(Struct, frozen=True):
     warnings: tuple[str, ...]
     hint: Annotated[str | None, doc("next step when there is no hit")]
     confidence: Annotated[Confidence, doc("that the documents answer the query")]
-    left_out: Annotated[int, doc("hits that did not fit")]
+    left_out: Annotated[int, doc("hits that did not fit", "cli")]
 
 
 def hit(value: hits.SearchHit) -> Hit:

@@ -183,13 +183,18 @@ def _show(
     # What is shown around two passages may be the same, so some more are at hand.
     wanted = passages[: query.limit if query.expand is Expansion.CHUNK else _SPARE * query.limit]
     chunks = view.chunks([chunk for each in wanted for chunk in each.chunks])
+    whole = {each.document_id for each in chunks.values()} if query.expand is not Expansion.CHUNK else set()
+    whole |= {chunks[each.best.id].document_id for each in wanted if len(each.chunks) > 1}
+    bodies = view.bodies(sorted(whole)) if whole else {}
     tokens_left, more_left = query.max_tokens, query.expand_tokens
     hits: list[tuple[SearchHit, StoredChunk]] = []
     shown: list[tuple[DocumentId, Extract]] = []
     for number, each in enumerate(wanted):
         best, own = chunks[each.best.id], [chunks[chunk] for chunk in each.chunks]
-        whole = expanded(own, best, query.expand, view)
-        part = fit(passage_of(own, view), whole, tokens_left, more_left, first=not hits)
+        body = bodies.get(best.document_id, "")
+        passage = passage_of(own, body)
+        around = expanded(passage, own, best, query.expand, body, view)
+        part = fit(passage, around, tokens_left, more_left, first=not hits)
         if part is None:
             return hits, min(len(wanted) - number, query.limit - len(hits))
         if any(other == best.document_id and part.inside(before) for other, before in shown):

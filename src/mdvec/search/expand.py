@@ -5,12 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Self
+from typing import Self, assert_never
 
-from mdvec.errors import StoreError
 from mdvec.stores.interface import View
-from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.stores.records import StoredChunk
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.query import Expansion
@@ -76,52 +74,57 @@ class Extract:
         )
 
 
-def passage_of(chunks: Sequence[StoredChunk], view: View) -> Extract:
+def passage_of(chunks: Sequence[StoredChunk], body: str) -> Extract:
     """Return the text of neighbouring chunks of one document, what several of them hold but once.
 
     Args:
         chunks: In the order of the document.
-        view: The snapshot.
+        body: The text of the document; not needed for one chunk.
     """
     first, last = chunks[0], chunks[-1]
     if len(chunks) == 1:
         return Extract(
             first.start, first.end, first.start_line, first.end_line, first.text, first.token_count
         )
-    text = first.text
-    for before, chunk in pairwise(chunks):
-        gap = chunk.start - before.end
-        if gap > 0 and gap != chunk.start_line - first.start_line - text.count("\n"):
-            # Other characters than line ends are between them, such as what the author hid.
-            text = _document_of(first, view).body[first.start : last.end]
-            break
-        text += "\n" * gap + chunk.text[max(0, -gap) :]
-    return Extract(first.start, last.end, first.start_line, last.end_line, text, estimate_token_count(text))
+    return _extract(body, first.start, last.end)
 
 
-def expanded(chunks: Sequence[StoredChunk], best: StoredChunk, expansion: Expansion, view: View) -> Extract:
+def expanded(
+    passage: Extract,
+    chunks: Sequence[StoredChunk],
+    best: StoredChunk,
+    expansion: Expansion,
+    body: str,
+    view: View,
+) -> Extract:
     """Return the text around a passage that the caller wants to see.
 
     ``section`` is the section of the best chunk with its subsections, ``neighbours`` one chunk before and one
     after, ``document`` the whole document.
 
     Args:
-        chunks: Those of the passage, in the order of the document.
+        passage: The passage itself.
+        chunks: Its chunks, in the order of the document.
         best: The one for which it was found.
         expansion: How much is wanted.
+        body: The text of the document; not needed for the passage alone.
         view: The snapshot.
     """
-    passage = passage_of(chunks, view)
-    if expansion is Expansion.CHUNK:
-        return passage
-    body = _document_of(best, view).body
-    if expansion is Expansion.DOCUMENT:
-        start, end = 0, len(body)
-    else:
-        every = view.document_chunks(best.document_id)
-        first, last = _reach(every, chunks, best, expansion)
-        start = min(passage.start, every[first].start)
-        end = max(passage.end, *(each.end for each in every[first : last + 1]))
+    match expansion:
+        case Expansion.CHUNK:
+            return passage
+        case Expansion.DOCUMENT:
+            return _extract(body, 0, len(body))
+        case Expansion.SECTION | Expansion.NEIGHBOURS:
+            every = view.document_chunks(best.document_id)
+            first, last = _reach(every, chunks, best, expansion)
+            end = max(each.end for each in every[first : last + 1])
+            return _extract(body, min(passage.start, every[first].start), max(passage.end, end))
+        case _:
+            assert_never(expansion)
+
+
+def _extract(body: str, start: int, end: int) -> Extract:
     text = body[start:end]
     start_line = body.count("\n", 0, start) + 1
     end_line = start_line + text[:-1].count("\n")
@@ -173,14 +176,6 @@ def _beginning(passage: Extract, wanted: Extract, most_tokens: int) -> Extract:
     kept = len(passage.text[: end if end >= limit // 2 else limit].rstrip())
     begin = passage.start - wanted.start
     return wanted.part(begin, begin + kept)
-
-
-def _document_of(chunk: StoredChunk, view: View) -> StoredDocument:
-    document = view.find_document(chunk.collection_id, chunk.path)
-    if document is None:
-        msg = f"chunk {chunk.id} has no document"
-        raise StoreError(msg)
-    return document
 
 
 def _reach(

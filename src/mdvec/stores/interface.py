@@ -109,6 +109,10 @@ class View(Protocol):
         """Return those of the chunks that exist, by id."""
         ...
 
+    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of those of the documents that exist, by id."""
+        ...
+
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, and of the chunks next to them.
 
