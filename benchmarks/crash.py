@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness import write_result
+from benchmarks.stores import start_postgres
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.run import Run, bound
 from mdvec.testing.embedder import HashingEmbedder
@@ -25,10 +26,13 @@ from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import open_workspace
 
 NAME = "notes"
+NAMES = ("sqlite", "sqlite-vec", "lancedb", "chroma", "postgres")
 FAILED = 70
 
 
-def run(rounds: int, *, seed: int, folder: Path, vectors: str | None = None) -> dict[str, int]:
+def run(
+    rounds: int, *, seed: int, folder: Path, vectors: str | None = None, address: str | None = None
+) -> dict[str, int]:
     """Run the rounds.
 
     Args:
@@ -36,6 +40,7 @@ def run(rounds: int, *, seed: int, folder: Path, vectors: str | None = None) -> 
         seed: Makes the changes and the instants repeatable, as far as the machine allows.
         folder: An empty directory to work in.
         vectors: A vector index to fill and to search, as in ``[store] vectors``.
+        address: Of an empty database to write instead of a file.
 
     Returns:
         How many rounds ran, and in how many the import was really killed.
@@ -44,7 +49,7 @@ def run(rounds: int, *, seed: int, folder: Path, vectors: str | None = None) -> 
         AssertionError: If anything was lost, doubled or damaged; the message names the round.
     """
     chance = random.Random(seed)
-    docs, database = folder / "docs", folder / "index.sqlite"
+    docs, database = folder / "docs", address or folder / "index.sqlite"
     docs.mkdir()
     number = change(docs, chance, 0, files=12)
     _in_child(lambda: _register(database, docs))
@@ -99,17 +104,17 @@ def change(docs: Path, chance: random.Random, number: int, *, files: int) -> int
     return number
 
 
-def _register(database: Path, docs: Path) -> None:
+def _register(database: Path | str, docs: Path) -> None:
     with open_workspace(database=database, embedder=HashingEmbedder()) as workspace:
         workspace.add_collection(NAME, "crash test", str(docs))
 
 
-def _import(database: Path, config: Config) -> None:
+def _import(database: Path | str, config: Config) -> None:
     with open_workspace(config, database=database, embedder=HashingEmbedder()) as workspace:
         workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
 
 
-def _examine(database: Path, docs: Path, config: Config) -> None:
+def _examine(database: Path | str, docs: Path, config: Config) -> None:
     """Compare the database with the folder, document by document; a vector index has to be in use."""
     used: list[object] = []
 
@@ -188,14 +193,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    parser.add_argument("--vectors", help="a vector index, such as lancedb")
+    parser.add_argument("--stores", nargs="+", choices=NAMES, default=["sqlite"])
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        started = time.monotonic()
-        result = run(arguments.rounds, seed=arguments.seed, folder=Path(folder), vectors=arguments.vectors)
-        figures = {**result, "seed": arguments.seed, "seconds": round(time.monotonic() - started, 1)}
-    print(figures)
+    figures = {}
+    for name in arguments.stores:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder, started = Path(scratch), time.monotonic()
+            result = run(
+                arguments.rounds,
+                seed=arguments.seed,
+                folder=folder,
+                vectors=None if name in ("sqlite", "postgres") else name,
+                address=start_postgres(folder / "server") if name == "postgres" else None,
+            )
+        figures[name] = {**result, "seed": arguments.seed, "seconds": round(time.monotonic() - started, 1)}
+        print(name, figures[name], flush=True)
     write_result("crash", figures, arguments.output)
 
 

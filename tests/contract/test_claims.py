@@ -10,11 +10,19 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from tests.contract.store_world import add_collection, make_document, put, read
+from tests.waiting import wait_until
 
 from mdvec import run
-from mdvec.errors import CollectionNotFoundError, ImportStoppedError, WriterBusyError
+from mdvec.errors import (
+    CollectionNotFoundError,
+    ImportStoppedError,
+    StoreUnavailableError,
+    WriterBusyError,
+)
 from mdvec.run import Run, Stage
+from mdvec.stores import holders
 from mdvec.stores.interface import Claim, Store
+from mdvec.testing.stores import MemoryStore
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
 
@@ -226,3 +234,26 @@ def test_a_deleted_collection_cannot_be_claimed(store: Store, notes: Collection)
         writer.delete_collection(notes.id)
     with pytest.raises(CollectionNotFoundError, match="notes"), store.claim(notes, "importing", wait_s=0):
         pass
+
+
+def test_a_claim_that_cannot_be_given_back_now_is_given_back_later(
+    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that is away when work ends, as a server may be, frees the collection once it is back."""
+    if isinstance(store, MemoryStore):
+        return
+    monkeypatch.setattr(holders, "_RETRY_S", 0.05)
+    database = store._database  # type: ignore[attr-defined]
+    away: list[None] = []
+
+    def fail(*_: object) -> None:
+        away.append(None)
+        msg = "it is away"
+        raise StoreUnavailableError(msg)
+
+    with store.claim(notes, "importing", wait_s=0):
+        monkeypatch.setattr(database, "writing", fail)
+    assert read(store, lambda view: view.activities())
+    wait_until(lambda: len(away) > 2)  # tried again meanwhile
+    monkeypatch.undo()
+    wait_until(lambda: not read(store, lambda view: view.activities()))

@@ -6,6 +6,7 @@ import math
 import random
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.contract.store_world import World, read
@@ -194,3 +195,47 @@ def test_few_chunks_are_told_from_many(store: Store, monkeypatch: pytest.MonkeyP
     world.add("b.md", ["three", "four"])
     assert not read(store, lambda view: view.holds_few(world.where()))
     assert read(store, lambda view: view.holds_few(world.where(Filters(tags=("x",)))))
+
+
+def holding(
+    world: World, groups: Sequence[Sequence[str]], where: Where | None = None, limit: int | None = None
+) -> list[ChunkId]:
+    return read(world.store, lambda view: view.holding(groups, where or world.where(), limit=limit))
+
+
+def test_chunks_are_found_that_hold_a_term_of_every_group(world: World) -> None:
+    """In whatever fields, in order of id, of the first collection and of the second."""
+    terms = [
+        ChunkTerms(["猫"], [], ["犬"]),
+        ChunkTerms([], ["猫"], ["鳥"], ["馬"]),
+        ChunkTerms([], [], ["犬", "鳥"]),
+    ]
+    ids = world.add("a.md", ["one", "two", "three"], terms=terms)
+    (other,) = world.add("b.md", ["猫 犬"], collection=1)
+    assert holding(world, [["猫"]]) == [ids[0], ids[1], other]
+    assert holding(world, [["猫"], ["犬", "馬"]]) == [ids[0], ids[1], other]
+    assert holding(world, [["猫"], ["犬"]], Where((world.first.id,))) == [ids[0]]
+    assert holding(world, [["猫"]], limit=2) == ids[:2]
+    assert holding(world, [["猫"], ["羊"]]) == []
+
+
+def test_a_star_stands_for_any_end_of_a_term(world: World) -> None:
+    """Also of no end, and beside whole terms; a sign of a query language is a part of its term."""
+    ids = world.add("a.md", ["=retry", "=retries x", 'say"retry', "retry", "reader"])
+    assert holding(world, [["=retr*"]]) == ids[:2]
+    assert holding(world, [["=retry*"]]) == ids[:1]
+    assert holding(world, [["=retr*", "reader"]]) == [ids[0], ids[1], ids[4]]
+    assert holding(world, [['say"*']]) == [ids[2]]
+
+
+def test_filters_narrow_what_holds_terms(world: World) -> None:
+    """As they narrow a ranking: by documents, by chunks, and by what is left out."""
+    first = world.add("a.md", ["猫", "猫"], tags=("t",))
+    second = world.add("b.md", ["猫", "犬"])
+    assert holding(world, [["猫"]], world.where(Filters(tags=("t",)))) == first
+    assert holding(world, [["猫"]], replace(world.where(), hidden_chunks=frozenset(first[:1]))) == [
+        first[1],
+        second[0],
+    ]
+    among = replace(world.where(), chunks=frozenset([first[1], second[1]]))
+    assert holding(world, [["猫"]], among) == [first[1]]

@@ -10,6 +10,7 @@ from tests.contract.store_world import (
     SPACE,
     add_collection,
     called,
+    chunk_ids,
     make_document,
     make_entry,
     make_record,
@@ -551,6 +552,15 @@ def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
         where = Where((notes.id,), filters)
         found = read(store, lambda view: view.newest_documents(where, limit=limit, offset=offset))
         return [(each.path, each.updated_ns) for each in found]
+
+    def inside(where: Where) -> list[str]:
+        return list(read(store, lambda view: view.documents_inside(where)).values())
+
+    assert inside(Where((notes.id,))) == ["b.md", "a.md", "c.md", "d.md"]
+    assert inside(Where((notes.id,), Filters(tags=("x",)))) == ["b.md", "a.md", "d.md"]
+    of_c = frozenset(read(store, lambda view: chunk_ids(view, notes.id, "c.md")))
+    assert inside(Where((notes.id,), chunks=of_c)) == ["c.md"]
+    assert inside(Where((notes.id,), hidden_chunks=of_c)) == ["b.md", "a.md", "d.md"]
 
     assert listed(Filters(), 9, 0) == [("b.md", 9), ("a.md", None), ("c.md", None), ("d.md", 2)]
     assert listed(Filters(), 2, 1) == [("a.md", None), ("c.md", None)]

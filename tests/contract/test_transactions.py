@@ -18,8 +18,10 @@ from tests.contract.store_world import (
     unit_vectors,
     vector_of,
 )
+from tests.waiting import HANG_S
 
-from mdvec.errors import StoreError
+from mdvec import run
+from mdvec.errors import ImportStoppedError, StoreError
 from mdvec.stores.interface import Store, View
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
@@ -308,3 +310,30 @@ def test_closing_twice(store: Store) -> None:
     for use in (lambda: read(store, lambda view: view.version), lambda: add_collection(store, "b")):
         with pytest.raises(StoreError, match="closed"):
             use()
+
+
+def test_a_commit_ends_the_wait_for_a_change(store: Store, notes: Collection) -> None:
+    """Of another thread, or one before the wait; without a change the version is the same at the end."""
+    version = read(store, lambda view: view.version)
+    assert store.wait_for_change(version, timeout_s=0.01) == version
+
+    def write() -> None:
+        with store.write() as writer:
+            put(writer, notes.id, *make_document("a.md", ["text"]))
+
+    thread = threading.Timer(0.05, write)
+    thread.start()
+    later = store.wait_for_change(version, timeout_s=HANG_S)
+    thread.join()
+    assert later == read(store, lambda view: view.version) > version
+    assert store.wait_for_change(version, timeout_s=HANG_S) == later
+
+
+def test_cancelling_ends_the_wait_for_a_change(store: Store) -> None:
+    """Soon, however long the wait may be."""
+    running = run.Run()
+    thread = threading.Timer(0.05, running.cancel)
+    thread.start()
+    with run.bound(running), pytest.raises(ImportStoppedError):
+        store.wait_for_change(read(store, lambda view: view.version), timeout_s=HANG_S)
+    thread.join()

@@ -29,8 +29,8 @@ pytestmark = pytest.mark.skipif(
 GENERAL_TOOLS = ["search", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"]
 CLIENTS = [f"{transport} {era}" for transport in ("stdio", "http") for era in ("auto", "legacy")]
 # So many notes of so many words take the model a second or more.
-MANY_NOTES = 80
-MANY_WORDS = 50
+MANY_NOTES = 160
+MANY_WORDS = 40
 
 
 @dataclass(frozen=True, slots=True)

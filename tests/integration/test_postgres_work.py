@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read, unit_vectors
 from tests.postgres_server import new_schema, open_postgres, shared_server
+from tests.waiting import HANG_S
 
 from mdvec import open_workspace
 from mdvec.config import load_config
+from mdvec.stores.awaiting import await_change
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import text_hash
 from mdvec.types.report import ImportReport
@@ -88,20 +90,28 @@ def test_two_imports_embed_no_text_twice(tmp_path: Path) -> None:
 
 
 def test_commits_are_heard_by_others() -> None:
-    """Each commit of any process ends the wait; without one there is nothing to hear, and reading is none."""
+    """The commit of another process is announced: who waits does not look before, and not much later."""
     schema = new_schema()
     one, two = open_postgres(schema=schema), open_postgres(schema=schema)
     notes = add_collection(one)
-    with two.changes() as wait:
-        assert not wait(0.01)
-        with one.read() as view:
-            assert view.collections()
-        with one.write():
-            pass
-        assert not wait(0.01)
-        with one.write() as writer:
-            put(writer, notes.id, *make_document("a.md", ["text"]))
-        assert wait(60)
-        assert not wait(0.01)
+    with two.read() as view:
+        version = view.version
+    looked: list[int] = []
+
+    def look() -> int:
+        looked.append(read(two, lambda view: view.version))
+        if len(looked) == 1:
+            with one.write():
+                pass  # says nothing
+            with one.write() as writer:
+                put(writer, notes.id, *make_document("a.md", ["text"]))
+            looked[0] = version  # it was so before
+            return version
+        return looked[-1]
+
+    with two._database.listening() as heard:
+        assert await_change(look, version, timeout_s=HANG_S, heard=heard) > version
+    assert len(looked) == 2
+    assert two.wait_for_change(version, timeout_s=HANG_S) == looked[-1]
     one.close()
     two.close()

@@ -73,7 +73,9 @@ class Filled(World):
             seen.append((sql, bindings))
             return True
 
-        fresh = SqliteStore(self.store.path)
+        for each in self.store.path.parent.glob("*-matrix-*"):
+            each.unlink()
+        fresh = SqliteStore(self.store.path, read_only=True)  # which writes no file
         with fresh.read() as view:
             view.connection.exec_trace = record
             try:

@@ -148,7 +148,7 @@ def test_a_chunk_takes_sixteen_bytes(bench: Bench) -> None:
         view = LoadedSpace(rows, bench.space_id, version, epoch).matrix.view()
     assert view.chunks.ids.nbytes + view.chunks.rows.nbytes == 6 * 16
     assert view.documents.ids.nbytes + view.documents.rows.nbytes == 3 * 16
-    assert view.rows.nbytes == 9 * 2 * SPACE.dimension
+    assert view.whole().rows.nbytes == 9 * 2 * SPACE.dimension
 
 
 @pytest.mark.parametrize("few", [0, 4096])

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tests.contract.store_world import add_collection, make_document, put, unit_vectors
 
-from mdvec.stores import exact
-from mdvec.stores.exact import ExactMatrix, Owners, encode, products_by_numkong, products_by_numpy
+from mdvec.stores import blocks
+from mdvec.stores.blocks import products_by_numkong, products_by_numpy
+from mdvec.stores.exact import ExactMatrix, Owners, encode
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import Where
@@ -37,7 +38,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 @pytest.mark.parametrize("numkong", [True, False])
 def test_recall(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, numkong: bool) -> None:
     """At least .99 of the ten nearest by float32 are found, with numkong and without."""
-    monkeypatch.setattr(exact, "_HAS_NUMKONG", numkong)
+    monkeypatch.setattr(blocks, "_HAS_NUMKONG", numkong)
     vectors = unit_vectors(CHUNKS, alike=0.8, dimension=384)
     queries = unit_vectors(100, seed=1, alike=0.8, dimension=384)
     assert np.mean(vectors @ queries.T) == pytest.approx(0.8, abs=0.02)
@@ -80,8 +81,8 @@ def test_views_do_not_change() -> None:
     later = np.array([13, 6], np.int64)
     matrix.chunks = matrix.chunks.adding(np.array([9, 0], np.int64), matrix.rows_of(later))
     assert (view.chunks.ids.tolist(), view.chunks.rows.tolist()) == ([1, 2], [0, 1])
-    assert view.rows == pytest.approx(vectors[:2], abs=1e-3)
-    assert matrix.view().rows == pytest.approx(vectors, abs=1e-3)
+    assert view.whole().rows == pytest.approx(vectors[:2], abs=1e-3)
+    assert matrix.view().whole().rows == pytest.approx(vectors, abs=1e-3)
     assert (matrix.chunks.ids.tolist(), matrix.chunks.rows.tolist()) == ([0, 1, 2, 9], [2, 0, 1, 9])
 
 
@@ -98,7 +99,7 @@ def test_a_number_takes_two_bytes() -> None:
     matrix = ExactMatrix(384, 100)
     matrix.append(list(range(100)), encode(vectors))
     assert {len(stored) for stored in encode(vectors)} == {768}
-    assert matrix.view().rows.nbytes == 100 * 768
+    assert matrix.view().whole().rows.nbytes == 100 * 768
 
 
 def test_equal_rows_are_equally_near_wherever_they_stand() -> None:

@@ -1,9 +1,11 @@
-"""What an import would embed: everything up to the model, in memory, and nothing written."""
+"""What an import would embed, and how long that would take: counted in a sample, and nothing written."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
@@ -14,14 +16,23 @@ from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.stores.records import PendingText, embedded_names
 from mdvec.text.hashing import text_hash
-from mdvec.types.change import Unreadable
+from mdvec.types.change import SourceEntry, Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId, TextHash
+
+_Item = TypeVar("_Item")
 
 # A space that does not exist: everything is pending in it.
 _NOWHERE = SpaceId(0)
 
 _EVERYTHING = 2**62
+# So many documents, and so many texts that are in the store already, are counted; of more, as many are.
+_MOST_DOCUMENTS = 200
+_MOST_TEXTS = 500
+# A model is measured with a few texts, and with more if it is quick.
+_FIRST_TEXTS = 4
+_MORE_TEXTS = 60
+_QUICK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,8 @@ class Outlook:
         tokens: Tokens of both, and of the texts that measure a model in a new space.
         requests: Requests to a service, for all of them.
         unreadable: Files that cannot be read now, and why.
+        is_sampled: Whether chunks, names, tokens and requests were counted in a part and scaled.
+        seconds: How long a model on this machine takes, as measured now; None for others.
     """
 
     documents: int
@@ -43,6 +56,8 @@ class Outlook:
     tokens: int
     requests: int
     unreadable: tuple[str, ...]
+    is_sampled: bool = False
+    seconds: float | None = None
 
 
 def look_ahead(
@@ -58,12 +73,14 @@ def look_ahead(
 ) -> Outlook:
     """Do what an import does up to the model, and count what would go through it.
 
+    Of many documents a sample is read, and what it holds is scaled to the size of all.
+
     Args:
         collection: What would be imported.
         store: What is there already.
         source: What the collection is made from.
         recipe: How documents are prepared.
-        embedder: Counts.
+        embedder: Counts, and is measured if it runs here.
         space_id: Where vectors are found already; None when there are none.
         rebuild: Whether every document is prepared anew.
         allow_empty: Whether to believe a source that holds nothing.
@@ -78,36 +95,108 @@ def look_ahead(
     )
     unreadable = [f"{each.path}: {each.reason}" for each in changes.failures]
     new = _NewTexts(store, space_id)
-    names = _Tally(names_at_once(embedder.texts_at_once), new, embedder)
-    chunks = _Tally(embedder.texts_at_once, new, embedder)
+    chunks, names = list[_Tally](), list[_Tally]()
+
+    def tally(kind: list[_Tally], scale: float) -> _Tally:
+        for each in kind:
+            if (
+                each.scale == scale
+            ):  # an import puts what it reads and what was pending into the same requests
+                return each
+        at_once = embedder.texts_at_once
+        made = _Tally(names_at_once(at_once) if kind is names else at_once, new, embedder, scale)
+        kind.append(made)
+        return made
+
     if not rebuild:
         with store.read() as view:
-            _add_pending(collection, changes, view, space_id, names, chunks)
-    changes.prefetch()
+            pending_chunks, pending_names = _pending(collection, changes, view, space_id)
+        for kind, items in ((chunks, pending_chunks), (names, pending_names)):
+            part = _spread(items, _MOST_TEXTS)
+            tally(kind, _share(len(items), len(part))).add(part)
+    entries = changes.entries
+    read = _spread(entries, _MOST_DOCUMENTS)
+    part_of = _only(changes, read)
+    part_of.prefetch()
+    bytes_read = sum(each.size for each in read)
+    by_count = _share(len(entries), len(read))
+    by_size = _share(sum(each.size for each in entries), bytes_read) if bytes_read else by_count
+    read_chunks, read_names = tally(chunks, by_size), tally(names, by_count)
     documents = 0
-    for item in changes.prepared():
+    for item in part_of.prepared():
         if isinstance(item, Unreadable):
             unreadable.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):
             document = item.record.document
-            names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
+            read_names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
             texts = [chunk.embedded_text for chunk in item.record.chunks]
-            chunks.add([PendingText(text_hash(text), text, document.title) for text in texts])
+            read_chunks.add([PendingText(text_hash(text), text, document.title) for text in texts])
             documents += 1
-            run.current().report(run.Stage.TEXT, documents, len(changes.entries))
+            run.current().report(run.Stage.TEXT, documents, len(read))
             run.current().check()
-    names.close()
-    chunks.close()
+    counted = [*chunks, *names]
+    for each in counted:
+        each.close()
     with store.read() as view:
-        has_chunks = chunks.texts or view.counts(collection.id, None).chunks
+        has_chunks = any(each.texts for each in chunks) or view.counts(collection.id, None).chunks
         measuring = probes(view, space_id) if has_chunks else ()
+    tokens = round(sum(each.tokens * each.scale for each in counted)) + _tokens(measuring, embedder)
+    requests = sum(each.requests * each.scale for each in counted)
+    probing = sum(map(embedder.requests_for, measuring))
     return Outlook(
-        documents=documents,
-        chunks=chunks.texts,
-        names=names.texts,
-        tokens=names.tokens + chunks.tokens + _tokens(measuring, embedder),
-        requests=names.requests + chunks.requests + sum(map(embedder.requests_for, measuring)),
+        documents=round(documents * by_count),
+        chunks=round(sum(each.texts * each.scale for each in chunks)),
+        names=round(sum(each.texts * each.scale for each in names)),
+        tokens=tokens,
+        requests=round(requests) + probing,
         unreadable=tuple(unreadable),
+        is_sampled=any(each.scale != 1 for each in counted),
+        seconds=_duration(embedder, [text for each in chunks for text in each.sample], tokens),
+    )
+
+
+def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> float | None:
+    """Measure a model that runs here with a few texts; return the seconds that so many tokens take."""
+    if not texts or embedder.problem is not None or embedder.requests_for([texts[0].text]):
+        return None
+    embedder.embed_query("ok")  # loads it
+    sample = _spread(texts, _FIRST_TEXTS + _MORE_TEXTS)
+    done, elapsed_s = 0, 0.0
+    for part in (sample[:_FIRST_TEXTS], sample[_FIRST_TEXTS:]):
+        if not part or elapsed_s > _QUICK_S:
+            break
+        run.current().check()
+        started = time.perf_counter()
+        for _ in embedder.embed([each.text for each in part], titles=[each.title for each in part]):
+            pass
+        elapsed_s += time.perf_counter() - started
+        done += sum(len(embedder.tokens.ends(each.text)) for each in part)
+    return elapsed_s * tokens / done if done else None
+
+
+def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:
+    """Return so many of the items at most, spread evenly."""
+    if len(items) <= most:
+        return items
+    return [items[number * len(items) // most] for number in range(most)]
+
+
+def _share(total: float, part: float) -> float:
+    return total / part if part else 1.0
+
+
+def _only(changes: Changes, entries: Sequence[SourceEntry]) -> Changes:
+    """Return the changes of some of the entries."""
+    paths = {each.path for each in entries}
+    plan = changes.plan
+    return replace(
+        changes,
+        plan=replace(
+            plan,
+            new=tuple(each for each in plan.new if each.path in paths),
+            changed=tuple(each for each in plan.changed if each.path in paths),
+            moved=tuple(each for each in plan.moved if each.entry.path in paths),
+        ),
     )
 
 
@@ -141,10 +230,14 @@ class _Tally:
         texts: How many there were.
         tokens: Their tokens.
         requests: The requests they take.
+        scale: How many times as many there are in all.
+        sample: Some of them.
     """
 
-    def __init__(self, batch_size: int, new: _NewTexts, embedder: Embedder) -> None:
+    def __init__(self, batch_size: int, new: _NewTexts, embedder: Embedder, scale: float) -> None:
         self.texts = self.tokens = self.requests = 0
+        self.scale = scale
+        self.sample: list[PendingText] = []
         self._batch_size = batch_size
         self._new = new
         self._embedder = embedder
@@ -155,6 +248,7 @@ class _Tally:
         """Count those of the texts that would go through the model."""
         new = self._new.among(items)
         self.texts += len(new)
+        self.sample += new
         self.tokens += sum(len(self._ends(item.text)) for item in new)
         self._waiting += new
         while len(self._waiting) >= self._batch_size:
@@ -171,20 +265,15 @@ class _Tally:
         self.requests += self._embedder.requests_for(texts, titles)
 
 
-def _add_pending(
-    collection: Collection,
-    changes: Changes,
-    view: View,
-    space_id: SpaceId | None,
-    names: _Tally,
-    chunks: _Tally,
-) -> None:
-    """Count what the documents that stay as they are lack."""
+def _pending(
+    collection: Collection, changes: Changes, view: View, space_id: SpaceId | None
+) -> tuple[list[PendingText], list[PendingText]]:
+    """Return the chunks and the names that the documents that stay as they are lack."""
     space = _NOWHERE if space_id is None else space_id
     pending = view.pending(collection.id, space, _EVERYTHING)
     pending_names = view.pending_names(collection.id, space, _EVERYTHING)
     if not (pending or pending_names):
-        return
+        return [], []
     plan = changes.plan
     leaving = [
         *(entry.path for entry in plan.changed),
@@ -192,8 +281,10 @@ def _add_pending(
         *plan.deleted,
     ]
     gone = {digest for path in leaving for digest in _hashes(collection, path, view)}
-    chunks.add([item for item in pending if item.text_hash not in gone])
-    names.add([item for item in pending_names if item.text_hash not in gone])
+    return (
+        [item for item in pending if item.text_hash not in gone],
+        [item for item in pending_names if item.text_hash not in gone],
+    )
 
 
 def _hashes(collection: Collection, path: str, view: View) -> Iterator[TextHash]:

@@ -33,6 +33,7 @@ _STEP_WORDS: Final = {
 _MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"
 # Enough to distinguish commits, as in git's own messages.
 _REVISION_CHARS = 12
+_MINUTE_S, _HOUR_S = 60, 3600
 _LABEL_ESCAPES = {ord("\\"): "\\\\", ord("["): "\\[", ord("]"): "\\]", ord("\n"): " "}
 # Angle brackets around a target let it hold spaces; these would end it or start a query.
 _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
@@ -241,7 +242,16 @@ def estimate_summary(estimate: ImportEstimate) -> str:
         day = f" as of {estimate.price.as_of}" if estimate.price.as_of else ""
         rate = f"{estimate.price.usd_per_million_tokens:g} USD per million tokens"
         cost = f"price: {estimate.usd:.4f} USD, at {rate}{day}"
+    if estimate.seconds is not None:
+        cost += f"; time: about {_duration(estimate.seconds)} on this machine, as it is now"
     return (
         f"{estimate.collection}: {estimate.documents:,} documents to read, model {estimate.model}\n"
         f"to embed: {estimate.chunks:,} chunks, {estimate.names:,} names, {tokens}{requests}\n{cost}"
     )
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((_HOUR_S, "hours"), (_MINUTE_S, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(1, round(seconds))} seconds"

@@ -358,7 +358,12 @@ def model_change(value: models.ModelChange) -> models.ModelChange:
 
 def estimate(value: models.ImportEstimate) -> models.ImportEstimate:
     """Return the shape of what an import would embed."""
-    return dataclasses.replace(value, usd=None if value.usd is None else round(value.usd, _USD_DIGITS))
+    usd, seconds = value.usd, value.seconds
+    return dataclasses.replace(
+        value,
+        usd=None if usd is None else round(usd, _USD_DIGITS),
+        seconds=None if seconds is None else round(seconds, 1),
+    )
 
 
 # --- encoding ----------------------------------------------------------------------------------------

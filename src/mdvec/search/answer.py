@@ -94,6 +94,8 @@ def find(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpa
 
 
 def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpace], depth: int) -> _Ranking:
+    if not query.text:
+        return _listed(query, where, view)
     words: LexicalEvidence | None = None
     by_words: list[ChunkId] = []
     if query.mode is not SearchMode.DENSE:
@@ -125,6 +127,14 @@ def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySp
             return _Ranking(fused, places, complete and len(words.ranking) < depth)
         case _:
             assert_never(query.mode)
+
+
+def _listed(query: SearchQuery, where: Where, view: View) -> _Ranking:
+    """Rank the first passages of each document inside, the last updated document first."""
+    documents = [*view.documents_inside(where)][: query.limit]
+    places = [place for each in documents for place in view.places_in([each], where, query.per_document)]
+    found = [Candidate(place.id, 1.0, None, None, None, None, coverage=1.0) for place in places]
+    return _Ranking(found, {place.id: place for place in places}, complete=True)
 
 
 def _other_language(

@@ -66,7 +66,7 @@ def _check_range(name: str, value: int | None, least: int, most: int | None) -> 
         raise UsageError(msg)
 
 
-def _folder_or_glob(path: str) -> str:
+def folder_or_glob(path: str) -> str:
     """Return a pattern that takes all below a folder, where one is named without the slash at its end."""
     name = path.rpartition("/")[2]
     return f"{path}/" if name and not _GLOB_OR_SUFFIX.search(name) else path
@@ -96,7 +96,7 @@ def _clean_filters(filters: Filters) -> Filters:
     return replace(
         filters,
         tags=tags,
-        path=_folder_or_glob(spelled(filters.path or "")) or None,
+        path=folder_or_glob(spelled(filters.path or "")) or None,
         # As in SQL, where the wildcard is written.
         alias_prefix=spelled(filters.alias_prefix or "").removesuffix("%") or None,
         linked_to=spelled(filters.linked_to or "").strip() or None,

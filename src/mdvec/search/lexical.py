@@ -64,6 +64,8 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
         wanted = list(_expanded(query, frequencies))
         terms = _without_common(_known(wanted, query, frequencies), frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
+        if terms and where.chunks is not None:
+            found = _with_required(found, where.chunks, limit)
         called = view.documents_called(fold_name(text), where)
         named = view.places_in(called, where, limit)
         details.update(terms=len(terms), found=len(found), named=len(named))
@@ -90,6 +92,14 @@ def _ranked(
     if len(found) < limit and len(essential) < len(every):
         found = view.bm25(every, where, limit)
     return found
+
+
+def _with_required(
+    found: list[tuple[ChunkId, float]], required: frozenset[ChunkId], limit: int
+) -> list[tuple[ChunkId, float]]:
+    """Add the chunks that hold the phrases of a query, and none of the terms that find chunks."""
+    rest = sorted(required.difference(chunk for chunk, _ in found))
+    return [*found, *((chunk, 0.0) for chunk in rest[: limit - len(found)])]
 
 
 def _every_term(query: QueryTerms) -> list[str]:

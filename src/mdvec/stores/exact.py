@@ -1,39 +1,39 @@
-"""Exact search among the vectors of one space, in memory: float16 rows, one product for each query."""
+"""Exact search among the vectors of one space, in memory: products choose candidates, which are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.errors import DamagedDatabaseError
-
-try:
-    import numkong
-except ImportError:  # no wheel for this platform
-    _HAS_NUMKONG = False
-else:
-    _HAS_NUMKONG = True
+from mdvec.stores.blocks import Block
 
 Real = TypeVar("Real", np.float32, np.float64)
 
 STORED: Final = np.dtype("<f2")
 """float16, little-endian, whatever the machine."""
 
-_BLOCK_ROWS = 4096  # rows that are widened to float32 at a time, 6 MB at 384 dimensions
 _EXPONENT = np.uint16(0x7C00)  # all of its bits are set in infinity and in what is no number
 _DIGITS = 6  # of a similarity; float16 holds less
 _GROWTH = 1.25
 
-# Estimates are of half precision: the last of the nearest may come out just behind.
+# Estimates are rounded: the last of the nearest may come out behind, of which there are more among more.
 _SPARE = 32
+_SPARE_SHARE = 0.125
 
-# A filter usually lets a good part through; where it does not, more and more are looked at.
+# A filter usually lets a good part through; where it does not, more are looked at, as its share demands.
 _FIRST_FACTOR = 2
-_NEXT_FACTOR = 8
+_LARGEST_FACTOR = 16
+_MARGIN = 1.25
+
+# From so many values on, a sample of them says about where the largest begin.
+_SAMPLED_FROM = 32_768
+_SAMPLE = 4096
 
 
 def encode(vectors: NDArray[np.float32]) -> list[bytes]:
@@ -46,7 +46,7 @@ def decode(stored: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Owners:
     """The owners of the rows of a matrix.
 
@@ -57,6 +57,12 @@ class Owners:
 
     ids: NDArray[np.int64]
     rows: NDArray[np.int64]
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp] | None:
+        """Where each owner begins; None if each has one row."""
+        is_first = np.concatenate([[True], self.ids[1:] != self.ids[:-1]])
+        return None if is_first.all() else np.flatnonzero(is_first)
 
     def adding(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> Owners:
         """Return these and more owners; the new ones in any order."""
@@ -78,6 +84,13 @@ class Owners:
         starts = np.repeat(first - (np.cumsum(counts) - counts), counts)
         return starts + np.arange(total)
 
+    def best(self, products: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return each owner once, with the largest product of its rows; ids ascend."""
+        values = products[self.rows]
+        if self.starts is None:
+            return self.ids, values
+        return self.ids[self.starts], np.maximum.reduceat(values, self.starts)
+
 
 NO_OWNERS: Final = Owners(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -89,19 +102,19 @@ class ExactView:
     Owners that were deleted may still be here, so a search passes those that exist.
 
     Attributes:
-        rows: float16, shape (n, dim).
+        blocks: The vectors, the rows of one block after those of the other.
         chunks: The chunks whose texts they are.
         documents: The documents whose names they are.
     """
 
-    rows: NDArray[np.float16]
+    blocks: tuple[Block, ...]
     chunks: Owners
     documents: Owners
 
     def products(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return about the cosine similarity of every row, shape (n,): good for choosing candidates."""
-        multiply = products_by_numkong if _HAS_NUMKONG else products_by_numpy
-        return multiply(self.rows, query)
+        found = [block.products(query) for block in self.blocks]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def similarities(
         self, owners: Owners, wanted: Iterable[int], query: NDArray[np.float32]
@@ -116,7 +129,7 @@ class ExactView:
         positions = owners.positions(wanted)
         if not len(positions):
             return {}
-        ids, values = owners.ids[positions], _exact(self.rows[owners.rows[positions]], query)
+        ids, values = owners.ids[positions], _exact(self._rows(owners.rows[positions]), query)
         ids, values = _largest_of_each(ids, values)
         return dict(zip(ids.tolist(), values.tolist(), strict=True))
 
@@ -145,9 +158,9 @@ class ExactView:
         if isinstance(inside, frozenset):
             positions = owners.positions(inside)
             ids, estimates = _largest_of_each(owners.ids[positions], products[owners.rows[positions]])
-            best = ids[_top(estimates, limit + _SPARE)].tolist()
+            best = ids[_top(estimates, _with_spare(limit))].tolist()
         else:
-            ids, estimates = _largest_of_each(owners.ids, products[owners.rows])
+            ids, estimates = owners.best(products)
             best = best_inside(ids, estimates, limit, inside)
         exact = self.similarities(owners, best, query)
         return sorted(exact.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
@@ -155,6 +168,26 @@ class ExactView:
     def sample(self, count: int) -> list[int]:
         """Return the ids of at most ``count`` chunks, spread evenly over all, ascending."""
         return spread_evenly(self.chunks.ids, count)
+
+    def whole(self) -> Block:
+        """Return all vectors in one block."""
+        if len(self.blocks) == 1:
+            return self.blocks[0]
+        return Block(
+            np.concatenate([each.keys for each in self.blocks]),
+            np.concatenate([each.rows for each in self.blocks]),
+        )
+
+    def _rows(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
+        """Return some rows, shape (n, dim)."""
+        found = np.empty((len(rows), self.blocks[0].rows.shape[1]), np.float16)
+        start = 0
+        for block in self.blocks:
+            end = start + len(block.rows)
+            inside = (rows >= start) & (rows < end)
+            found[inside] = block.rows[rows[inside] - start]
+            start = end
+        return found
 
 
 def spread_evenly(ids: NDArray[np.int64], count: int) -> list[int]:
@@ -164,53 +197,30 @@ def spread_evenly(ids: NDArray[np.int64], count: int) -> list[int]:
     return chosen
 
 
-def products_by_numkong(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Multiply with SIMD instructions for float16; the query is rounded to float16 too.
-
-    Args:
-        rows: Shape (n, dim).
-        query: Shape (dim,).
-
-    Returns:
-        Shape (n,).
-    """
-    if not len(rows):  # which it refuses
-        return np.empty(0, np.float32)
-    narrow = np.ascontiguousarray(query[np.newaxis], np.float16)
-    # Asking cdist itself for float32 makes it 30 times slower (numkong 7.8).
-    return np.asarray(numkong.cdist(narrow, rows, metric="dot"), np.float32).reshape(-1)
-
-
-def products_by_numpy(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Multiply as float32, some rows at a time: no rounding, no SIMD for float16, and so 20 times slower.
-
-    Args:
-        rows: Shape (n, dim).
-        query: Shape (dim,).
-
-    Returns:
-        Shape (n,).
-    """
-    products = np.empty(len(rows), np.float32)
-    for at in range(0, len(rows), _BLOCK_ROWS):
-        products[at : at + _BLOCK_ROWS] = rows[at : at + _BLOCK_ROWS].astype(np.float32) @ query
-    return products
-
-
 class ExactMatrix:
     """Rows that only grow, with what they belong to. Not safe for two threads, but its views are.
 
     Args:
         dimension: Length of a vector.
         capacity: Rows to reserve.
+        first: Rows that stay as they are; those that are added come behind them.
     """
 
-    def __init__(self, dimension: int, capacity: int) -> None:
+    def __init__(self, dimension: int, capacity: int, first: Block | None = None) -> None:
         self.chunks = NO_OWNERS
         self.documents = NO_OWNERS
+        self._first = first
         self._keys = np.empty(capacity, np.int64)
         self._rows = np.empty((capacity, dimension), np.float16)
         self._count = 0
+
+    def __len__(self) -> int:
+        return self.added + (0 if self._first is None else len(self._first.keys))
+
+    @property
+    def added(self) -> int:
+        """How many rows were added to the first ones."""
+        return self._count
 
     def append(self, keys: Sequence[int], vectors: Sequence[bytes]) -> None:
         """Add rows.
@@ -241,11 +251,20 @@ class ExactMatrix:
 
     def rows_of(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of keys that are here, shape (n,)."""
-        return np.asarray(np.searchsorted(self._keys[: self._count], keys), np.int64)
+        rows = np.zeros(len(keys), np.int64)
+        for each in self._blocks():  # the keys of a block are larger than all of the one before it
+            rows += np.searchsorted(each.keys, keys)
+        return rows
 
     def view(self) -> ExactView:
         """Return what is here now."""
-        return ExactView(self._rows[: self._count], self.chunks, self.documents)
+        return ExactView(self._blocks(), self.chunks, self.documents)
+
+    def _blocks(self) -> tuple[Block, ...]:
+        added = Block(self._keys[: self._count], self._rows[: self._count])
+        if self._first is None:
+            return (added,)
+        return (self._first, added) if self._count else (self._first,)
 
 
 def _exact(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -275,8 +294,31 @@ def _top(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
     """
     if count >= len(values):
         return np.arange(len(values))
-    threshold = np.partition(values, len(values) - count)[len(values) - count]
-    return np.flatnonzero(values >= threshold)
+    among = _about_top(values, count)
+    chosen = values if among is None else values[among]
+    threshold = np.partition(chosen, len(chosen) - count)[len(chosen) - count]
+    found = np.flatnonzero(chosen >= threshold)
+    return found if among is None else among[found]
+
+
+def _about_top(values: NDArray[np.float32], count: int) -> NDArray[np.intp] | None:
+    """Return where at least so many of the largest values stand, and some more; None if they are all needed.
+
+    A partition of a million values takes ten times as long as a comparison.
+    """
+    step = len(values) // _SAMPLE
+    if len(values) < _SAMPLED_FROM or count * 8 > len(values):
+        return None
+    sample = values[::step]
+    share = 2 * count / len(values) + 8 / len(sample)
+    at = max(0, int(len(sample) * (1 - share)))
+    found = np.flatnonzero(values >= np.partition(sample, at)[at])
+    return found if len(found) >= count else None
+
+
+def _with_spare(limit: int) -> int:
+    """Return how many to estimate so that the nearest ``limit`` are among them."""
+    return limit + _SPARE + int(_SPARE_SHARE * limit)
 
 
 def best_inside(
@@ -293,15 +335,17 @@ def best_inside(
         limit: How many will be returned.
         inside: Returns those of some owners that may be found.
     """
+    wanted = _with_spare(limit)
     size = _FIRST_FACTOR * limit + _SPARE
     while True:
         top = _top(estimates, size)
         allowed = inside(ids[top].tolist())
-        if len(allowed) >= limit + _SPARE or size >= len(ids):
+        if len(allowed) >= wanted or size >= len(ids):
             kept = top[np.isin(ids[top], np.fromiter(allowed, np.int64, len(allowed)))]
-            best: list[int] = ids[kept[_top(estimates[kept], limit + _SPARE)]].tolist()
+            best: list[int] = ids[kept[_top(estimates[kept], wanted)]].tolist()
             return best
-        size *= _NEXT_FACTOR
+        needed = _MARGIN * wanted / max(len(allowed), 1)
+        size = int(size * min(max(needed, 1.5), _LARGEST_FACTOR)) + 1
 
 
 def largest_similarities(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mdvec import run
-from mdvec.errors import WriterBusyError
+from mdvec.errors import ImportStoppedError, StoreError, WriterBusyError
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
 
@@ -26,6 +27,7 @@ SILENCE_S = 60.0
 """A claim of another machine that has not done so for this long counts as abandoned."""
 
 _POLL_S = 0.1
+_RETRY_S = 2.0  # a server that is away, a disk that is full
 _MOMENT_S = 1.0  # transactions are short: who does not want to wait for an import can wait for one of these
 _SAME_START_S = 2.0  # a process's start is computed from the boot time, which moves with the clock
 
@@ -77,6 +79,53 @@ class HeldClaim:
         self._changed, self._shown_at = False, now
         self.holder = replace(self.holder, heartbeat_ms=now_ms())
         return self.holder
+
+
+class Releases:
+    """Removes claims from a store, in the background as soon as that is possible if it is not now.
+
+    Args:
+        remove: Removes the claim with a token.
+    """
+
+    def __init__(self, remove: Callable[[str], None]) -> None:
+        self._remove = remove
+        self._left: set[str] = set()
+        self._guard = threading.Lock()
+        self._closed = threading.Event()
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._left
+
+    def release(self, token: str) -> None:
+        """Remove a claim, and raise nothing: what went wrong before, such as a full disk, must be seen."""
+        if self._try(token):
+            return
+        with self._guard:
+            is_first = not self._left
+            self._left.add(token)
+        if is_first:
+            threading.Thread(target=self._try_again, name="mdvec releases", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop trying: claims end with the process."""
+        self._closed.set()
+
+    def _try_again(self) -> None:
+        left = True
+        while left and not self._closed.wait(_RETRY_S):
+            for token in list(self._left):
+                if self._try(token):
+                    self._left.discard(token)
+            with self._guard:
+                left = bool(self._left)
+
+    def _try(self, token: str) -> bool:
+        try:
+            self._remove(token)
+        except (StoreError, ImportStoppedError):
+            return False
+        return True
 
 
 def wait_for_claim(take: Callable[[], Holder | None], *, wait_s: float) -> None:

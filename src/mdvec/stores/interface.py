@@ -83,10 +83,14 @@ class View(Protocol):
         """List documents inside ``where``, the last updated first, then by collection and path.
 
         Args:
-            where: Which documents; where depths matter, one of its chunks has to be inside.
+            where: Which documents; where its chunks matter, one of them has to be inside.
             limit: Most documents to return.
             offset: How many to pass over.
         """
+        ...
+
+    def documents_inside(self, where: Where) -> dict[DocumentId, str]:
+        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
         ...
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
@@ -188,6 +192,18 @@ class View(Protocol):
 
         Returns:
             Chunks and positive scores, best first; ties in order of id.
+        """
+        ...
+
+    def holding(
+        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
+    ) -> list[ChunkId]:
+        """Return the chunks inside ``where`` that hold a term of every group, in order of id.
+
+        Args:
+            groups: At least one; no group is empty. A term that ends in ``*`` stands for all that begin so.
+            where: Which chunks may be found.
+            limit: Most chunks to return; None for all.
         """
         ...
 
@@ -452,6 +468,14 @@ class Store(Protocol):
         Raises:
             CollectionNotFoundError: If it was deleted, before or meanwhile.
             WriterBusyError: If it is still claimed then; the message names who, since when and how far.
+            ImportStoppedError: If the run is cancelled meanwhile.
+        """
+        ...
+
+    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
+        """Return the version of the store as soon as it is not this one, or when so many seconds have passed.
+
+        Raises:
             ImportStoppedError: If the run is cancelled meanwhile.
         """
         ...

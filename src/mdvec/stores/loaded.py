@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.stores.vectors.index import VectorKind
@@ -14,13 +15,18 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.exact import ExactMatrix, ExactView
+    from mdvec.stores.blocks import Block
+    from mdvec.stores.exact import ExactView, Owners
 
 # So few chunks are read anew after every commit, in milliseconds: then none that is gone is left.
 _FEW_CHUNKS = 4096
 
 # Of more chunks, those that are gone are left out once there are so many times as many owners as chunks.
 _MOST_OWNERS = 1.25
+
+# A space is kept in a file when so many rows were added to those that came from one, or this share of them.
+_FEW_ADDED = 8192
+_MOST_ADDED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,27 @@ class Seen:
     vector: int = 0
     chunk: int = 0
     name: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSpace:
+    """A space as a snapshot showed it.
+
+    Attributes:
+        version: The version of the snapshot.
+        epoch: Its vector epoch.
+        seen: The largest ids that had been read.
+        block: The vectors.
+        chunks: The chunks whose texts they are.
+        documents: The documents whose names they are.
+    """
+
+    version: int
+    epoch: int
+    seen: Seen
+    block: Block
+    chunks: Owners
+    documents: Owners
 
 
 class VectorRows(Protocol):
@@ -75,6 +102,14 @@ class VectorRows(Protocol):
         """
         ...
 
+    def kept(self, space_id: SpaceId, version: int, epoch: int) -> KeptSpace | None:
+        """Return a space as it was kept at this version or an earlier one of the same epoch; None without."""
+        ...
+
+    def keep(self, space_id: SpaceId, space: KeptSpace) -> KeptSpace | None:
+        """Keep a space for processes to come, and return it as they find it; None where that cannot be."""
+        ...
+
 
 class LoadedSpace:
     """The matrix of a space, and the versions of the store that it serves.
@@ -88,13 +123,20 @@ class LoadedSpace:
     def __init__(self, rows: VectorRows, space_id: SpaceId, version: int, epoch: int) -> None:
         from mdvec.stores.exact import ExactMatrix
 
-        self.matrix: ExactMatrix = ExactMatrix(rows.dimension(space_id), rows.vector_count(space_id))
         self.epoch = epoch
         self.newest = version
         self._versions = {version}
         self._space_id = space_id
-        self._seen = Seen()
-        self._read(rows)
+        kept = rows.kept(space_id, version, epoch)
+        if kept is None:
+            self._seen = Seen()
+            self.matrix = ExactMatrix(rows.dimension(space_id), rows.vector_count(space_id))
+            self._read(rows)
+            self._keep(rows)
+        else:
+            self._use(kept)
+            if kept.version != version:
+                self.catch_up(rows, version)
 
     def serves(self, version: int, epoch: int) -> bool:
         """Return True if every owner that a snapshot of this version shows is here.
@@ -108,13 +150,22 @@ class LoadedSpace:
         from mdvec.stores.exact import NO_OWNERS
 
         chunks = rows.all_chunks()
-        if chunks <= _FEW_CHUNKS or len(self.matrix.chunks.ids) > _MOST_OWNERS * chunks:
+        many_are_gone = len(self.matrix.chunks.ids) > _MOST_OWNERS * max(chunks, _FEW_CHUNKS)
+        if chunks <= _FEW_CHUNKS or many_are_gone:
             self.matrix.chunks = self.matrix.documents = NO_OWNERS
             self._seen = Seen(vector=self._seen.vector)
             self._versions.clear()
+        self.newest = version
         self._read(rows)
         self._versions.add(version)
-        self.newest = version
+        self._keep(rows, always=many_are_gone)
+
+    def _use(self, kept: KeptSpace) -> None:
+        from mdvec.stores.exact import ExactMatrix
+
+        self.matrix = ExactMatrix(kept.block.rows.shape[1], 0, kept.block)
+        self.matrix.chunks, self.matrix.documents = kept.chunks, kept.documents
+        self._seen = kept.seen
 
     def _read(self, rows: VectorRows) -> None:
         seen, now = self._seen, rows.newest()
@@ -128,6 +179,18 @@ class LoadedSpace:
         names = self._owners(rows, VectorKind.NAME, seen.name, now)
         self.matrix.documents = self.matrix.documents.adding(names[:, 0], self.matrix.rows_of(names[:, 1]))
         self._seen = now
+
+    def _keep(self, rows: VectorRows, *, always: bool = False) -> None:
+        """Keep the space for processes to come, if much was added."""
+        if not always and self.matrix.added <= max(_FEW_ADDED, _MOST_ADDED * len(self.matrix)):
+            return
+        view = self.matrix.view()
+        kept = rows.keep(
+            self._space_id,
+            KeptSpace(self.newest, self.epoch, self._seen, view.whole(), view.chunks, view.documents),
+        )
+        if kept is not None:
+            self._use(kept)
 
     def _owners(self, rows: VectorRows, kind: VectorKind, owner: int, now: Seen) -> NDArray[np.int64]:
         """Return owner and vector of all pairs that were not seen; shape (n, 2)."""
@@ -145,9 +208,13 @@ class LoadedSpaces:
     Attributes:
         embedded_up_to: By table, collection, space and vector epoch: the id up to which every row of the
             table has its vector.
+        store: The file beside which spaces are kept; None for nowhere.
+        read_only: What is kept is used, and nothing is written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: Path | None = None, *, read_only: bool = False) -> None:
+        self.store = store
+        self.read_only = read_only
         self._guard = threading.Lock()
         self._loaded: dict[SpaceId, LoadedSpace] = {}
         self.embedded_up_to: dict[tuple[str, CollectionId, SpaceId, int], int] = {}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from mdvec.stores.interface import Claim
@@ -23,15 +22,6 @@ class SharedWork(Protocol):
         Returns:
             Those that no other live process has taken, and that have no vector yet.
         """
-        ...
-
-
-@runtime_checkable
-class AnnouncedChanges(Protocol):
-    """A store that announces its commits to all processes."""
-
-    def changes(self) -> AbstractContextManager[Callable[[float], bool]]:
-        """Listen; what is returned waits so many seconds at most, and returns False without a commit."""
         ...
 
 

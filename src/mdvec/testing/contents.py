@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mdvec.stores.holders import Holder
-from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, StoredChunk, embedded_names
 from mdvec.text.globs import compile_glob
 from mdvec.text.hashing import text_hash
 from mdvec.text.properties import as_number, flat_properties, fold_property, is_date, is_year
@@ -106,21 +106,29 @@ class Contents:
 
 def inside(document: HeldDocument, chunk: HeldChunk, where: Where) -> bool:
     """Return True if a chunk is inside."""
-    depths = where.filters.depths
-    return _fits(document, where) and (not depths or chunk.chunk.depth in depths)
+    return _fits(document, where) and _chunk_fits(chunk, where)
 
 
 def document_inside(document: HeldDocument, where: Where) -> bool:
-    """Return True if a document is inside: where depths matter, one of its chunks has to be."""
-    depths = where.filters.depths
+    """Return True if a document is inside: where its chunks matter, one of them has to be."""
+    chunks_matter = bool(where.filters.depths or where.hidden_chunks) or where.chunks is not None
     return _fits(document, where) and (
-        not depths or any(each.chunk.depth in depths for each in document.chunks)
+        not chunks_matter or any(_chunk_fits(each, where) for each in document.chunks)
+    )
+
+
+def _chunk_fits(held: HeldChunk, where: Where) -> bool:
+    depths = where.filters.depths
+    return (
+        (not depths or held.chunk.depth in depths)
+        and (where.chunks is None or held.id in where.chunks)
+        and held.id not in where.hidden_chunks
     )
 
 
 def _fits(held: HeldDocument, where: Where) -> bool:
     document, filters = held.record.document, where.filters
-    updated_ns = held.entry.mtime_ns if document.updated_ns is None else document.updated_ns
+    updated_ns = updated_ns_of(held)
     return (
         held.collection_id in where.collections
         and (where.only is None or held.id in where.only)
@@ -169,6 +177,12 @@ def _meets(frontmatter: Mapping[str, object], condition: PropertyCondition) -> b
     )
 
 
+def updated_ns_of(held: HeldDocument) -> int:
+    """Return when a document was updated: as it says, else as its file does."""
+    said = held.record.document.updated_ns
+    return held.entry.mtime_ns if said is None else said
+
+
 def fold(label: str) -> str:
     """Return the form that two labels share if they differ only in case or in how accents are encoded."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", label).casefold())
@@ -180,9 +194,43 @@ def place_of(document: HeldDocument, held: HeldChunk) -> ChunkPlace:
     return ChunkPlace(held.id, document.id, document.collection_id, ordinal, document.record.unspaced)
 
 
+def stored_chunk(document: HeldDocument, held: HeldChunk, collection: str) -> StoredChunk:
+    """Return a chunk as a store returns it; ``collection`` is the name of its collection."""
+    chunk, entry = held.chunk, document.entry
+    return StoredChunk(
+        id=held.id,
+        document_id=document.id,
+        collection_id=document.collection_id,
+        collection=collection,
+        path=document.path,
+        locator=entry.locator,
+        title=document.record.document.title,
+        content_hash=document.record.content_hash,
+        mtime_ns=entry.mtime_ns,
+        size=entry.size,
+        dirty=document.dirty_since_ms is not None,
+        ordinal=chunk.ordinal,
+        parent=chunk.parent,
+        depth=chunk.depth,
+        heading_path=chunk.heading_path,
+        start=chunk.start,
+        end=chunk.end,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        token_count=chunk.token_count,
+        text=chunk.text,
+    )
+
+
 def fields_of(held: HeldChunk) -> tuple[Sequence[str], ...]:
     """Return the terms of a chunk, in the order of ``FIELD_WEIGHTS``."""
     return held.terms.title, held.terms.heading, held.terms.body, held.terms.minor
+
+
+def holds_one(held: HeldChunk, terms: Sequence[str]) -> bool:
+    """Return True if a chunk holds one of the terms; one that ends in ``*`` stands for all that begin so."""
+    prefixes = tuple(term[:-1] for term in terms if term.endswith("*"))
+    return any(term in terms or term.startswith(prefixes) for each in fields_of(held) for term in each)
 
 
 def holds_any(row: Iterable[Counter[str]], terms: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError, WriterBusyError
+from mdvec.stores.awaiting import await_change
 from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, now_ms, wait_for_claim
 from mdvec.stores.interface import Claim
 from mdvec.stores.records import DamagedRows, DocumentRecord
@@ -206,6 +207,10 @@ class MemoryStore:
         finally:
             if not self._closed:
                 self._release(claim)
+
+    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
+        """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
+        return await_change(lambda: self._contents.version, version, timeout_s=timeout_s)
 
     def check(self) -> list[StoreError]:
         """Find nothing wrong."""

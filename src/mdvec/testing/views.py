@@ -26,8 +26,11 @@ from mdvec.testing.contents import (
     document_inside,
     fields_of,
     fold,
+    holds_one,
     inside,
     place_of,
+    stored_chunk,
+    updated_ns_of,
 )
 from mdvec.testing.words import bm25_scores
 from mdvec.text.folding import fold_name
@@ -159,6 +162,12 @@ class MemoryView:
             )
         )
         return listed[offset : offset + limit]
+
+    def documents_inside(self, where: Where) -> dict[DocumentId, str]:
+        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
+        found = [each for each in self._documents() if document_inside(each, where)]
+        found.sort(key=lambda each: (-updated_ns_of(each), each.id))
+        return {each.id: each.record.document.title for each in found}
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return what comparing with the source needs of every document, by path."""
@@ -336,6 +345,17 @@ class MemoryView:
         )
         return sorted(ranked, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
 
+    def holding(
+        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
+    ) -> list[ChunkId]:
+        """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
+        found = sorted(
+            chunk.id
+            for document, chunk in self._chunks()
+            if inside(document, chunk, where) and all(holds_one(chunk, group) for group in groups)
+        )
+        return found[:limit]
+
     # --- vectors -------------------------------------------------------------------------------
 
     def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
@@ -474,27 +494,4 @@ class MemoryView:
         return max(-1.0, min(1.0, round(product, _DIGITS)))
 
     def _stored(self, document: HeldDocument, held: HeldChunk) -> StoredChunk:
-        chunk, entry = held.chunk, document.entry
-        return StoredChunk(
-            id=held.id,
-            document_id=document.id,
-            collection_id=document.collection_id,
-            collection=self._collection_name(document.collection_id),
-            path=document.path,
-            locator=entry.locator,
-            title=document.record.document.title,
-            content_hash=document.record.content_hash,
-            mtime_ns=entry.mtime_ns,
-            size=entry.size,
-            dirty=document.dirty_since_ms is not None,
-            ordinal=chunk.ordinal,
-            parent=chunk.parent,
-            depth=chunk.depth,
-            heading_path=chunk.heading_path,
-            start=chunk.start,
-            end=chunk.end,
-            start_line=chunk.start_line,
-            end_line=chunk.end_line,
-            token_count=chunk.token_count,
-            text=chunk.text,
-        )
+        return stored_chunk(document, held, self._collection_name(document.collection_id))

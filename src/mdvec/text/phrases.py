@@ -13,17 +13,21 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 
-def phrase_finder(phrase: str) -> Callable[[str], bool] | None:
+def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool] | None:
     """Return a function that returns True for a text that holds a phrase; None if the phrase has no word.
 
     Words are found whole: ``422`` is not in ``1422``. Scripts without spaces have no bounds to respect.
+
+    Args:
+        phrase: What is to be held.
+        prefix: Whether its last word may go on.
     """
     folded = fold_name(phrase)
     if not any(map(str.isalnum, folded)):
         return None
     bound = rf"[^\W_{UNSPACED}]"
     before = rf"(?<!{bound})" if _WORD_END.match(folded[0]) else ""
-    after = rf"(?!{bound})" if _WORD_END.match(folded[-1]) else ""
+    after = rf"(?!{bound})" if _WORD_END.match(folded[-1]) and not prefix else ""
     # A line break stands in the middle of a Japanese word as well.
     inside = r"\s?".join(map(re.escape, folded)) if _is_unspaced(folded) else re.escape(folded)
     pattern = re.compile(before + inside + after)

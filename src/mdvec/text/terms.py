@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
@@ -32,6 +33,11 @@ _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
 
 # Marks a word as it is written, beside its stem. No text gives a term with this sign in it.
 _AS_WRITTEN = "="
+
+ANY_END = "*"
+"""After a term: any that begins so. No text gives a term with this sign in it."""
+
+_BIGRAM = 2
 
 # Words and bigrams recur: a few thousand of them make up most texts. About 15 MB each when full.
 _REMEMBERED = 1 << 16
@@ -93,6 +99,20 @@ class Terms:
     def minor(self) -> tuple[str, ...]:
         """All terms that are not ``main``."""
         return (*self.words, *self.pairs, *self.singles)
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseTerms:
+    """The terms of a phrase.
+
+    Attributes:
+        groups: What holds the phrase holds a term of each; a term that ends in ``ANY_END`` stands for all
+            that begin so. Empty when there is nothing to look for.
+        exact: Whether what holds a term of each group holds the phrase: it is a single word.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +178,48 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
 def word_terms(word: str) -> tuple[str, ...]:
     """Return every term that a folded word of a spaced script is found by."""
     return tuple(filter(None, _forms_of[word]))
+
+
+def written_term(word: str) -> str:
+    """Return the term of a folded English word in just this form."""
+    return _AS_WRITTEN + word
+
+
+def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
+    """Return the terms by which texts that hold a phrase word for word are found.
+
+    Args:
+        phrase: Words in their order.
+        prefix: Whether the last word may go on.
+    """
+    runs = list(RUN.finditer(normalise(phrase)))
+    groups: list[tuple[str, ...]] = []
+    for run in runs:
+        word = run.group()
+        if run.lastindex is not None:
+            groups += _unspaced_groups(word)
+        elif prefix and run is runs[-1]:
+            groups.append((f"{_AS_WRITTEN}{word}{ANY_END}", word + ANY_END))
+        else:
+            stemmed, written = _forms_of[word]
+            # Of a word inside an address there is the stem alone.
+            forms = (written, stemmed) if len(runs) > 1 else (written or stemmed,)
+            groups.append(tuple(filter(None, forms)))
+    alone = len(runs) == 1 and not prefix
+    unspaced = alone and runs[0].lastindex is not None
+    return PhraseTerms(tuple(groups), alone and (not unspaced or len(runs[0].group()) <= _BIGRAM))
+
+
+def _unspaced_groups(run: str) -> list[tuple[str, ...]]:
+    """Return the groups of bigrams of which a text that holds a run has one of each.
+
+    A line may end inside the run, which costs one bigram: so each group has two, where there are two.
+    """
+    if len(run) == 1:
+        return [(run,)] if _HAN.match(run) else []  # other characters are no terms inside a run
+    bigrams = [first + second for first, second in pairwise(run)]
+    last = bigrams[-2:]
+    return [*zip(bigrams[::2], bigrams[1::2], strict=False), *([tuple(last)] if len(bigrams) % 2 else [])]
 
 
 def _by_kind(text: str) -> _TermsByKind:

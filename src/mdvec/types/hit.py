@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mdvec.types.query import SearchMode
@@ -89,6 +90,9 @@ class SearchResult:
         elapsed_ms: Time taken, in milliseconds.
         warnings: For the user.
         hint: The next step when there is nothing to show; else None.
+        searched: The query with its corrections, for finding its words in a text.
+        corrections: Known words by the mistyped ones that they replace.
+        unknown_words: Words of the query that no document of the searched collections holds.
         left_out: Hits that did not fit into the tokens wanted.
     """
 
@@ -102,4 +106,7 @@ class SearchResult:
     elapsed_ms: float
     warnings: tuple[str, ...] = ()
     hint: str | None = None
+    searched: str = ""
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    unknown_words: tuple[str, ...] = ()
     left_out: int = 0

@@ -112,11 +112,12 @@ class ImportEstimate:
         chunks: Texts of chunks that would go through the model.
         names: Names of documents that would.
         tokens: Tokens of both.
-        exact: True if they were counted with the model's own tokenizer.
+        exact: True if all were counted, with the model's own tokenizer; else they are scaled from a sample.
         requests: Requests to the service; 0 for a model on this machine.
         usd: Their cost, in US dollars; None when there is no known price.
         price: The price behind that.
         warnings: For people.
+        seconds: How long a model on this machine takes, as measured now; None for a service.
     """
 
     collection: str
@@ -130,3 +131,4 @@ class ImportEstimate:
     usd: float | None
     price: Price | None
     warnings: tuple[str, ...] = ()
+    seconds: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mdvec.types.ids import CollectionId, DocumentId
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
 
 class SearchMode(StrEnum):
@@ -103,12 +103,16 @@ class Where:
             documents in ``only`` and ``hidden``.
         only: Documents to look in, inside the collections; None for all.
         hidden: Documents that are left out.
+        chunks: Chunks to look among, inside all of that; None for all.
+        hidden_chunks: Chunks that are left out.
     """
 
     collections: tuple[CollectionId, ...]
     filters: Filters = field(default_factory=Filters)
     only: frozenset[DocumentId] | None = None
     hidden: frozenset[DocumentId] = frozenset()
+    chunks: frozenset[ChunkId] | None = None
+    hidden_chunks: frozenset[ChunkId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,10 +121,11 @@ class Models:
             chunks=outlook.chunks,
             names=outlook.names,
             tokens=outlook.tokens,
-            exact=embedder.tokens.is_exact,
+            exact=embedder.tokens.is_exact and not outlook.is_sampled,
             requests=outlook.requests,
             usd=None if price is None else outlook.tokens * price.usd_per_million_tokens / 1_000_000,
             price=price,
+            seconds=outlook.seconds,
             warnings=(*problems, *outlook.unreadable, *self._parts.size_warnings(chunking, model)),
         )
 

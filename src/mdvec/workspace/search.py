@@ -11,6 +11,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.answer import find
 from mdvec.search.filters import clean
+from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
 from mdvec.search.where import narrowed
 from mdvec.sources.interface import Source
@@ -78,14 +79,20 @@ def answer(
     cleaned, warnings = clean(query)
     with collections.store().read() as view:
         searched = collections.chosen(query.collections, view)
-        embedded = _embed(cleaned, searched, view, parts)
         replaced = versions.of((each.id for each in searched), view)
+        meant = Interpretation(cleaned.text, Where(()), cleaned.text)
+        if searched:
+            where = narrowed(_with_path(cleaned.filters, searched, view), searched, replaced, view)
+            meant = interpret(cleaned.text, where, view)
+            # Without a text there is nothing to compare vectors with.
+            mode = cleaned.mode if meant.text else SearchMode.LEXICAL
+            cleaned = replace(cleaned, text=meant.text, mode=mode)
+        embedded = _embed(cleaned, searched, view, parts)
         confidence, found = Confidence.NONE, list[tuple[SearchHit, StoredChunk]]()
         hidden: Sequence[float] = ()
         left_out = 0
         if searched:
-            where = narrowed(_with_path(cleaned.filters, searched, view), searched, replaced, view)
-            answered = find(replace(cleaned, mode=embedded.mode), where, view, embedded.spaces)
+            answered = find(replace(cleaned, mode=embedded.mode), meant.where, view, embedded.spaces)
             confidence, found = answered.confidence, answered.hits
             hidden, left_out = answered.hidden, answered.left_out
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
@@ -125,7 +132,10 @@ def answer(
             *_too_long(cleaned, left_out),
             *_unfinished(searched, counts, embedded.mode, collections, activities, importing=importing),
         ),
-        hint=None if hits else _hint(cleaned, searched, counts, embedded.mode, collections, hidden),
+        hint=None if hits else _hint(cleaned, searched, counts, embedded.mode, collections, hidden, meant),
+        searched=meant.searched,
+        corrections=meant.corrections,
+        unknown_words=meant.unknown_words,
         left_out=left_out,
     )
 
@@ -301,6 +311,7 @@ def _hint(
     mode: SearchMode,
     collections: Collections,
     hidden: Sequence[float],
+    meant: Interpretation,
 ) -> str:
     if hidden:
         below = (
@@ -314,4 +325,6 @@ def _hint(
         return first_step(searched, docs_dir=collections.docs_dir) or empty
     if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
         return "There is no vector yet. Search in mode hybrid or lexical."
+    if meant.operators:
+        return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
     return "Nothing matches. Try other words, or fewer filters."

@@ -395,6 +395,14 @@ class Workspace:
         with self._collections.store().read() as view:
             return view.version
 
+    def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
+        """Return the generation as soon as it is not this one, or when so many seconds have passed.
+
+        Raises:
+            ImportStoppedError: If the run is cancelled meanwhile.
+        """
+        return self._collections.store().wait_for_change(generation, timeout_s=timeout_s)
+
     def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
         """Count the documents of each tag, most used first.
 

@@ -380,6 +380,12 @@ class FakeWorkspace(Workspace):
         self._note("generation")
         return self.changes
 
+    def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
+        """Wait as long as is allowed."""
+        self._note("wait_for_change")
+        run.current().sleep(timeout_s if self.changes == generation else 0)
+        return self.changes
+
     def documents(
         self,
         collection: str | None = None,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mdvec.interfaces.cli.completing import presets
+from mdvec.interfaces.cli.filters import presets
 from mdvec.interfaces.cli.session import Session
 
 _AnyFunction = TypeVar("_AnyFunction", bound=Callable[..., Any])

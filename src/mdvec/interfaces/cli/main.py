@@ -31,7 +31,7 @@ _COMMANDS = {
     "store": "mdvec.interfaces.cli.store:store",
     "open": "mdvec.interfaces.cli.opening:open_",
     "serve": "mdvec.interfaces.cli.serving:serve",
-    "watch": "mdvec.interfaces.cli.watching:watch",
+    "watch": "mdvec.interfaces.cli.serving:watch",
     "rpc": "mdvec.interfaces.cli.serving:rpc",
     "site": "mdvec.interfaces.cli.site:site",
     "daemon": "mdvec.interfaces.cli.daemon:daemon",

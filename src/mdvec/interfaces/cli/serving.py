@@ -1,9 +1,11 @@
-"""``mdvec serve``."""
+"""``mdvec serve``, ``mdvec rpc`` and ``mdvec watch``."""
 
 from __future__ import annotations
 
 import gc
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import click
 from mdvec import registry
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.choosing import folder_options
+from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn
 
@@ -73,6 +76,28 @@ def rpc(ctx: click.Context) -> None:
     The program starts this itself and talks to it on standard input and output, one JSON object a line.
     """
     ctx.exit(_serve_stdio(ctx.obj, "rpc-stdio", "a JSON-RPC client"))
+
+
+@click.command(cls=Command)
+@names_option()
+@common_options
+@click.pass_obj
+def watch(session: Session, names: tuple[str, ...]) -> None:
+    """Keep the index up to date until Ctrl-C.
+
+    'mdvec serve' does the same while it runs. Of several processes one does it, and the others stand by.
+    """
+    ended = threading.Event()
+    with session.open(serves=True) as (workspace, _):
+        workspace.freshness.watch(names, force=True)
+        before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
+        try:
+            note("keeping the index up to date; press Ctrl-C to end")
+            ended.wait()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _serve_stdio(session: Session, door: str, client: str, *, watches: bool = True) -> int:

@@ -9,8 +9,7 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.completing import presets
-from mdvec.interfaces.cli.filters import name_option
+from mdvec.interfaces.cli.filters import name_option, presets
 from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 Change = ToolsListChanged | ResourcesListChanged | ResourceUpdated
 """A list that has changed, or a resource; the latter is announced to its subscribers."""
 
-# One row is read each time.
-_LOOK_EVERY_S = 1.0
+# A database that cannot say when it changes is looked at after so long at most.
+_MOST_WAIT_S = 5.0
+_RETRY_S = 1.0
 _LOOK_FOR_IDLE_MODEL_EVERY_S = 15.0
 # A client that does not read must not delay the others.
 _MOST_S_PER_CLIENT = 5.0
@@ -87,11 +89,13 @@ async def announce_changes(
     while True:
         try:
             seen = await _look(workspace, server, threads, seen)
+            await threads.wait(partial(workspace.wait_for_change, seen[0], timeout_s=_MOST_WAIT_S))
+            continue
         except MdvecError:  # the next request receives it
             pass
         except Exception as error:  # noqa: BLE001 - a worker's loop: the server lives on
             on_bug(error)
-        await anyio.sleep(_LOOK_EVERY_S)
+        await anyio.sleep(_RETRY_S)
 
 
 async def free_idle_model(workspace: Workspace, threads: Threads, on_bug: OnBug) -> None:

@@ -76,10 +76,24 @@ class Threads:
         self._around = around
         self._calls = CapacityLimiter(_MOST_CALLS)
         self._imports = CapacityLimiter(_MOST_IMPORTS)
+        self._waits = CapacityLimiter(1)
 
     async def call(self, function: Callable[[], _Answer]) -> _Answer:
         """Call a function that is quick."""
         return await to_thread.run_sync(lambda: self._work(function), limiter=self._calls)
+
+    async def wait(self, function: Callable[[], object]) -> None:
+        """Call a function that waits; cancelling this cancels its run, and does not wait for its end."""
+        waiting = Run()
+
+        def work() -> None:
+            with run.bound(waiting):
+                self._work(function)
+
+        try:
+            await to_thread.run_sync(work, limiter=self._waits, abandon_on_cancel=True)
+        finally:
+            waiting.cancel()
 
     def _work(self, function: Callable[[], _Answer]) -> _Answer:
         with self._around():

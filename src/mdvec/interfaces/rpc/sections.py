@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from mdvec.interfaces import wire
+from mdvec.interfaces.fields import doc
 from mdvec.interfaces.requests import SearchRequest, search_query
-from mdvec.interfaces.rpc import shapes
 from mdvec.interfaces.rpc.dispatcher import Method
 from mdvec.interfaces.rpc.params import InvalidParamsError
+from mdvec.types import section as section_types
 from mdvec.types.section import IndexedSection
 
 if TYPE_CHECKING:
@@ -80,6 +83,30 @@ class LimitParams(Struct, frozen=True, kw_only=True):
     limit: _Limit = 100
 
 
+class Section(Struct, frozen=True, kw_only=True):
+    """A section; see :class:`mdvec.types.section.IndexedSection`."""
+
+    id: str
+    document_path: str
+    heading: str
+    depth: int
+    content: str
+    token_count: int
+    parent_id: str | None
+    order: int
+    is_dirty: bool
+    document_hash: str
+    created_at: Annotated[str, doc("ISO 8601, UTC, with milliseconds")]
+    updated_at: Annotated[str, doc("ISO 8601, UTC, with milliseconds")]
+
+
+class FoundSection(Section, frozen=True, kw_only=True, rename={"distance": "_distance"}):
+    """A section that a search found."""
+
+    score: Annotated[float, doc("0 to 1, higher is better")]
+    distance: Annotated[float | None, doc("L2 of unit vectors, smaller is nearer; null without vectors")]
+
+
 def section_methods(workspace: Workspace) -> dict[str, Method]:
     """Return the methods on sections, by name."""
     sections = workspace.sections
@@ -107,14 +134,14 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
         )
         query = search_query(request, workspace.search_settings())
         result = workspace.search(query, wait_for_vectors=False)
-        found = [_plain(shapes.found_section(each)) for each in sections.found(result, params.limit)]
+        found = [_plain(found_shape(each)) for each in sections.found(result, params.limit)]
         return {"results": found, "total": len(found)}
 
     def at_path(params: PathParams) -> object:
-        return {"sections": [_plain(shapes.section(each)) for each in sections.at(params.document_path)]}
+        return {"sections": [_plain(section_shape(each)) for each in sections.at(params.document_path)]}
 
     def dirty(params: LimitParams) -> object:
-        return {"sections": [_plain(shapes.section(each)) for each in sections.dirty(params.limit)]}
+        return {"sections": [_plain(section_shape(each)) for each in sections.dirty(params.limit)]}
 
     def stats(_: NoParams) -> object:
         totals = sections.totals()
@@ -145,19 +172,13 @@ def _plain(value: Struct) -> object:
 
 
 def _indexed(given: GivenSection) -> IndexedSection:
+    written = msgspec.structs.asdict(given)
+    del written["vector"]
+    created, updated = written.pop("created_at"), written.pop("updated_at")
     return IndexedSection(
-        id=given.id,
-        document_path=given.document_path,
-        heading=given.heading,
-        depth=given.depth,
-        content=given.content,
-        token_count=given.token_count,
-        parent_id=given.parent_id or None,
-        order=given.order,
-        is_dirty=given.is_dirty,
-        document_hash=given.document_hash,
-        created_at_ms=_milliseconds(given.created_at),
-        updated_at_ms=_milliseconds(given.updated_at),
+        **written | {"parent_id": given.parent_id or None},
+        created_at_ms=_milliseconds(created),
+        updated_at_ms=_milliseconds(updated),
     )
 
 
@@ -181,3 +202,31 @@ def _milliseconds(moment: _Moment) -> int:
         raise InvalidParamsError(
             msg, hint="Write 2026-05-01T09:30:00Z, or milliseconds since 1970."
         ) from error
+
+
+def section_shape(value: IndexedSection) -> Section:
+    """Return the shape of a section."""
+    return Section(**_section_fields(value))
+
+
+def found_shape(value: section_types.FoundSection) -> FoundSection:
+    """Return the shape of a section that was found."""
+    # Of unit vectors, |a - b|² = 2 - 2 a·b.
+    similarity = value.similarity
+    distance = None if similarity is None else math.sqrt(max(0.0, 2 - 2 * similarity))
+    return FoundSection(
+        **_section_fields(value.section),
+        score=round(value.score, wire.SCORE_DIGITS),
+        distance=None if distance is None else round(distance, wire.SCORE_DIGITS),
+    )
+
+
+def _section_fields(value: IndexedSection) -> dict[str, Any]:
+    same = {name: getattr(value, name) for name in Section.__struct_fields__ if hasattr(value, name)}
+    times = {"created_at": value.created_at_ms, "updated_at": value.updated_at_ms}
+    return same | {name: _iso_ms(moment_ms) for name, moment_ms in times.items()}
+
+
+def _iso_ms(moment_ms: int) -> str:
+    moment = datetime.fromtimestamp(moment_ms // 1000, UTC).replace(tzinfo=None)
+    return f"{moment.isoformat()}.{moment_ms % 1000:03}Z"

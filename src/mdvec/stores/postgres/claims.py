@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mdvec.errors import CollectionNotFoundError, StoreError, WriterBusyError
-from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, now_ms, wait_for_claim
+from mdvec.errors import CollectionNotFoundError, WriterBusyError
+from mdvec.stores.holders import HeldClaim, Holder, Releases, is_alive, new_holder, now_ms, wait_for_claim
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import Database, Reader
 from mdvec.types.collection import Collection
@@ -46,7 +46,7 @@ class Claims:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._held: dict[str, HeldClaim] = {}
-        self._abandoned: set[str] = set()
+        self._releases = Releases(self._remove)
 
     @contextmanager
     def hold(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
@@ -81,16 +81,16 @@ class Claims:
         """Give all claims back."""
         for claim in list(self._held.values()):
             self._release(claim)
+        self._releases.close()
 
     def _release(self, claim: HeldClaim) -> None:
         token = claim.holder.token
-        if self._held.pop(token, None) is None:
-            return
-        try:
-            with self._database.writing() as connection:
-                connection.execute("DELETE FROM claims WHERE token = %s", (token,))
-        except StoreError:  # the server is gone, most likely: what went wrong before it must not be hidden
-            self._abandoned.add(token)
+        if self._held.pop(token, None) is not None:
+            self._releases.release(token)
+
+    def _remove(self, token: str) -> None:
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM claims WHERE token = %s", (token,))
 
     def _take(self, collection: Collection | None, mine: Holder) -> Holder | None:
         """Write a claim, unless a live process has one; return who has it then.
@@ -133,7 +133,7 @@ class Claims:
         return None
 
     def _is_over(self, holder: Holder) -> bool:
-        return holder.token in self._abandoned or not is_alive(holder)
+        return holder.token in self._releases or not is_alive(holder)
 
 
 def _exists(connection: Connection, collection_id: CollectionId) -> bool:

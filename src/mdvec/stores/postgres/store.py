@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.settings import Count, Name, Section
+from mdvec.stores.awaiting import await_change
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
@@ -160,11 +161,10 @@ class PostgresStore:
             token = claim.holder.token if isinstance(claim, HeldClaim) else ""
             return writer.take_texts(space_id, hashes, token)
 
-    @contextmanager
-    def changes(self) -> Iterator[Callable[[float], bool]]:
-        """Listen to commits of all processes; see :class:`mdvec.stores.sharing.AnnouncedChanges`."""
-        with self._database.listening() as wait:
-            yield wait
+    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
+        """Return another version as soon as it is announced; see :class:`mdvec.stores.interface.Store`."""
+        with self._database.listening() as heard:
+            return await_change(self._current_version, version, timeout_s=timeout_s, heard=heard)
 
     def grant(self, collection: Collection, role: str) -> None:
         """Let a role read a collection; see :class:`mdvec.stores.sharing.SharedStore`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, Seen
+from mdvec.stores.loaded import KeptSpace, LoadedSpace, LoadedSpaces, Seen
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.claims import ClaimReader
 from mdvec.stores.postgres.connection import Connection
@@ -240,6 +240,12 @@ class VectorReader(ClaimReader, DocumentReader):
         """Return owners whose rows have ids up to ``owner`` and whose vectors have ids above ``vector``."""
         sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=_TABLES[kind])
         return self._pairs(sql, (space_id, vector, owner))
+
+    def kept(self, space_id: SpaceId, version: int, epoch: int) -> None:
+        """Return None: nothing is kept beside a server."""
+
+    def keep(self, space_id: SpaceId, space: KeptSpace) -> None:
+        """Keep nothing."""
 
     def _nearest_inside(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int

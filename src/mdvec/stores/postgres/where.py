@@ -36,7 +36,7 @@ class WhereReader(Reader):
     """Looks once for a version which chunks a ``Where`` covers."""
 
     def covers_everything(self, where: Where) -> bool:
-        """Return True if every chunk is inside, apart from those of hidden documents."""
+        """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
         return self.memorized(("everything", where), lambda: self._covers_everything(where))
 
     def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
@@ -76,23 +76,22 @@ class WhereReader(Reader):
         return {row[0] for row in self.connection.execute(sql, (list(ids), *condition.arguments))}
 
     def document_condition(self, where: Where) -> Sql:
-        """Return the conditions on a document ``d``; one of its chunks has to have the right depth."""
+        """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
         parts = [_one_of("d.collection_id", where.collections), *self._document_conditions(where)]
-        if where.filters.depths:
-            depth = _one_of("c.depth", where.filters.depths)
-            text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {depth.text})"
-            parts.append(Sql(text, depth.arguments))
+        own = _own_conditions(where)
+        if own:
+            chunk = _all(own)
+            text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"
+            parts.append(Sql(text, chunk.arguments))
         return _all(parts)
 
     def chunk_condition(self, where: Where) -> Sql:
         """Return the conditions on a chunk ``c`` and on its document ``d``."""
-        parts = [_one_of("c.collection_id", where.collections), *self._document_conditions(where)]
-        if where.filters.depths:
-            parts.append(_one_of("c.depth", where.filters.depths))
-        return _all(parts)
+        in_collections = _one_of("c.collection_id", where.collections)
+        return _all([in_collections, *self._document_conditions(where), *_own_conditions(where)])
 
     def _covers_everything(self, where: Where) -> bool:
-        if not asks_for_collections_alone(replace(where, hidden=frozenset())):
+        if not asks_for_collections_alone(replace(where, hidden=frozenset(), hidden_chunks=frozenset())):
             return False
         return not any(
             chunks for key, chunks in self.chunks_by_collection().items() if key not in where.collections
@@ -131,7 +130,7 @@ class WhereReader(Reader):
 
     def _match(self, glob: str, collections: tuple[int, ...]) -> list[int]:
         matches = compile_glob(glob)
-        prefix = _starts_with("d.path", literal_prefix(glob))
+        prefix = starts_with("d.path", literal_prefix(glob))
         rows = self.connection.execute(
             f"""SELECT d.id, d.path FROM documents d
             WHERE d.collection_id = ANY(%s::bigint[]) AND {prefix.text}""",
@@ -145,13 +144,25 @@ def asks_for_collections_alone(where: Where) -> bool:
     return where == Where(where.collections)
 
 
+def _own_conditions(where: Where) -> list[Sql]:
+    """Return the conditions on a chunk ``c`` itself."""
+    conditions: list[Sql] = []
+    if where.filters.depths:
+        conditions.append(_one_of("c.depth", where.filters.depths))
+    if where.chunks is not None:
+        conditions.append(_one_of("c.id", where.chunks))
+    if where.hidden_chunks:
+        conditions.append(Sql("NOT c.id = ANY(%s::bigint[])", (list(where.hidden_chunks),)))
+    return conditions
+
+
 def _label_conditions(filters: Filters) -> Iterator[Sql]:
     if filters.tags:
-        tags = [_any_of([_is(tag), _below(tag)]) for tag in filters.tags]
-        groups = [_any_of(tags)] if filters.tag_match is TagMatch.ANY else tags
+        tags = [any_of([_is(tag), _below(tag)]) for tag in filters.tags]
+        groups = [any_of(tags)] if filters.tag_match is TagMatch.ANY else tags
         yield from (_has_label(LabelKind.TAG, group) for group in groups)
     if filters.alias_prefix is not None:
-        prefix = _starts_with("l.folded", fold_label(filters.alias_prefix))
+        prefix = starts_with("l.folded", fold_label(filters.alias_prefix))
         yield _has_label(LabelKind.ALIAS, prefix)
 
 
@@ -170,11 +181,11 @@ def _property_condition(condition: PropertyCondition) -> Sql:
         if is_date(value) or is_year(value):  # as exact as it was given: all of May is at most 2026-05
             text = f"p.value ~ '{_DATE}' AND left(p.value, %s) {comparison.value} %s"
             tests.append(Sql(text, (len(value), value)))
-    any_of = _any_of(tests or [Sql("false")])
+    met = any_of(tests or [Sql("false")])
     negation = "NOT " if comparison is Comparison.UNEQUAL else ""
     text = f"""{negation}EXISTS(SELECT 1 FROM properties p
-        WHERE p.document_id = d.id AND p.key = %s AND {any_of.text})"""
-    return Sql(text, (fold_property(condition.key), *any_of.arguments))
+        WHERE p.document_id = d.id AND p.key = %s AND {met.text})"""
+    return Sql(text, (fold_property(condition.key), *met.arguments))
 
 
 def _has_label(kind: LabelKind, condition: Sql) -> Sql:
@@ -188,10 +199,11 @@ def _is(tag: str) -> Sql:
 
 
 def _below(tag: str) -> Sql:
-    return _starts_with("l.folded", f"{fold_label(tag)}/")
+    return starts_with("l.folded", f"{fold_label(tag)}/")
 
 
-def _starts_with(column: str, prefix: str) -> Sql:
+def starts_with(column: str, prefix: str) -> Sql:
+    """Return the condition that a text in the collation ``C`` starts so."""
     end = prefix_end(prefix)
     if end is None:
         return Sql(f"{column} >= %s", (prefix,))
@@ -206,7 +218,8 @@ def _all(parts: list[Sql]) -> Sql:
     return _joined(" AND ", parts)
 
 
-def _any_of(parts: list[Sql]) -> Sql:
+def any_of(parts: list[Sql]) -> Sql:
+    """Return the condition that one of several is met."""
     joined = _joined(" OR ", parts)
     return Sql(f"({joined.text})", joined.arguments)
 

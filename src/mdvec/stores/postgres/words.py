@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mdvec.stores.postgres.connection import Connection, insert_rows, stored_text
-from mdvec.stores.postgres.where import Sql, WhereReader, asks_for_collections_alone
+from mdvec.stores.postgres.where import (
+    Sql,
+    WhereReader,
+    any_of,
+    asks_for_collections_alone,
+    starts_with,
+)
 from mdvec.stores.records import BM25_B, BM25_K1, FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
@@ -140,6 +146,16 @@ class WordReader(WhereReader):
         rows = self.connection.execute(sql.text, sql.arguments)
         return [(ChunkId(chunk_id), score) for chunk_id, score in rows]
 
+    def holding(
+        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
+    ) -> list[ChunkId]:
+        """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
+        parts = [self.chunk_condition(where), *(_holds_one(group, where.collections) for group in groups)]
+        sql = f"""SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
+            WHERE {" AND ".join(part.text for part in parts)} ORDER BY c.id LIMIT %s"""  # noqa: S608 - ours
+        arguments = [argument for part in parts for argument in part.arguments]
+        return [ChunkId(row[0]) for row in self.connection.execute(sql, (*arguments, limit))]
+
     def _narrowed(self, where: Where, arguments: tuple[object, ...], limit: int) -> Sql:
         ranking = _RANKING.format(inside="")
         # The terms of a collection are its own, so leaving out others costs nothing.
@@ -158,6 +174,16 @@ class WordReader(WhereReader):
             return float(row[0]) if row is not None and row[0] else 1.0
 
         return self.memorized("mean length", read)
+
+
+def _holds_one(terms: Sequence[str], collections: Sequence[CollectionId]) -> Sql:
+    """Return the condition that a chunk ``c`` holds one of the terms."""
+    whole = [stored_text(term) for term in terms if not term.endswith("*")]
+    begun = [starts_with("t.term", stored_text(term[:-1])) for term in terms if term.endswith("*")]
+    wanted = any_of([Sql("t.term = ANY(%s)", (whole,)), *begun])
+    text = f"""c.id IN (SELECT p.chunk_id FROM terms t JOIN postings p ON p.term_id = t.id
+        WHERE t.collection_id = ANY(%s::bigint[]) AND {wanted.text})"""  # noqa: S608 - ours
+    return Sql(text, (list(collections), *wanted.arguments))
 
 
 def _counted(terms: ChunkTerms) -> tuple[int, dict[str, list[int]]]:

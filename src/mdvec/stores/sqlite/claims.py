@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mdvec.errors import CollectionNotFoundError, ImportStoppedError, StoreError, WriterBusyError
-from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
+from mdvec.errors import CollectionNotFoundError, WriterBusyError
+from mdvec.stores.holders import HeldClaim, Holder, Releases, is_alive, new_holder, wait_for_claim
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Database, Reader
 from mdvec.types.collection import Collection
@@ -38,7 +38,7 @@ class Claims:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._held: dict[str, HeldClaim] = {}
-        self._abandoned: set[str] = set()
+        self._releases = Releases(self._remove)
 
     @contextmanager
     def hold(self, collection: Collection | None, purpose: str, *, wait_s: float) -> Iterator[HeldClaim]:
@@ -72,16 +72,16 @@ class Claims:
         """Give all claims back."""
         for claim in list(self._held.values()):
             self._release(claim)
+        self._releases.close()
 
     def _release(self, claim: HeldClaim) -> None:
         token = claim.holder.token
-        if self._held.pop(token, None) is None:
-            return
-        try:
-            with self._database.writing(_RELEASE_WAIT_S) as connection:
-                connection.execute("DELETE FROM claims WHERE token = ?", (token,))
-        except (StoreError, ImportStoppedError):  # what went wrong before, such as a full disk, must be seen
-            self._abandoned.add(token)
+        if self._held.pop(token, None) is not None:
+            self._releases.release(token)
+
+    def _remove(self, token: str) -> None:
+        with self._database.writing(_RELEASE_WAIT_S) as connection:
+            connection.execute("DELETE FROM claims WHERE token = ?", (token,))
 
     def _take(self, collection: Collection | None, claim: HeldClaim) -> Holder | None:
         """Write a claim, unless a live process has one; return who has it then.
@@ -123,7 +123,7 @@ class Claims:
         return None
 
     def _is_over(self, holder: Holder) -> bool:
-        return holder.token in self._abandoned or not is_alive(holder)
+        return holder.token in self._releases or not is_alive(holder)
 
 
 def _exists(connection: Connection, collection_id: CollectionId) -> bool:

@@ -109,6 +109,14 @@ class DocumentReader(Reader):
         )
         return [ListedDocument(*row) for row in rows]
 
+    def documents_inside(self, where: Where) -> dict[DocumentId, str]:
+        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
+        condition = document_condition(where)
+        sql = f"""SELECT d.id, d.title FROM documents d WHERE {condition.text}
+            ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, d.id"""  # noqa: S608 - a condition of ours
+        rows = self.connection.execute(sql, condition.arguments)
+        return {DocumentId(row[0]): row[1] for row in rows}
+
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return what comparing with the source needs of every document, by path."""
         rows = self.connection.execute(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.loaded import Seen
+from mdvec.stores.loaded import KeptSpace, LoadedSpaces, Seen
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.vectors.index import VectorKind
@@ -15,6 +17,8 @@ from mdvec.types.ids import SpaceId
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
     from numpy.typing import NDArray
+
+    from mdvec.stores.kept import SpaceFiles
 
 _BATCH_ROWS = 4096
 
@@ -32,16 +36,33 @@ _NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o
 _OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     WHERE +v.space_id = ? AND v.id > ? AND +o.id <= ? ORDER BY v.id"""
 
+_MARK = "SELECT value FROM meta WHERE key = 'mark'"
+_USED_IDS = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('vectors', 'chunks', 'names')"
+_CHECKSUMS = "SELECT v.id, crc32(v.vector) FROM json_each(?) j CROSS JOIN vectors v ON v.id = j.value"
+_VECTORS_OF = """SELECT c.id, v.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+    CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""
+_HOLDS_VECTORS = "SELECT EXISTS(SELECT 1 FROM vectors WHERE space_id = ?)"
+
+# Of a file so many vectors and chunks are compared: half of them the latest, the others spread over all.
+_COMPARED = 64
+
 
 class SqliteVectors:
     """The vectors that a snapshot shows; a :class:`mdvec.stores.loaded.VectorRows`.
 
     Args:
         connection: The snapshot.
+        spaces: Say where spaces are kept; None for nowhere.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, spaces: LoadedSpaces | None = None) -> None:
         self._connection = connection
+        self._files: SpaceFiles | None = None
+        self._read_only = True
+        if spaces is not None and spaces.store is not None:
+            from mdvec.stores.kept import SpaceFiles
+
+            self._files, self._read_only = SpaceFiles(spaces.store), spaces.read_only
 
     def vector_count(self, space_id: SpaceId) -> int:
         """Return the number of vectors of a space."""
@@ -77,6 +98,47 @@ class SqliteVectors:
         """Return owners whose rows have ids up to ``owner`` and whose vectors have ids above ``vector``."""
         return self._pairs(_OLD_OWNERS, kind, space_id, vector, owner)
 
+    def kept(self, space_id: SpaceId, version: int, epoch: int) -> KeptSpace | None:
+        """Return a space from its file, unless the file is of another state than one this one came from."""
+        if self._files is None:
+            return None
+        kept = self._files.read(space_id, self._connection.execute(_MARK).get)
+        if kept is None or kept.epoch != epoch or kept.version > version:
+            return None
+        return kept if self._came_from(kept, space_id) else None
+
+    def keep(self, space_id: SpaceId, space: KeptSpace) -> KeptSpace | None:
+        """Write the file of a space and map it, unless another process has just done so."""
+        if self._files is None or self._read_only:
+            return None
+        kept = self.kept(space_id, space.version, space.epoch)
+        if kept is not None and kept.seen == space.seen and len(kept.chunks.ids) <= len(space.chunks.ids):
+            return kept
+        for other in self._files.spaces():
+            if not self._number(_HOLDS_VECTORS, other):
+                self._files.remove(other)
+        if not self._files.write(space_id, self._connection.execute(_MARK).get, space):
+            return None
+        return self.kept(space_id, space.version, space.epoch)
+
+    def _came_from(self, kept: KeptSpace, space_id: SpaceId) -> bool:
+        """Return True if the snapshot is a later state of what was kept, and not of a backup put back."""
+        used = dict(iter(self._connection.execute(_USED_IDS)))
+        seen = {"vectors": kept.seen.vector, "chunks": kept.seen.chunk, "names": kept.seen.name}
+        if any(used.get(table, 0) < last for table, last in seen.items()):
+            return False
+        at = _compared(len(kept.block.keys))
+        rows = self._connection.execute(_CHECKSUMS, (json.dumps(kept.block.keys[at].tolist()),))
+        checksums = [zlib.crc32(row.tobytes()) for row in kept.block.rows[at]]
+        if dict(iter(rows)) != dict(zip(kept.block.keys[at].tolist(), checksums, strict=True)):
+            return False
+        at = _compared(len(kept.chunks.ids))
+        owners = dict(
+            zip(kept.chunks.ids[at].tolist(), kept.block.keys[kept.chunks.rows[at]].tolist(), strict=True)
+        )
+        found = self._connection.execute(_VECTORS_OF, (json.dumps([*owners]), space_id))
+        return all(owners[chunk] == vector for chunk, vector in found)
+
     def _number(self, sql: str, *arguments: int) -> int:
         number: int = self._connection.execute(sql, arguments).get
         return number
@@ -91,3 +153,12 @@ class SqliteVectors:
         while batch := list(itertools.islice(rows, _BATCH_ROWS)):
             batches.append(np.array(batch, np.int64))
         return np.concatenate(batches)
+
+
+def _compared(count: int) -> NDArray[np.int64]:
+    """Return which of so many are compared, ascending and each once."""
+    import numpy as np
+
+    spread = np.linspace(0, max(count - 1, 0), _COMPARED // 2).astype(np.int64)
+    latest = np.arange(max(0, count - _COMPARED // 2), count)
+    return np.union1d(spread[:count], latest)

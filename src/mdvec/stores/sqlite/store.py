@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
+from mdvec.stores.awaiting import await_change
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
@@ -66,7 +67,7 @@ class SqliteStore:
         self.path = self._database.path
         self._claims = Claims(self._database)
         self._memo = Memo()
-        self._spaces = LoadedSpaces()
+        self._spaces = LoadedSpaces(self.path, read_only=self.read_only)
         self._index = vector_index
         self._attached = None if vector_index is None else self._attach(vector_index)
 
@@ -137,6 +138,10 @@ class SqliteStore:
         with self.read() as snapshot:
             yield snapshot.index
 
+    def wait_for_change(self, version: int, *, timeout_s: float) -> int:
+        """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
+        return await_change(self._current_version, version, timeout_s=timeout_s)
+
     def check(self) -> list[StoreError]:
         """Examine the whole file for damage; slow.
 
@@ -165,6 +170,11 @@ class SqliteStore:
     def compact(self) -> None:
         """Rewrite the file without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
         self._database.compact()
+        from mdvec.stores.kept import SpaceFiles
+
+        files = SpaceFiles(self.path)
+        for space_id in files.spaces():  # they hold vectors of deleted texts
+            files.remove(space_id)
 
     def close(self) -> None:
         """Give the claims back and close the file; a second call does nothing."""

@@ -222,10 +222,11 @@ class VectorReader(WhereReader):
 
     def _view(self, space_id: SpaceId) -> ExactView:
         if space_id not in self._views:
-            snapshot = SqliteVectors(self.connection), space_id, self.version, self.vector_epoch
+            version, epoch = self.version, self.vector_epoch
             if self._spaces is None:  # what may yet be undone is nothing for others
-                return LoadedSpace(*snapshot).matrix.view()
-            self._views[space_id] = self._spaces.view(*snapshot)
+                return LoadedSpace(SqliteVectors(self.connection), space_id, version, epoch).matrix.view()
+            rows = SqliteVectors(self.connection, self._spaces)
+            self._views[space_id] = self._spaces.view(rows, space_id, version, epoch)
         return self._views[space_id]
 
     def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -32,8 +32,9 @@ class Sql:
 
 
 def covers_everything(connection: Connection, where: Where) -> bool:
-    """Return True if every chunk is inside, apart from those of hidden documents."""
-    if _document_conditions(replace(where, hidden=frozenset())) or where.filters.depths:
+    """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
+    shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
+    if _document_conditions(shown) or _own_conditions(shown):
         return False
     inside = _one_of("k.id", where.collections)
     sql = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
@@ -74,26 +75,31 @@ def keep_documents(connection: Connection, where: Where, ids: Iterable[int]) -> 
 
 
 def document_condition(where: Where) -> Sql:
-    """Return the conditions on a document ``d``; one of its chunks has to have the right depth."""
+    """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
     parts = [_one_of("d.collection_id", where.collections), *_document_conditions(where)]
-    if where.filters.depths:
-        depth = _one_of("c.depth", where.filters.depths)
-        text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {depth.text})"
-        parts.append(Sql(text, depth.arguments))
+    own = _own_conditions(where)
+    if own:
+        chunk = _all(own)
+        text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"
+        parts.append(Sql(text, chunk.arguments))
     return _all(parts)
 
 
 def chunk_condition(where: Where) -> Sql:
     """Return the conditions on a chunk ``c`` and on its document ``d``."""
-    parts = [_one_of("+c.collection_id", where.collections), *_document_conditions(where)]
-    if where.filters.depths:
-        parts.append(_one_of("+c.depth", where.filters.depths))
-    return _all(parts)
+    in_collections = _one_of("+c.collection_id", where.collections)
+    return _all([in_collections, *_document_conditions(where), *_own_conditions(where)])
 
 
 def _source(where: Where) -> Sql:
     """Return joins that reach at least every chunk inside, starting where an index is most selective."""
     filters = where.filters
+    if where.chunks is not None:
+        return Sql(
+            """json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+                CROSS JOIN documents d ON d.id = c.document_id WHERE 1""",
+            (_id_list(where.chunks),),
+        )
     if where.only is not None:
         return Sql(
             """json_each(?) j CROSS JOIN documents d ON d.id = j.value
@@ -158,6 +164,19 @@ def _document_conditions(where: Where) -> list[Sql]:
         conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) >= ?", (filters.updated_since_ns,)))
     if filters.updated_until_ns is not None:
         conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) < ?", (filters.updated_until_ns,)))
+    return conditions
+
+
+def _own_conditions(where: Where) -> list[Sql]:
+    """Return the conditions on a chunk ``c`` itself."""
+    conditions: list[Sql] = []
+    if where.filters.depths:
+        conditions.append(_one_of("+c.depth", where.filters.depths))
+    if where.chunks is not None:
+        conditions.append(Sql("+c.id IN (SELECT value FROM json_each(?))", (_id_list(where.chunks),)))
+    if where.hidden_chunks:
+        hidden = _id_list(where.hidden_chunks)
+        conditions.append(Sql("+c.id NOT IN (SELECT value FROM json_each(?))", (hidden,)))
     return conditions
 
 

@@ -10,13 +10,21 @@ from contextlib import closing
 from mdvec.stores.records import FEW_CHUNKS, FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
-from mdvec.stores.sqlite.where import chunks_inside, covers_everything, keep_chunks
+from mdvec.stores.sqlite.where import (
+    chunk_condition,
+    chunks_inside,
+    covers_everything,
+    keep_chunks,
+)
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
 # FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
 _MATCHING = """SELECT rowid, -bm25(chunks_fts, ?, ?, ?, ?) AS score
     FROM chunks_fts WHERE chunks_fts MATCH ?"""
+_HOLDING = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"
+_HOLDING_INSIDE = f"""SELECT c.id FROM ({_HOLDING}) f CROSS JOIN chunks c ON c.id = f.rowid
+    CROSS JOIN documents d ON d.id = c.document_id WHERE {{condition}} ORDER BY c.id LIMIT ?"""  # noqa: S608
 _BEST_FIRST = "ORDER BY score DESC, rowid"
 
 # The plus keeps FTS5 from running the whole MATCH once for every id of the list.
@@ -98,9 +106,25 @@ class WordReader(WhereReader):
             sql, arguments = _ranking(terms, must, json.dumps(list(few[0])))
             return _rows(self.connection, f"{sql} LIMIT ?", (*arguments, limit))
         sql, arguments = _ranking(terms, must)
-        if self.covers_everything(where) and not where.hidden:
+        if self.covers_everything(where) and not (where.hidden or where.hidden_chunks):
             return _rows(self.connection, f"{sql} LIMIT ?", (*arguments, limit))
         return self._best_inside(sql, arguments, where, limit)
+
+    def holding(
+        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
+    ) -> list[ChunkId]:
+        """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
+        match = " AND ".join(f"({_any_begun(group)})" for group in groups)
+        most = -1 if limit is None else limit
+        few = self.few_inside(where)
+        if few is not None:
+            arguments: tuple[str | int | float, ...] = (match, json.dumps(list(few[0])), most)
+            rows = self.connection.execute(f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?", arguments)
+        else:
+            condition = chunk_condition(where)
+            sql = _HOLDING_INSIDE.format(condition=condition.text)
+            rows = self.connection.execute(sql, (match, *condition.arguments, most))
+        return [ChunkId(row[0]) for row in rows]
 
     def _best_inside(
         self, sql: str, arguments: tuple[str | float, ...], where: Where, limit: int
@@ -146,7 +170,16 @@ def _ranking(
 
 def _any_of(terms: Sequence[str]) -> str:
     """Return a query of FTS5."""
-    return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
+    return " OR ".join(map(_quoted, terms))
+
+
+def _any_begun(terms: Sequence[str]) -> str:
+    """Return a query of FTS5; a term that ends in a star finds what begins so."""
+    return " OR ".join(f"{_quoted(term[:-1])}*" if term.endswith("*") else _quoted(term) for term in terms)
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'
 
 
 def _rows(connection: Connection, sql: str, arguments: tuple[str | float, ...]) -> _Ranking:

@@ -26,7 +26,8 @@ TOOLS, RESOURCES = ToolsListChanged(), ResourcesListChanged()
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for changes all the time."""
-    monkeypatch.setattr(changes, "_LOOK_EVERY_S", 0.01)
+    for name in ("_MOST_WAIT_S", "_RETRY_S"):
+        monkeypatch.setattr(changes, name, 0.01)
 
 
 async def looked(workspace: FakeWorkspace) -> None:

@@ -1,0 +1,119 @@
+"""From the operators of a query to the chunks that a store may find."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from mdvec import run
+from mdvec.search.filters import folder_or_glob
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredChunk
+from mdvec.text.folding import normalise
+from mdvec.text.operators import Field, Operator, text_finder
+from mdvec.text.terms import RUN, phrase_terms
+from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.types.query import Filters, Where
+
+# Texts that are in memory at a time.
+_BATCH = 500
+
+# What begins with a prefix is ranked by the words that most of its passages hold.
+_WORDS_OF_PREFIX = 3
+_READ_FOR_WORDS = 100
+
+
+def narrowed_by(operators: Iterable[Operator], where: Where, view: View) -> Where:
+    """Return where to look: what meets every operator, and nothing that a negated one leaves out.
+
+    Args:
+        operators: Of the query.
+        where: Where to look without them.
+        view: The snapshot.
+    """
+    # What is required last, so that every chunk that is left meets all the others.
+    for operator in sorted(operators, key=lambda each: each.is_evidence):
+        with run.current().step("operator", typed=operator.typed) as details:
+            if operator.field is None:
+                chunks = frozenset(_chunks_with(operator, where, view))
+                where = _among_chunks(where, chunks, negated=operator.negated)
+                details.update(chunks=len(chunks))
+            else:
+                documents = frozenset(_documents_with(operator, where, view))
+                where = _among_documents(where, documents, negated=operator.negated)
+                details.update(documents=len(documents))
+    return where
+
+
+def words_of_prefixes(operators: Iterable[Operator], where: Where, view: View) -> list[str]:
+    """Return the words that passages are to be ranked by in place of ``word*``: the most common of them."""
+    found: list[str] = []
+    for operator in operators:
+        if operator.prefix and operator.is_evidence:
+            ids = _chunks_with(operator, where, view)[:_READ_FOR_WORDS]
+            begun = Counter(
+                word
+                for chunk in view.chunks(ids).values()
+                for part in _parts(chunk)
+                for word in _words_with(normalise(operator.text), part)
+            )
+            found += [word for word, _ in begun.most_common(_WORDS_OF_PREFIX)]
+    return found
+
+
+def _among_chunks(where: Where, chunks: frozenset[ChunkId], *, negated: bool) -> Where:
+    if negated:
+        return replace(where, hidden_chunks=where.hidden_chunks | chunks)
+    return replace(where, chunks=chunks if where.chunks is None else where.chunks & chunks)
+
+
+def _among_documents(where: Where, documents: frozenset[DocumentId], *, negated: bool) -> Where:
+    if negated:
+        return replace(where, hidden=where.hidden | documents)
+    return replace(where, only=documents if where.only is None else where.only & documents)
+
+
+def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[ChunkId]:
+    """Return the chunks inside that hold the words of an operator."""
+    terms = phrase_terms(operator.text, prefix=operator.prefix)
+    ids = view.holding(terms.groups, where)
+    if terms.exact:
+        return ids
+    holds = text_finder(operator)
+    return [
+        chunk.id
+        for at in range(0, len(ids), _BATCH)
+        for chunk in view.chunks(ids[at : at + _BATCH]).values()
+        if any(map(holds, _parts(chunk)))
+    ]
+
+
+def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[DocumentId]:
+    """Return the documents of the collections whose path, tags or title an operator names."""
+    everywhere = Where(where.collections)
+    match operator.field:
+        case Field.PATH:
+            filters = Filters(path=folder_or_glob(operator.text))
+            return [*view.documents_inside(replace(everywhere, filters=filters))]
+        case Field.TAG:
+            return [*view.documents_inside(replace(everywhere, filters=Filters(tags=(operator.text,))))]
+        case _:
+            groups = phrase_terms(operator.text, prefix=operator.prefix).groups
+            candidates = replace(everywhere, chunks=frozenset(view.holding(groups, everywhere)))
+            holds = text_finder(operator)
+            return [key for key, title in view.documents_inside(candidates).items() if holds(title)]
+
+
+def _parts(chunk: StoredChunk) -> Iterator[str]:
+    """Yield the texts that a phrase may stand in; none goes on from one to the next."""
+    yield chunk.text
+    yield chunk.title
+    yield from chunk.heading_path
+    yield chunk.path.rpartition("/")[2].rpartition(".")[0]
+
+
+def _words_with(prefix: str, text: str) -> Iterator[str]:
+    """Yield the words of a text that begin as the last word of a folded text."""
+    last = [match.group() for match in RUN.finditer(prefix)][-1]
+    return (match.group() for match in RUN.finditer(normalise(text)) if match.group().startswith(last))

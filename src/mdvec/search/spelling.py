@@ -1,0 +1,157 @@
+"""Words of a query that no document holds: one that is mistyped is mended, another is named."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mdvec import run
+from mdvec.stores.interface import View
+from mdvec.stores.records import DocumentFrequencies
+from mdvec.text.folding import normalise
+from mdvec.text.scripts import HAN, KATAKANA, holds_unspaced
+from mdvec.text.terms import RUN, word_terms, written_term
+from mdvec.text.words import STOP_WORDS, is_english
+from mdvec.types.query import Where
+
+# In shorter words another letter makes another word.
+_LEAST_LETTERS = 4
+# A question has hardly more mistyped words; each has some hundred neighbours to look up.
+_MOST_MENDED = 8
+_MOST_NAMED = 8
+
+# What is part of an identifier, a path or an address is as it is.
+_TOKEN = re.compile(r"\S+")
+_OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’"
+_INSIDE_WORDS = frozenset("-'’")
+
+_JAPANESE_WORD = re.compile(rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}")
+_HAN_WORD = re.compile(rf"[{HAN}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What is known of the words of a query.
+
+    Attributes:
+        corrections: Known words by the mistyped ones they replace, as these were typed.
+        unknown: Words that no document holds, as they were typed, and that were not replaced.
+    """
+
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+    def mended(self, text: str) -> str:
+        """Return a text with the corrections."""
+        if not self.corrections:
+            return text
+        return RUN.sub(lambda match: self.corrections.get(match[0], match[0]), text)
+
+
+def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
+    """Look up the words of a query.
+
+    Args:
+        texts: The query without its operators: what is quoted stays as it was typed.
+        where: The collections that are searched; nothing else of it counts.
+        view: The snapshot.
+    """
+    inside = Where(where.collections)
+    words = list(dict.fromkeys(word for text in texts for word in _words(text)))
+    japanese = list(dict.fromkeys(word for text in texts for word in _JAPANESE_WORD.findall(text)))
+    if not (words or japanese):
+        return Spelling()
+    with run.current().step("spelling") as details:
+        terms = {word: _terms_of(word) for word in (*words, *japanese)}
+        frequencies = view.document_frequencies([term for each in terms.values() for term in each])
+        if not frequencies.chunks:
+            return Spelling()
+        held = {word for word in words if any(term in frequencies.of_term for term in terms[word])}
+        held.update(word for word in japanese if _holds_japanese(word, terms[word], frequencies))
+        if len(where.collections) < len(view.collections()):
+            held = {word for word in held if view.holding([terms[word]], inside, limit=1)}
+        unknown = [word for word in (*words, *japanese) if word not in held]
+        corrections = _corrections([*_mendable(texts, unknown)][:_MOST_MENDED], inside, view)
+        details.update(unknown=len(unknown), corrected=len(corrections))
+    left = [word for word in unknown if word not in corrections]
+    # Where no word is known, the query is in another language than the documents.
+    known = bool(held or corrections) or len(words) + len(japanese) == 1
+    return Spelling(corrections, tuple(left[:_MOST_NAMED]) if known else ())
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of spaced scripts, as they were typed; function words are left out."""
+    for match in RUN.finditer(text):
+        folded = normalise(match[0])
+        if not (holds_unspaced(folded) or folded in STOP_WORDS):
+            yield match[0]
+
+
+def _terms_of(word: str) -> tuple[str, ...]:
+    folded = normalise(word)
+    if _JAPANESE_WORD.fullmatch(word):
+        return tuple(folded[at : at + 2] for at in range(len(folded) - 1)) or (folded,)
+    return word_terms(folded)
+
+
+def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFrequencies) -> bool:
+    """Return False if no document holds a word: of Chinese characters no part, which are words, too."""
+    known = [term in frequencies.of_term for term in terms]
+    return any(known) if _HAN_WORD.fullmatch(word) else all(known)
+
+
+def _mendable(texts: Iterable[str], unknown: Sequence[str]) -> Iterator[str]:
+    """Yield the unknown words that may be mistyped: no identifiers, numbers or names in capitals."""
+    wanted = set(unknown)
+    for text in texts:
+        for token in _TOKEN.findall(text):
+            core = token.strip(_OUTER_SIGNS)
+            if all(sign.isalpha() or sign in _INSIDE_WORDS for sign in core):
+                for word in _words(core):
+                    if word in wanted and len(word) >= _LEAST_LETTERS and not word.isupper():
+                        wanted.discard(word)
+                        yield word
+
+
+def _corrections(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:
+    """Return the known word nearest to each mistyped one, where there is one."""
+    near = {word: neighbours(normalise(word)) for word in words if is_english(normalise(word))}
+    if not near:
+        return {}
+    everywhere = len(inside.collections) >= len(view.collections())
+    terms = {each: written_term(each) for found in near.values() for each in found}
+    count = view.document_frequencies(list(terms.values())).of_term
+    corrections: dict[str, str] = {}
+    for word, found in near.items():
+        known = [each for each in found if terms[each] in count]
+        known.sort(key=lambda each: count[terms[each]], reverse=True)
+        held = (each for each in known if everywhere or view.holding([[terms[each]]], inside, limit=1))
+        best = next(held, None)
+        if best is not None:
+            corrections[word] = best
+    return corrections
+
+
+def neighbours(word: str) -> list[str]:
+    """Return the words one edit away: a letter too many, missing or another, or two exchanged.
+
+    The first letter is right nearly always, so it stays, unless it changed places with the second.
+
+    References:
+        Kukich, "Techniques for automatically correcting words in text", 1992, section 1.1.
+    """
+    letters = string.ascii_lowercase
+    found: dict[str, None] = {}
+    for at in range(len(word)):
+        before, after = word[:at], word[at:]
+        if len(after) > 1:
+            found[before + after[1] + after[0] + after[2:]] = None
+        if at:
+            found[before + after[1:]] = None
+            found.update(dict.fromkeys(before + letter + after[1:] for letter in letters))
+            found.update(dict.fromkeys(before + letter + after for letter in letters))
+    found.update(dict.fromkeys(word + letter for letter in letters))
+    found.pop(word, None)
+    return list(found)

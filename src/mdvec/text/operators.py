@@ -1,0 +1,166 @@
+"""The operators of a query as people type them: quotes, a minus, a star, ``path:``, ``tag:`` and ``title:``.
+
+Whatever is no operator is ordinary text, so every text is a query: a minus alone, a quotation mark without
+its partner, ``C++``, ``-1``, ``foo-bar``, ``--flag``, ``http://…``, ``note: text``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mdvec.text.phrases import phrase_finder
+from mdvec.text.scripts import UNSPACED, holds_unspaced
+from mdvec.text.terms import phrase_terms
+
+_QUOTES = '"\u201c\u201d\u201e\uff02'
+_MINUS = "-\uff0d"
+_STAR = "*"
+# An operator follows white space; a quotation may follow Japanese, which is written without.
+_OPERATOR = re.compile(
+    rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{_QUOTES}]))
+    (?P<minus>[{_MINUS}]?)(?:(?P<field>path|tag|title)[:\uff1a](?![:\uff1a]))?
+    (?:[{_QUOTES}](?P<quoted>[^{_QUOTES}]+)[{_QUOTES}]|(?P<bare>[^\s{_QUOTES}]+))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
+_LEAST_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
+
+
+class Field(StrEnum):
+    """The parts of a document that an operator may name."""
+
+    PATH = "path"
+    TAG = "tag"
+    TITLE = "title"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A condition that stands in a query.
+
+    Attributes:
+        typed: As it was typed.
+        text: The words, tag or path that are meant.
+        field: Where they are looked for; None for a passage with its headings and the names of its document.
+        negated: Whether what holds them is left out.
+        prefix: Whether the last word only begins so.
+    """
+
+    typed: str
+    text: str
+    field: Field | None = None
+    negated: bool = False
+    prefix: bool = False
+
+    @property
+    def is_evidence(self) -> bool:
+        """True if a passage that meets it holds its words, which then are shown and ranked by, too."""
+        return self.field is None and not self.negated
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query with its operators.
+
+    Attributes:
+        parts: Text between operators, and operators, in order; what was typed, put together again, is the
+            query.
+    """
+
+    parts: tuple[str | Operator, ...]
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Operator))
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """What is no operator, in order."""
+        return tuple(part for part in self.parts if isinstance(part, str))
+
+    @property
+    def text(self) -> str:
+        """What passages are ranked by: plain text, and phrases without their quotation marks."""
+        if not self.operators:
+            return "".join(self.plain)
+        ranked = (
+            part if isinstance(part, str) else part.text
+            for part in self.parts
+            if isinstance(part, str) or (part.is_evidence and not part.prefix)
+        )
+        return " ".join(filter(None, map(str.strip, ranked)))
+
+    def changed(self, change: Callable[[str], str]) -> str:
+        """Return the query with another plain text, its operators as they were typed."""
+        return "".join(change(part) if isinstance(part, str) else part.typed for part in self.parts)
+
+
+def parse_query(query: str) -> ParsedQuery:
+    """Return the operators of a query, and the text between them. Takes time in proportion to its length."""
+    parts: list[str | Operator] = []
+    end = 0
+    for match in _OPERATOR.finditer(query):
+        operator = _operator(match)
+        if operator is None:
+            continue
+        if end < match.start():
+            parts.append(query[end : match.start()])
+        parts.append(operator)
+        end = match.end()
+    if end < len(query):
+        parts.append(query[end:])
+    return ParsedQuery(tuple(parts))
+
+
+def text_finder(operator: Operator) -> Callable[[str], bool]:
+    """Return a function that returns True for a text that holds the words of an operator.
+
+    Raises:
+        ValueError: If it has none, as no operator that was parsed.
+    """
+    finder = phrase_finder(operator.text, prefix=operator.prefix)
+    if finder is None:
+        msg = f"no words in {operator.typed!r}"
+        raise ValueError(msg)
+    return finder
+
+
+def _operator(match: re.Match[str]) -> Operator | None:
+    """Return the operator that a piece of a query is; None for ordinary text."""
+    quoted, bare = match["quoted"], match["bare"]
+    field = None if match["field"] is None else Field(match["field"].lower())
+    text = (bare if quoted is None else quoted).strip()
+    negated = bool(match["minus"])
+    match field:
+        case Field.TAG:
+            text = text.lstrip("#")
+        case Field.PATH:
+            pass
+        case None | Field.TITLE:
+            starred = quoted is None and text.endswith(_STAR)
+            if quoted is None and field is None and not _is_bare_operator(text, negated=negated):
+                return None
+            text = text.removesuffix(_STAR) if starred else text
+            # Without spaces a word is found wherever it stands, in the middle of others, too.
+            prefix = starred and not holds_unspaced(text[-1:])
+            if not phrase_terms(text, prefix=prefix).groups:
+                return None
+            return Operator(match[0], text, field, negated, prefix)
+    return Operator(match[0], text, field, negated) if text else None
+
+
+def _is_bare_operator(text: str, *, negated: bool) -> bool:
+    """Return True if text without quotation marks is an operator: a word with a minus or a star."""
+    starred = text.endswith(_STAR)
+    word = text.removesuffix(_STAR)
+    if _STAR in word or "://" in word or _FIELD_ALONE.match(word):
+        return False
+    if len(word) < _LEAST_LETTERS and not holds_unspaced(word):
+        return False
+    if starred and not word[-1:].isalnum():
+        return False
+    return word[:1].isalpha() if negated else starred and word[:1].isalnum()
