@@ -46,6 +46,7 @@ def recorded() -> Any:
     return json.loads((ROOT / BASELINE).read_text(encoding="utf-8"))
 
 
+@pytest.mark.harness
 @_NEEDS_MODEL
 def test_quality_has_not_fallen(home: Path, model_cache: Path) -> None:
     """Every mode is as good as recorded, within the recorded tolerance."""
@@ -53,6 +54,7 @@ def test_quality_has_not_fallen(home: Path, model_cache: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.harness
 @_NEEDS_MODEL
 def test_the_gate_can_close(home: Path, model_cache: Path, tmp_path: Path) -> None:
     """Held against a perfect record, the same measurement ends with 1 and names what fell."""

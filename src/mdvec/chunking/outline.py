@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -76,7 +76,7 @@ class Group:
 
     Attributes:
         first: Ordinal of the section the group starts with.
-        named_after: Ordinal of the first section that has text of its own: the subject of the group.
+        named_after: Ordinal of the section that is the subject of the group; it has text of its own.
         last: Ordinal of the last section.
         sections_with_text: How many have text of their own.
     """
@@ -130,6 +130,42 @@ def group_sections(
     yield from _with_rest_joined(run, size, max_tokens, min_tokens)
 
 
+def join_neighbours(
+    groups: Iterable[Group],
+    sections: Sequence[Section],
+    *,
+    tokens_between: Callable[[int, int], int],
+    max_tokens: int,
+    min_tokens: int,
+) -> list[Group]:
+    """Join groups that are still small with a neighbour of any size that has room.
+
+    That is the group of the section above, of a section right below, or of the sibling before or after. The
+    larger one gives its name.
+
+    Args:
+        groups: From :func:`group_sections`.
+        sections: The section tree.
+        tokens_between: Tokens from one position of the body to another.
+        max_tokens: No joined group holds more.
+        min_tokens: Groups with fewer are small.
+    """
+
+    def size(group: Group) -> int:
+        return tokens_between(sections[group.first].start, sections[group.last].end)
+
+    done: list[Group] = []
+    for group in groups:
+        if done and min(size(group), size(done[-1])) < min_tokens and _are_near(done[-1], group, sections):
+            named_after = max(done[-1], group, key=size).named_after
+            joined = replace(_join(done[-1], group), named_after=named_after)
+            if size(joined) <= max_tokens:
+                done[-1] = joined
+                continue
+        done.append(group)
+    return done
+
+
 def _with_rest_joined(
     run: list[Group], size: Callable[[Group], int], max_tokens: int, min_tokens: int
 ) -> list[Group]:
@@ -169,5 +205,14 @@ def _are_siblings(group: Group, other: Group, sections: Sequence[Section]) -> bo
     )
 
 
+def _are_near(group: Group, other: Group, sections: Sequence[Section]) -> bool:
+    """Return True if a group that follows another is right below it, or its sibling."""
+    parent = sections[other.first].parent
+    is_below = parent is not None and group.first <= parent <= group.last
+    return is_below or parent == sections[group.first].parent
+
+
 def _join(group: Group, other: Group) -> Group:
-    return Group(group.first, group.named_after, other.last, group.sections_with_text + 1)
+    return Group(
+        group.first, group.named_after, other.last, group.sections_with_text + other.sections_with_text
+    )

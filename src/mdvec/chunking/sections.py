@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mdvec import settings
@@ -14,6 +14,7 @@ from mdvec.chunking.outline import (
     Group,
     checked_levels,
     group_sections,
+    join_neighbours,
     sections_at,
     sections_with_text,
 )
@@ -50,7 +51,9 @@ class SectionChunker:
     Args:
         token_ends: Tokenises a text; called once per document.
         max_tokens: No chunk's text holds more. The line of context and an embedder's prefix come on top.
-        min_tokens: Sections with fewer are joined with small neighbours; 0 joins none.
+        min_tokens: Sections with fewer join a neighbour that has room, under the same heading; 0 joins none.
+            None joins small siblings alone, up to :data:`DEFAULT_MIN_TOKENS`, so that sections of good size
+            keep what they are about.
         overlap_tokens: Parts of one section after the first repeat about so many tokens; at most half
             of ``max_tokens`` is.
         levels: Headings of these levels start a section; others are text of the section above.
@@ -68,7 +71,7 @@ class SectionChunker:
         *,
         token_ends: TokenEnds,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        min_tokens: int = DEFAULT_MIN_TOKENS,
+        min_tokens: int | None = None,
         overlap_tokens: int = 0,
         levels: Sequence[int] = ALL_LEVELS,
         tokenizer_name: str = "",
@@ -77,12 +80,13 @@ class SectionChunker:
         if max_tokens < 1:
             msg = f"max_tokens is {max_tokens}, but a chunk holds at least one token"
             raise ConfigError(msg)
-        if min_tokens < 0 or overlap_tokens < 0:
+        if (min_tokens or 0) < 0 or overlap_tokens < 0:
             msg = "min_tokens and overlap_tokens cannot be negative"
             raise ConfigError(msg)
         self._token_ends = token_ends
         self._max_tokens = max_tokens
-        self._min_tokens = min(min_tokens, max_tokens)
+        self._joins_neighbours = min_tokens is not None
+        self._min_tokens = min(DEFAULT_MIN_TOKENS if min_tokens is None else min_tokens, max_tokens)
         self._overlap_tokens = min(overlap_tokens, max_tokens // 2)
         self._levels = checked_levels(levels)
         self._tokenizer_name = tokenizer_name
@@ -91,9 +95,10 @@ class SectionChunker:
     def fingerprint(self) -> str:
         """Strategy, version and settings as one string."""
         levels = "" if self._levels == ALL_LEVELS else f":levels={_joined(self._levels)}"
+        joined = ":joined" if self._joins_neighbours else ""
         return (
             f"sections/{_VERSION}:max={self._max_tokens}:min={self._min_tokens}"
-            f":overlap={self._overlap_tokens}{levels}:{self._tokenizer_name}"
+            f":overlap={self._overlap_tokens}{levels}{joined}:{self._tokenizer_name}"
         )
 
     def chunk(self, document: Document) -> CutDocument:
@@ -111,13 +116,13 @@ class SectionChunker:
             max_tokens=self._max_tokens,
             overlap_tokens=self._overlap_tokens,
         )
-        groups = group_sections(
-            sections,
-            has_text=sections_with_text(document, sections),
-            tokens_between=ruler.count,
-            max_tokens=self._max_tokens,
-            min_tokens=self._min_tokens,
+        sizes = {"max_tokens": self._max_tokens, "min_tokens": self._min_tokens}
+        has_text = sections_with_text(document, sections)
+        groups: Iterable[Group] = group_sections(
+            sections, has_text=has_text, tokens_between=ruler.count, **sizes
         )
+        if self._joins_neighbours:
+            groups = join_neighbours(groups, sections, tokens_between=ruler.count, **sizes)
         writer = ChunkWriter(document, sections, ruler)
         for group in groups:
             writer.enter(group.first, group.last)

@@ -171,6 +171,7 @@ def _report(
         total_documents=counts.documents,
         total_chunks=counts.chunks,
         embedded_chunks=embedded.texts,
+        embedded_names=embedded.names,
         cached_chunks=outcome.cached_chunks,
         pending_chunks=counts.pending_chunks,
         superseded=counts.superseded,

@@ -272,7 +272,7 @@ def write_changes(work: Work, changes: Changes, *, space_id: SpaceId | None) -> 
     total = len(changes.entries)
     new = {entry.path for entry in plan.new}
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
-    done = 0
+    done, left_out = 0, len(outcome.exclusions) + len(outcome.failures)
     for batch in _batches(_ready(changes, outcome)):
         _write_batch(work, batch, old_paths, space_id, outcome)
         paths = [item.record.entry.path for item in batch]
@@ -280,7 +280,8 @@ def write_changes(work: Work, changes: Changes, *, space_id: SpaceId | None) -> 
         outcome.moved += sum(path in old_paths for path in paths)
         done += len(batch)
         outcome.updated = done - outcome.added - outcome.moved
-        work.report(run.Stage.TEXT, done, total)
+        read = done + len(outcome.exclusions) + len(outcome.failures) - left_out
+        work.report(run.Stage.TEXT, read, total)
     # Files that turned out to hold no text any more.
     excluded = {exclusion.path for exclusion in outcome.exclusions}.intersection(changes.known)
     with work.write() as writer:

@@ -148,11 +148,12 @@ def import_summary(report: ImportReport) -> str:
         )
         if count
     ]
+    names = f" (and {report.embedded_names:,} names)" if report.embedded_names else ""
     changed = f"\n{report.collection} uses {report.new_model} from now on" if report.new_model else ""
     return (
         f"{report.collection}: {', '.join(changes) or 'nothing to do'}\n"
         f"{report.total_documents:,} documents, {report.total_chunks:,} chunks: "
-        f"{report.embedded_chunks:,} embedded, {report.cached_chunks:,} from cache, "
+        f"{report.embedded_chunks:,} embedded{names}, {report.cached_chunks:,} from cache, "
         f"{report.pending_chunks:,} pending, in {report.elapsed_ms / 1000:.1f} s{changed}"
     )
 

@@ -163,6 +163,7 @@ class ImportReport(Struct, frozen=True):
     warnings: Annotated[tuple[str, ...], doc(door="cli")] = ()
     elapsed_ms: Annotated[float, doc("milliseconds", "cli")] = 0.0
     error: Annotated[str | None, doc("why it is not up to date", "mcp")] = None
+    embedded_names: Annotated[int, doc("names that went through the model", "cli")] = 0
 
 
 class Reindexed(Struct, frozen=True):

@@ -34,6 +34,7 @@ class ImportReport:
         warnings: For people.
         elapsed_ms: Time taken, in milliseconds.
         failure: What the model failed with before all vectors were made; None when it did not.
+        embedded_names: Names of documents that went through the model in this run.
     """
 
     collection: str
@@ -54,6 +55,7 @@ class ImportReport:
     warnings: tuple[str, ...] = ()
     elapsed_ms: float = 0.0
     failure: EmbeddingError | None = None
+    embedded_names: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,7 +314,8 @@ class FirstIndex:
             ImportOptions(mode=ImportMode.UPDATE, embed=False, wait_s=_OTHER_PROCESS_WAIT_S)
         )
         counts = self._count()
-        if not counts.pending_chunks:
+        without_model = not is_new and self._parts.model(self._docs()).problem is not None
+        if not counts.pending_chunks or without_model:
             return query, warnings
         is_small = counts.pending_chunks <= _FEW_CHUNKS
         if not is_new or is_small:

@@ -260,6 +260,7 @@ class Models:
         return replace(
             report,
             embedded_chunks=report.embedded_chunks + embedded.texts,
+            embedded_names=report.embedded_names + embedded.names,
             pending_chunks=pending,
             new_model=str(following.spec),
             elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,

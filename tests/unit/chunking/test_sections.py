@@ -144,20 +144,35 @@ def test_small_siblings_share_a_chunk_until_it_is_no_longer_small() -> None:
     assert chunks[1].context == "T"
 
 
-def test_small_sections_of_different_parents_stay_apart() -> None:
-    """Neighbours are joined only when they are children of one parent."""
-    text = "# A\n\nx\n\n## A1\n\nx\n\n# B\n\nx\n\n## B1\n\nx\n"
-    assert _texts(text, min_tokens=8) == ["# A\n\nx", "## A1\n\nx", "# B\n\nx", "## B1\n\nx"]
+def _soft(text: str) -> list[str]:
+    """Return the first lines of the chunks that a chunker without a smallest size makes."""
+    chunks = SectionChunker(token_ends=_words, max_tokens=200).chunk(parse_document("x.md", text)).chunks
+    return [chunk.text.partition("\n")[0] for chunk in chunks]
 
 
-def test_a_large_section_is_not_joined_with_a_small_one() -> None:
-    """Only small ones are joined, so a section of good size keeps its own name."""
-    text = f"# A\n\nx\n\n# B\n\n{'word ' * 12}\n\n# C\n\nx\n"
-    assert [re.findall("# [A-C]", chunk) for chunk in _texts(text, min_tokens=8)] == [
-        ["# A"],
-        ["# B"],
-        ["# C"],
+def test_without_a_smallest_size_only_small_siblings_are_joined() -> None:
+    """A section of good size keeps what it is about, and a child is no sibling."""
+    text = f"# A\n\nx\n\n## A1\n\nx\n\n# B\n\n{'word ' * 90}\n\n# C\n\nx\n\n# D\n\nx\n"
+    assert _soft(text) == ["# A", "## A1", "# B", "# C"]
+
+
+def test_a_smallest_size_holds_where_a_neighbour_has_room() -> None:
+    """It joins the section above, one right below, or a sibling; the larger one gives its name."""
+    text = f"# A\n\nx\n\n## A1\n\n{'word ' * 12}\n\n# B\n\n{'word ' * 12}\n\n## B1\n\nx\n"
+    chunks = _chunks(text, min_tokens=8)
+    assert [re.findall("# ([AB]1?)", c.text) for c in chunks] == [["A", "A1"], ["B", "B1"]]
+    assert [(c.heading, c.depth, c.heading_path) for c in chunks] == [
+        ("A1", 2, ("A", "A1")),
+        ("B", 1, ("B",)),
     ]
+    full = f"# A\n\n{'word ' * 18}\n\n# B\n\nx\n"
+    assert [c.token_count for c in _chunks(full, min_tokens=8)] == [20, 3]
+
+
+def test_a_small_section_after_the_children_of_its_sibling_stays() -> None:
+    """Its neighbour is under another heading."""
+    text = f"# T\n\n{'word ' * 9}\n\n## A\n\n{'word ' * 9}\n\n### A1\n\n{'word ' * 9}\n\n## B\n\nx\n"
+    assert [c.heading for c in _chunks(text, min_tokens=8)] == ["T", "A", "A1", "B"]
 
 
 def test_joined_sections_stay_within_the_limit() -> None:
@@ -323,7 +338,7 @@ def test_sections_do_not_overlap_each_other() -> None:
 def test_the_fingerprint_names_all_that_moves_a_cut() -> None:
     """Another limit, overlap or tokenizer is another fingerprint."""
     chunker = SectionChunker(token_ends=_words, max_tokens=100, min_tokens=10, tokenizer_name="e5")
-    assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:e5"
+    assert chunker.fingerprint == "sections/1:max=100:min=10:overlap=0:joined:e5"
     some = SectionChunker(token_ends=_words, overlap_tokens=30, levels=(2, 1), tokenizer_name="e5")
     assert some.fingerprint == "sections/1:max=400:min=60:overlap=30:levels=1,2:e5"
 
