@@ -132,7 +132,7 @@ def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySp
 def _listed(query: SearchQuery, where: Where, view: View) -> _Ranking:
     """Rank the first passages of each document inside, the last updated document first."""
     documents = [*view.documents_inside(where)][: query.limit]
-    places = [place for each in documents for place in view.places_in([each], where, query.per_document)]
+    places = [place for each in documents for place in view.places_in([each], where, query.per_document or 1)]
     found = [Candidate(place.id, 1.0, None, None, None, None, coverage=1.0) for place in places]
     return _Ranking(found, {place.id: place for place in places}, complete=True)
 

@@ -120,7 +120,7 @@ def update(
     threshold: float | None,
     per_document: int | None,
 ) -> None:
-    """Change a collection's description, source, globs, chunker or search settings.
+    """Change a collection's description, source, globs or settings.
 
     To change its embedding model, run 'mdvec model use'.
     """

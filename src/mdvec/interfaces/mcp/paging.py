@@ -94,7 +94,10 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
         text, tokens = _start_of(whole, max(0, room))
         cut = hit.cut_lines
         if len(text) < len(whole) and hits:
-            text, cut = _excerpt(result.searched or result.query, whole), (f"{hit.start_line}:{hit.end_line}",)
+            text, cut = (
+                _excerpt(result.searched or result.query, whole),
+                (f"{hit.start_line}:{hit.end_line}",),
+            )
             tokens = estimate_token_count(text)
             if tokens > left:
                 break
