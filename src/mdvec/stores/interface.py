@@ -69,7 +69,7 @@ class View(Protocol):
     def documents(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
     ) -> list[ListedDocument]:
-        """List at most ``limit`` documents whose paths start with ``prefix`` and come after ``after``, by path."""
+        """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
         ...
 
     def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
