@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.harness import write_result
 from benchmarks.stores import overlap, start_postgres
 from mdvec import registry
+from mdvec.config import load_config
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, StoreSettings
 from mdvec.documents.parse import parse_document
@@ -34,7 +35,7 @@ from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.wiring import open_store
 
-NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "memory")
+NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw", "memory")
 QUESTIONS = 100
 
 
@@ -75,10 +76,11 @@ def compare(database: Path, texts: Sequence[str], names: Sequence[str], folder: 
     expected = answers(store, texts, embedder)
     results: dict[str, Any] = {}
     for name in names:
-        if name in ("memory", "postgres"):
-            target: Store = (
-                MemoryStore() if name == "memory" else open_store(start_postgres(folder / "server"))
-            )
+        if name == "memory" or name.startswith("postgres"):
+            target: Store = MemoryStore()
+            if name != "memory":  # with HNSW, as if there were more vectors than are searched in memory
+                env = {"MDVEC_STORE_POSTGRES_EXACT_UP_TO": "1"} if name == "postgres-hnsw" else {}
+                target = open_store(start_postgres(folder / name), load_config(cwd=folder, env=env).config)
             copy_store(store, target, parse_document, wait_s=0)
         else:
             target = open_store(own, Config(store=StoreSettings(vectors=f"{name}:{folder / name}")))

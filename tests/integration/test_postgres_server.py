@@ -16,6 +16,7 @@ from tests.postgres_server import new_schema, open_postgres, shared_server
 
 from mdvec.errors import (
     ConfigError,
+    DatabaseFullError,
     MdvecError,
     NewerDatabaseError,
     StoreError,
@@ -97,6 +98,29 @@ def test_a_connection_that_is_lost_in_a_batch_takes_only_the_batch(sql: Any) -> 
         with store.write(claim) as writer:
             assert list(writer.known_documents(notes.id)) == ["a.md"]
             put(writer, notes.id, *make_document("b.md", ["text"]))
+    assert store.check() == []
+    store.close()
+
+
+def test_a_full_disk_of_the_server_takes_only_the_batch(sql: Any) -> None:
+    """The error says so; nothing of the batch is kept, and the next one works when there is room again."""
+    schema = new_schema()
+    store = open_postgres(schema=schema)
+    notes = add_collection(store)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["text"]))
+    sql.execute(
+        f"""CREATE FUNCTION {schema}.full() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT ON {schema}.postings EXECUTE FUNCTION {schema}.full()"""
+    )
+    with pytest.raises(DatabaseFullError, match="the disk is full"), store.write() as writer:
+        put(writer, notes.id, *make_document("b.md", ["text"]))
+    with store.read() as view:
+        assert list(view.known_documents(notes.id)) == ["a.md"]
+    sql.execute(f"DROP TRIGGER full_disk ON {schema}.postings")
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("b.md", ["text"]))
     assert store.check() == []
     store.close()
 

@@ -13,6 +13,7 @@ from tests.waiting import HANG_S
 
 from mdvec import open_workspace
 from mdvec.config import load_config
+from mdvec.stores import holders
 from mdvec.stores.awaiting import await_change
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import text_hash
@@ -56,8 +57,9 @@ class SlowEmbedder(HashingEmbedder):
         return 4
 
 
-def test_two_imports_embed_no_text_twice(tmp_path: Path) -> None:
+def test_two_machines_embed_no_text_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two collections with equal documents, at once; both end with all their vectors."""
+    monkeypatch.setattr(holders, "_machine", lambda: threading.current_thread().name)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         for number in range(30):
@@ -77,7 +79,7 @@ def test_two_imports_embed_no_text_twice(tmp_path: Path) -> None:
         with open_workspace(config, embedder=embedders[name]) as workspace:
             reports.append(workspace.import_collection(name))
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b")]
+    threads = [threading.Thread(target=work, args=(name,), name=name) for name in ("a", "b")]
     for thread in threads:
         thread.start()
     for thread in threads:

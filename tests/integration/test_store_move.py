@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.contract.attached_world import PostgresPlace
+from tests.postgres_server import open_postgres
 
 from mdvec import run
 from mdvec.documents.parse import parse_document
@@ -88,9 +90,11 @@ def test_there_and_back(workspace: Workspace, tmp_path: Path) -> None:
         each.close()
 
 
-def test_a_copy_that_was_interrupted_is_resumed(workspace: Workspace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_a_copy_that_was_interrupted_is_resumed(workspace: Workspace, tmp_path: Path, kind: str) -> None:
     """What was copied stays, and is not copied again; the result is the same."""
-    source, target = (SqliteStore(tmp_path / name) for name in ("index.sqlite", "target.sqlite"))
+    source = SqliteStore(tmp_path / "index.sqlite")
+    target: Store = open_postgres() if kind == "postgres" else SqliteStore(tmp_path / "target.sqlite")
     reported: list[tuple[int, int]] = []
 
     def stop(stage: run.Stage, done: int, total: int, detail: str = "") -> None:
@@ -178,3 +182,24 @@ def test_a_workspace_is_moved(workspace: Workspace, tmp_path: Path) -> None:
         assert [(each.path, round(each.score, 5)) for each in other.search(query).hits] == expected
     with pytest.raises(StoreError, match="is where it is"):
         workspace.stores.move(str(tmp_path / "index.sqlite"))
+
+
+@pytest.mark.postgres
+def test_a_workspace_is_moved_to_a_server_and_back(workspace: Workspace, tmp_path: Path) -> None:
+    """By address; nothing is embedded on the way, answers stay, and the last copy is the first store."""
+    server, last = PostgresPlace().address, tmp_path / "last.sqlite"
+    there = workspace.stores.move(server)
+    embedder, query = HashingEmbedder(), SearchQuery("old harbour", SearchMode.HYBRID, limit=10)
+    with open_workspace(database=server, embedder=embedder) as team:
+        back = team.stores.move(str(last))
+        first, second = SqliteStore(tmp_path / "index.sqlite"), SqliteStore(last)
+        assert_equal(first, second)
+        for each in (first, second):
+            each.close()
+        report = team.import_collection("notes", UPDATE)
+        assert (report.embedded_chunks, report.added, report.updated, report.pending_chunks) == (0, 0, 0, 0)
+        found = [(each.path, round(each.score, 5)) for each in team.search(query).hits]
+        assert found == [(each.path, round(each.score, 5)) for each in workspace.search(query).hits]
+    assert back.contents == there.contents
+    assert (there.contents.collections, there.contents.documents) == (2, 133)
+    assert there.contents.vectors > 133

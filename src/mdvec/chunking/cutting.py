@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mdvec.chunking.graphemes import is_inside_cluster
-from mdvec.chunking.interface import TokenEnds
+from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.text.sentences import sentence_ends
 from mdvec.types.document import Block, BlockKind, Document
 
@@ -22,12 +22,16 @@ _SPACE = re.compile(r"\s+")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _LINE_END = re.compile(r"\n")
 
+# How far an estimate may be off: by a factor and a few tokens.
+_ESTIMATE_FACTOR = 1.3
+_ESTIMATE_TOKENS = 8
+
 
 def body_token_ends(document: Document, token_ends: TokenEnds) -> Sequence[int]:
     """Tokenise what follows the frontmatter; the ends are positions of the body."""
     begin = document.content_start
     ends = token_ends(document.body[begin:])
-    return [begin + end for end in ends] if begin else ends
+    return list(map(begin.__add__, ends)) if begin else ends
 
 
 class TokenRuler:
@@ -46,6 +50,15 @@ class TokenRuler:
         """Return the number of tokens that end in ``(start, end]``."""
         return bisect.bisect_right(self._ends, end) - bisect.bisect_right(self._ends, start)
 
+    def measure(self, start: int, end: int) -> int:
+        """Return the number of tokens for people; it may be an estimate."""
+        return self.count(start, end)
+
+    @property
+    def exact(self) -> TokenRuler:
+        """A ruler that knows every token: this one."""
+        return self
+
     def reach(self, start: int, tokens: int, *, limit: int) -> int:
         """Return the furthest position up to which a span holds at most that many tokens."""
         index = bisect.bisect_right(self._ends, start) + tokens
@@ -60,6 +73,60 @@ class TokenRuler:
         """Return the end of the last token that ends in ``(start, end]``, else ``end``."""
         index = bisect.bisect_right(self._ends, end) - 1
         return self._ends[index] if index >= 0 and self._ends[index] > start else end
+
+
+class EstimatingRuler:
+    """Measures spans like a :class:`TokenRuler`, yet tokenises only when a limit depends on it.
+
+    While every span is far below or above every limit, the estimate will do; at the first that is not, all of
+    the text is tokenised.
+
+    Args:
+        document: Its body is measured.
+        token_ends: Tokenises.
+        estimate: Estimates.
+        limits: The numbers of tokens that :meth:`count` is compared with.
+    """
+
+    def __init__(
+        self, document: Document, token_ends: TokenEnds, estimate: TokenEstimate, *, limits: Sequence[int]
+    ) -> None:
+        self._document = document
+        self._token_ends = token_ends
+        self._totals = estimate(document.body)
+        self._limits = limits
+        self._exact: TokenRuler | None = None
+
+    @property
+    def exact(self) -> TokenRuler:
+        """A ruler that knows every token."""
+        if self._exact is None:
+            self._exact = TokenRuler(body_token_ends(self._document, self._token_ends))
+        return self._exact
+
+    def count(self, start: int, end: int) -> int:
+        """Return the number of tokens; an estimate is on the right side of every limit."""
+        estimate = float(self._totals[end] - self._totals[start])
+        low = (estimate - _ESTIMATE_TOKENS) / _ESTIMATE_FACTOR
+        high = estimate * _ESTIMATE_FACTOR + _ESTIMATE_TOKENS
+        if self._exact is not None or any(low <= limit <= high for limit in self._limits):
+            return self.exact.count(start, end)
+        return max(1, round(estimate))
+
+    def measure(self, start: int, end: int) -> int:
+        """Return the number of tokens for people: an estimate unless they are known."""
+        if self._exact is not None:
+            return self._exact.count(start, end)
+        return max(1, round(float(self._totals[end] - self._totals[start])))
+
+
+def body_ruler(
+    document: Document, token_ends: TokenEnds, estimate: TokenEstimate | None, *, limits: Sequence[int]
+) -> TokenRuler | EstimatingRuler:
+    """Return what measures a document's body: by an estimate where there is one and no limit is near."""
+    if estimate is None:
+        return TokenRuler(body_token_ends(document, token_ends))
+    return EstimatingRuler(document, token_ends, estimate, limits=limits)
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -117,7 +184,7 @@ class Cutter:
         self,
         text: str,
         blocks: Sequence[Block],
-        ruler: TokenRuler,
+        ruler: TokenRuler | EstimatingRuler,
         *,
         max_tokens: int,
         overlap_tokens: int = 0,
@@ -126,7 +193,8 @@ class Cutter:
         self._text = text
         self._blocks = blocks
         self._block_starts = [block.start for block in blocks]
-        self._ruler = ruler
+        self._whole = ruler
+        self._ruler = TokenRuler(())  # until something has to be cut
         self._max_tokens = max_tokens
         self._overlap_tokens = overlap_tokens
         self._least_rest_tokens = least_rest_tokens
@@ -149,6 +217,11 @@ class Cutter:
             Trimmed spans in order. Starts and ends ascend; without overlap they do not overlap.
         """
         begin, end = trim(self._text, start, end)
+        if self._whole.count(begin, end) <= self._max_tokens:
+            if begin < end:
+                yield begin, end
+            return
+        self._ruler = self._whole.exact
         fresh = begin  # the text before is in a part already; with overlap begin is further back
         while self._ruler.count(begin, end) > self._max_tokens:
             solid = first_solid(self._text, fresh, end)

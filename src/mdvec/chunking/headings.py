@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from mdvec import settings
 from mdvec.chunking.context import context_line
-from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
-from mdvec.chunking.interface import TokenEnds
+from mdvec.chunking.cutting import Cutter, TokenRuler, body_ruler
+from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import checked_levels, sections_at, sections_with_text, text_units
 from mdvec.chunking.writing import ChunkWriter
 from mdvec.errors import ConfigError
@@ -45,12 +45,14 @@ class HeadingChunker:
         levels: Headings of these levels are cut at; others are text of the section above.
         tokenizer_name: Part of the fingerprint, because another tokenizer counts otherwise.
         token_limit: Not used: chunks are limited by ``max_chars``.
+        token_estimate: Used instead of counting; None counts.
 
     Raises:
         ConfigError: If a number of characters is out of range, or a level.
     """
 
     Settings = HeadingSettings
+    takes_token_estimate: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class HeadingChunker:
         levels: Sequence[int] = DEFAULT_LEVELS,
         tokenizer_name: str = "",
         token_limit: int | None = None,  # noqa: ARG002 - every chunker receives it
+        token_estimate: TokenEstimate | None = None,
     ) -> None:
         if max_chars < 1:
             msg = f"max_chars is {max_chars}, but a chunk holds at least one character"
@@ -69,6 +72,7 @@ class HeadingChunker:
             msg = f"min_chars is {min_chars}, but must be from 0 to max_chars, which is {max_chars}"
             raise ConfigError(msg)
         self._token_ends = token_ends
+        self._token_estimate = token_estimate
         self._max_chars = max_chars
         self._min_chars = min_chars
         self._levels = checked_levels(levels)
@@ -92,7 +96,8 @@ class HeadingChunker:
         sections = sections_at(document.sections, self._levels)
         has_text = sections_with_text(document, sections)
         pieces = list(self._pieces(document, sections, has_text))
-        writer = ChunkWriter(document, sections, TokenRuler(body_token_ends(document, self._token_ends)))
+        ruler = body_ruler(document, self._token_ends, self._token_estimate, limits=())
+        writer = ChunkWriter(document, sections, ruler)
         for piece in self._without_small(pieces, sections, has_text):
             named = sections[piece.named_after]
             writer.enter(piece.first, piece.last)

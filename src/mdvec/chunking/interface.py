@@ -14,9 +14,19 @@ TokenEnds = Callable[[str], Sequence[int]]
 The number of tokens in ``text[a:b]`` is the number of ends ``e`` with ``a < e <= b``, give or take one.
 """
 
+TokenEstimate = Callable[[str], Sequence[float]]
+"""Estimates the tokens before each position of a text, one more than it has characters; ascending.
+
+For what people write, the estimate of a span is off by less than a third and eight tokens.
+"""
+
 
 class ChunkerFactory(Protocol):
-    """What the registry holds for a chunker."""
+    """What the registry holds for a chunker.
+
+    One that can count less because it has an estimate says so by the attribute ``takes_token_estimate``, and
+    receives it as the argument ``token_estimate``, which may be None.
+    """
 
     def __call__(
         self, *, token_ends: TokenEnds, tokenizer_name: str, token_limit: int | None, **settings: object

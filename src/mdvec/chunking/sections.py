@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from mdvec import settings
 from mdvec.chunking.context import context_line
-from mdvec.chunking.cutting import Cutter, TokenRuler, body_token_ends
-from mdvec.chunking.interface import TokenEnds
+from mdvec.chunking.cutting import Cutter, body_ruler
+from mdvec.chunking.interface import TokenEnds, TokenEstimate
 from mdvec.chunking.outline import (
     ALL_LEVELS,
     Group,
@@ -59,12 +59,14 @@ class SectionChunker:
         levels: Headings of these levels start a section; others are text of the section above.
         tokenizer_name: Part of the fingerprint, because another tokenizer cuts elsewhere.
         token_limit: Not used: chunks are limited by ``max_tokens``.
+        token_estimate: Spares counting where a section is far from both limits; None counts all.
 
     Raises:
         ConfigError: If a number of tokens is out of range, or a level.
     """
 
     Settings = SectionSettings
+    takes_token_estimate: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -76,6 +78,7 @@ class SectionChunker:
         levels: Sequence[int] = ALL_LEVELS,
         tokenizer_name: str = "",
         token_limit: int | None = None,  # noqa: ARG002 - every chunker receives it
+        token_estimate: TokenEstimate | None = None,
     ) -> None:
         if max_tokens < 1:
             msg = f"max_tokens is {max_tokens}, but a chunk holds at least one token"
@@ -84,6 +87,7 @@ class SectionChunker:
             msg = "min_tokens and overlap_tokens cannot be negative"
             raise ConfigError(msg)
         self._token_ends = token_ends
+        self._token_estimate = token_estimate
         self._max_tokens = max_tokens
         self._joins_neighbours = min_tokens is not None
         self._min_tokens = min(DEFAULT_MIN_TOKENS if min_tokens is None else min_tokens, max_tokens)
@@ -108,7 +112,8 @@ class SectionChunker:
             Chunks as :class:`~mdvec.chunking.interface.Chunker` promises them.
         """
         sections = sections_at(document.sections, self._levels)
-        ruler = TokenRuler(body_token_ends(document, self._token_ends))
+        limits = (self._min_tokens, self._max_tokens)
+        ruler = body_ruler(document, self._token_ends, self._token_estimate, limits=limits)
         cutter = Cutter(
             document.body,
             document.blocks,

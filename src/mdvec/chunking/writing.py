@@ -6,7 +6,7 @@ import bisect
 import re
 from collections.abc import Sequence
 
-from mdvec.chunking.cutting import TokenRuler
+from mdvec.chunking.cutting import EstimatingRuler, TokenRuler
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, Section
 
@@ -16,7 +16,9 @@ _MAX_DEPTH = 3
 class ChunkWriter:
     """Makes the chunks of one document: adds their numbers, lines, parents and token counts."""
 
-    def __init__(self, document: Document, sections: Sequence[Section], ruler: TokenRuler) -> None:
+    def __init__(
+        self, document: Document, sections: Sequence[Section], ruler: TokenRuler | EstimatingRuler
+    ) -> None:
         self._body = document.body
         self._sections = sections
         self._ruler = ruler
@@ -59,7 +61,7 @@ class ChunkWriter:
                 end=end,
                 start_line=bisect.bisect_left(self._line_ends, start) + 1,
                 end_line=bisect.bisect_left(self._line_ends, end - 1) + 1,
-                token_count=self._ruler.count(start, end),
+                token_count=self._ruler.measure(start, end),
                 text=self._body[start:end],
                 context=context,
             )

@@ -57,11 +57,14 @@ class TokenCounter:
         max_tokens: Most tokens of a text that the model sees at once, prefixes and markers already taken off.
             Longer texts are embedded in windows whose mean is taken: nothing is cut off.
         is_exact: Whether ``ends`` is the model's own tokenizer, not an estimate.
+        estimate: Returns an estimate of the tokens before each position of a text, where that is much quicker
+            than counting; see :data:`mdvec.chunking.interface.TokenEstimate`.
     """
 
     ends: Callable[[str], Sequence[int]]
     max_tokens: int
     is_exact: bool
+    estimate: Callable[[str], Sequence[float]] | None = None
 
 
 class EmbedderFactory(Protocol):

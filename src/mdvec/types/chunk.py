@@ -21,7 +21,7 @@ class Chunk:
         end: One past the last character.
         start_line: 1-based line of the first character.
         end_line: 1-based line of the last character.
-        token_count: Tokens of ``text``, as the embedder in use counts them.
+        token_count: Tokens of ``text`` as the embedder in use counts them, or an estimate.
         text: The chunk itself.
         context: Where the chunk stands, in one or several lines; empty when there is nothing to add.
     """

@@ -316,16 +316,19 @@ class Parts:
         # Whether the model can be used now must not matter: without its key, nothing has changed.
         embedder = None if model is None else model.made
         token_ends: TokenEnds = estimate_token_ends
-        tokenizer, limit = _ESTIMATE, None
+        tokenizer, limit, estimate = _ESTIMATE, None, None
         if embedder is not None:
             tokens = embedder.tokens
-            token_ends, limit = tokens.ends, tokens.max_tokens
+            token_ends, limit, estimate = tokens.ends, tokens.max_tokens, tokens.estimate
             tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
+        known_estimate = getattr(factory, "takes_token_estimate", False)
+        estimating = {"token_estimate": estimate} if known_estimate else {}
         configured = set_only(**{name: getattr(self._config.chunking, name) for name in known})
         return factory(
             token_ends=token_ends,
             tokenizer_name=tokenizer,
             token_limit=limit,
+            **estimating,
             **{**configured, **self._config.arguments("chunking", spec.strategy, factory), **own},
         )
 

@@ -359,3 +359,43 @@ def test_huge_inputs_take_time_in_proportion() -> None:
     assert sum(len(chunk.text) for chunk in line) == 240_000
     headings = chunker.chunk(parse_document("x.md", "# h\n\ntext\n\n" * 10_000)).chunks
     assert sum(chunk.text.count("# h") for chunk in headings) == 10_000
+
+
+# --- estimates -----------------------------------------------------------------------------------------
+
+
+def _rough(text: str) -> list[float]:
+    """Estimate a quarter too many of the tokens that :func:`_words` counts."""
+    starts = [0, *(1.25 * (a.isspace() and not b.isspace()) for a, b in itertools.pairwise(f" {text}"))]
+    return list(itertools.accumulate(starts))
+
+
+@pytest.mark.parametrize("words", [1, 4, 8, 12, 16, 40, 100, 160, 200, 400])
+def test_an_estimate_changes_no_chunk(words: int) -> None:
+    """Where a limit is near, tokens are counted, so that the chunks are those of the tokenizer."""
+    text = "\n\n".join(f"## {number}\n\n{'word ' * (words + number)}" for number in range(6))
+    counted: list[str] = []
+
+    def token_ends(part: str) -> list[int]:
+        counted.append(part)
+        return _words(part)
+
+    document = parse_document("x.md", text)
+    exact = SectionChunker(token_ends=_words, max_tokens=150, min_tokens=30).chunk(document)
+    chunker = SectionChunker(token_ends=token_ends, max_tokens=150, min_tokens=30, token_estimate=_rough)
+    places = [[(chunk.start, chunk.end) for chunk in cut.chunks] for cut in (exact, chunker.chunk(document))]
+    assert places[0] == places[1]
+    assert len(counted) <= 1
+
+
+def test_texts_far_from_the_limits_are_not_tokenised() -> None:
+    """The estimate says that a section is neither small nor long."""
+
+    def never(_: str) -> list[int]:
+        pytest.fail("tokenised")
+
+    document = parse_document("x.md", f"# A\n\n{'word ' * 80}\n\n# B\n\n{'word ' * 90}")
+    chunks = SectionChunker(token_ends=never, max_tokens=400, min_tokens=30, token_estimate=_rough).chunk(
+        document
+    )
+    assert [chunk.token_count for chunk in chunks.chunks] == [102, 115]

@@ -411,3 +411,36 @@ def test_all_clients_can_be_named() -> None:
     [kind] = [each.type for each in install.params if each.name == "client_name"]
     assert isinstance(kind, click.Choice)
     assert list(kind.choices) == CLIENTS
+
+
+@pytest.mark.parametrize(
+    ("client", "shown"),
+    [
+        ("claude-code", {"env": {"VOYAGE_API_KEY": "${VOYAGE_API_KEY}"}}),
+        ("cursor", {"env": {"VOYAGE_API_KEY": "${env:VOYAGE_API_KEY}"}}),
+        ("vscode", {"env": {"VOYAGE_API_KEY": "${env:VOYAGE_API_KEY}"}}),
+        ("gemini-cli", {"env": {"VOYAGE_API_KEY": "${VOYAGE_API_KEY}"}}),
+        ("codex", {"env_vars": ["VOYAGE_API_KEY"]}),
+    ],
+)
+def test_a_client_passes_a_key_on(
+    mdvec: Mdvec, tmp_path: Path, client: str, shown: dict[str, Any], workspace: FakeWorkspace
+) -> None:
+    """Its file has a reference in the client's own form, and not the value; a second run changes nothing."""
+    file = tmp_path / ("x.toml" if client == "codex" else "x.json")
+    args = ("install", client, "--file", str(file), "--env-ref", "VOYAGE_API_KEY")
+    outcome = home(mdvec, tmp_path, *args, VOYAGE_API_KEY="secret-secret")
+    assert outcome.code == 0, outcome.err
+    assert "next: set VOYAGE_API_KEY where" in outcome.err
+    text = file.read_text(encoding="utf-8")
+    assert "secret-secret" not in text
+    [servers] = (tomllib.loads(text) if client == "codex" else json.loads(text)).values()
+    assert {key: servers["mdvec"][key] for key in shown} == shown
+    assert "nothing to do" in home(mdvec, tmp_path, *args).err
+
+
+def test_a_client_without_references_refuses_one(mdvec: Mdvec, tmp_path: Path) -> None:
+    """The hint names the other way."""
+    outcome = home(mdvec, tmp_path, "install", "claude-desktop", "--env-ref", "VOYAGE_API_KEY")
+    assert outcome.code == 2
+    assert "--env VOYAGE_API_KEY" in outcome.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +12,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SPACE = 0x20
-_WORD_START = 0x2581  # "▁" stands for a space, and before the first word
+WORD_START = 0x2581
+"""``▁`` stands for a space, and before the first word."""
+
+# ASCII that no vocabulary spells otherwise than as it is or as a space.
+_NOT_PLAIN = re.compile(r"[^\t\n -~]")
 _BLOCK = 1 << 16  # characters rewritten at once: bounds the memory
 
 
@@ -46,18 +51,16 @@ class CharacterMap:
         import numpy as np
 
         raw = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        if self._stays(text):
+            return _with_marks(np.where(raw <= _SPACE, np.uint32(_SPACE), raw), np.arange(raw.size))
         blocks = [self._replace(raw[begin : begin + block], begin) for begin in range(0, raw.size, block)]
         codes = np.concatenate([np.empty(0, np.uint32), *(codes for codes, _ in blocks)])
         origins = np.concatenate([np.empty(0, np.int64), *(origins for _, origins in blocks)])
+        return _with_marks(codes, origins)
 
-        is_space = codes == _SPACE
-        needed = np.ones(codes.size, dtype=bool)
-        needed[1:] = ~(is_space[1:] & is_space[:-1])
-        codes, origins = np.where(is_space, np.uint32(_WORD_START), codes)[needed], origins[needed]
-        if not (is_space.size and is_space[0]):
-            codes = np.concatenate([np.array([_WORD_START], dtype=np.uint32), codes])
-            origins = np.concatenate([np.zeros(1, dtype=np.int64), origins])
-        return codes, origins
+    def _stays(self, text: str) -> bool:
+        """Return True for plain English: letters, digits, signs, spaces and line ends."""
+        return text.isascii() and _NOT_PLAIN.search(text) is None
 
     def _replace(self, block: NDArray[np.uint32], begin: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         import numpy as np
@@ -69,6 +72,22 @@ class CharacterMap:
         entries = entries[sources]
         replaced = self.targets[self.starts[entries] + within]
         return np.where(entries == 0, block[sources], replaced), sources + begin
+
+
+def _with_marks(
+    codes: NDArray[np.uint32], origins: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Merge runs of spaces, and mark where words start."""
+    import numpy as np
+
+    is_space = codes == _SPACE
+    needed = np.ones(codes.size, dtype=bool)
+    needed[1:] = ~(is_space[1:] & is_space[:-1])
+    codes, origins = np.where(is_space, np.uint32(WORD_START), codes)[needed], origins[needed]
+    if not (is_space.size and is_space[0]):
+        codes = np.concatenate([np.array([WORD_START], dtype=np.uint32), codes])
+        origins = np.concatenate([np.zeros(1, dtype=np.int64), origins])
+    return codes, origins
 
 
 def build_character_map(replacements: Mapping[int, Sequence[int]]) -> CharacterMap:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mdvec import run
 from mdvec.embedding.builtin.engine import Engine, Prefix
+from mdvec.embedding.builtin.estimate import estimate_tokens
 from mdvec.embedding.builtin.weights import Weights, available, weights_path
 from mdvec.embedding.interface import Embedder, Role, Runtime, TokenCounter
 from mdvec.embedding.machine import give_memory_back
@@ -107,7 +108,8 @@ class BuiltinEmbedder(Embedder):
     def tokens(self) -> TokenCounter:
         """The model's own tokens, an estimate without weights."""
         window = _WINDOW_TOKENS - _MARKER_TOKENS - _PREFIX_TOKENS
-        return TokenCounter(self._token_ends, window, is_exact=available())
+        is_exact = available()
+        return TokenCounter(self._token_ends, window, is_exact, estimate_tokens if is_exact else None)
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:  # noqa: ARG002 - no use for titles
         """Embed texts in one part; see :meth:`mdvec.embedding.interface.Embedder.embed`."""
@@ -131,7 +133,7 @@ class BuiltinEmbedder(Embedder):
             tokenizer = self._ready_tokenizer()
         except EmbedderUnavailableError:
             return estimate_token_ends(text)
-        return tokenizer.encode(text).ends.tolist() if text else []
+        return tokenizer.ends(text).tolist() if text else []
 
     def _ready_weights(self) -> Weights:
         with self._lock:

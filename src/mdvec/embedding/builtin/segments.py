@@ -1,4 +1,4 @@
-"""Cuts a text where no piece of the vocabulary spans, and remembers the pieces of the segments.
+"""Cuts a text where no piece of the vocabulary spans, and remembers the pieces of segments and words.
 
 Words and phrases recur, so the pieces of most segments are known already.
 """
@@ -6,9 +6,11 @@ Words and phrases recur, so the pieces of most segments are known already.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
+from mdvec.embedding.builtin.characters import WORD_START
 from mdvec.embedding.builtin.pieces import PieceTable
 
 if TYPE_CHECKING:
@@ -33,10 +35,11 @@ class Segmenter:
 
     def __init__(self, table: PieceTable) -> None:
         self.table = table
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # By segment: ids as int32, lengths in characters as uint8.
         self._ids: dict[str, bytes] = {}
         self._lengths: dict[str, bytes] = {}
+        self._lengths_of_word: dict[str, bytes] = {}
 
     def segment(self, codes: NDArray[np.uint32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return what :meth:`PieceTable.segment` returns, most of it from memory.
@@ -51,13 +54,48 @@ class Segmenter:
         marked = np.insert(codes, self.table.cuts(codes), ord(_CUT))
         segments = marked.tobytes().decode("utf-32-le", "surrogatepass").split(_CUT)
         with self._lock:
-            missing = sorted(set(segments) - self._ids.keys())
+            missing = _unknown(segments, self._ids)
             if missing:
                 self._learn(missing)
             ids = b"".join(map(self._ids.__getitem__, segments))
-            lengths = b"".join(map(self._lengths.__getitem__, segments))
+            joined = b"".join(map(self._lengths.__getitem__, segments))
             self._forget(missing)
-        return np.frombuffer(ids, np.int32), np.frombuffer(lengths, np.uint8).cumsum(dtype=np.int64)
+        return np.frombuffer(ids, np.int32), np.frombuffer(joined, np.uint8).cumsum(dtype=np.int64)
+
+    def ends(self, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the ends that :meth:`segment` returns, most of them from memory of whole words.
+
+        No piece goes on after a space, so the pieces of a text are those of its words.
+
+        Args:
+            codes: As for :meth:`segment`; the first one is the mark that stands for a space.
+        """
+        import numpy as np
+
+        words = codes[1:].tobytes().decode("utf-32-le", "surrogatepass").split(chr(WORD_START))
+        known = self._lengths_of_word
+        with self._lock:
+            missing = _unknown(words, known)
+            if missing:
+                self._learn_words(missing)
+            lengths = b"".join(map(known.__getitem__, words))
+            if len(known) > _MAX_SEGMENTS:
+                known.clear()
+            for word in missing:
+                if len(word) > _MAX_SEGMENT_CHARS:
+                    known.pop(word, None)
+        return np.frombuffer(lengths, np.uint8).cumsum(dtype=np.int64)
+
+    def _learn_words(self, words: Sequence[str]) -> None:
+        import numpy as np
+
+        mark = chr(WORD_START)
+        codes = np.frombuffer(f"{mark}{mark.join(words)}".encode("utf-32-le", "surrogatepass"), np.uint32)
+        _, ends = self.segment(codes)
+        lengths = np.diff(ends, prepend=0).astype(np.uint8).tobytes()
+        stops = np.searchsorted(ends, np.cumsum([len(word) + 1 for word in words]), "right").tolist()
+        for word, start, stop in zip(words, [0, *stops], stops, strict=False):
+            self._lengths_of_word[word] = lengths[start:stop]
 
     def _learn(self, segments: Sequence[str]) -> None:
         import numpy as np
@@ -82,3 +120,8 @@ class Segmenter:
             if len(segment) > _MAX_SEGMENT_CHARS:
                 self._ids.pop(segment, None)
                 self._lengths.pop(segment, None)
+
+
+def _unknown(texts: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return those of the texts that are not known, each once."""
+    return sorted(set(filterfalse(known.__contains__, texts)))

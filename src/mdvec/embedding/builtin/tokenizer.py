@@ -62,6 +62,12 @@ class Tokenizer:
         ids, ends = self.pieces.segment(codes)
         return Tokens(ids=ids, ends=origins[ends - 1] + 1)
 
+    def ends(self, text: str) -> NDArray[np.int64]:
+        """Return where the tokens end, as in :attr:`Tokens.ends`; quicker than their ids."""
+        codes, origins = self.characters.rewrite(clean(text))
+        ends: NDArray[np.int64] = origins[self.pieces.ends(codes) - 1] + 1
+        return ends
+
 
 def build_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
     """Make a tokenizer; takes about 0.2 s, see :func:`save_tokenizer`."""

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +66,13 @@ _shared_options = combined(
     multiple=True,
     help="Write this variable, such as VOYAGE_API_KEY, into the entry; without VALUE as it is set now.",
 )
+@click.option(
+    "--env-ref",
+    "references",
+    metavar="NAME",
+    multiple=True,
+    help="Have the client pass this variable on from its own environment; the value is not written.",
+)
 @common_options
 @click.pass_obj
 def install(
@@ -78,6 +85,7 @@ def install(
     url: str | None,
     token_variable: str | None,
     variables: tuple[str, ...],
+    references: tuple[str, ...],
 ) -> None:
     """Set up an MCP client to use mdvec.
 
@@ -88,10 +96,13 @@ def install(
 
     client, path = _target(session, client_name, project, name, file)
     env = _environment(session, variables)
+    _check_names(references)
     token_variable = _token_variable(session, url, token_variable)
     if url is None:
-        entry = client.stdio_entry(_command(session, env), env)
-    elif env or any((session.docs_dir, session.data_dir, session.config, session.database)):
+        entry = client.stdio_entry(
+            _command(session, {**env, **dict.fromkeys(references, "")}), env, references
+        )
+    elif env or references or any((session.docs_dir, session.data_dir, session.config, session.database)):
         msg = "a running server has its own folder, database, configuration and variables"
         raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
     else:
@@ -112,9 +123,10 @@ def install(
     if env:
         note(f"the values of {', '.join(env)} are in this file now: do not share it")
     if url is None:
-        _note_missing_keys(session, env)
-    if token_variable:
-        note(f"next: set {token_variable} to the server's token where {client.title} starts")
+        _note_missing_keys(session, {*env, *references})
+    to_set = [*references, *([f"{token_variable} to the server's token"] if token_variable else [])]
+    if to_set:
+        note(f"next: set {', '.join(to_set)} where {client.title} starts")
     note(f"next: {client.after}")
 
 
@@ -171,7 +183,14 @@ def _environment(session: Session, variables: tuple[str, ...]) -> dict[str, str]
     return env
 
 
-def _note_missing_keys(session: Session, env: Mapping[str, str]) -> None:
+def _check_names(references: Sequence[str]) -> None:
+    wrong = next((each for each in references if not _VARIABLE_NAME.fullmatch(each)), None)
+    if wrong is not None:
+        msg = f"not the name of a variable: {wrong!r}"
+        raise UsageError(msg, hint="Write --env-ref NAME; the value is not written.")
+
+
+def _note_missing_keys(session: Session, env: Container[str]) -> None:
     """Name the keys that the models in use need and that the entry does not hold."""
     config = session.load_config().config
     providers = {config.embedding.provider}
@@ -188,8 +207,8 @@ def _note_missing_keys(session: Session, env: Mapping[str, str]) -> None:
         keys = (own,) if own else () if is_own_server else _KEY_VARIABLES.get(provider, ())
         if keys and not any(key in env for key in keys):
             note(
-                f"{provider} needs {' or '.join(keys)}, which the entry does not set: add --env {keys[0]}, "
-                "unless it is set where the client starts"
+                f"{provider} needs {' or '.join(keys)}, which the entry does not set: "
+                f"add --env-ref {keys[0]} or --env {keys[0]}, unless it is set where the client starts"
             )
 
 

@@ -36,7 +36,7 @@ class Client:
         is_toml: True if the file is TOML instead of JSON.
         types: Values of ``type`` it expects in an entry: ``stdio``, ``http``.
         url_key: The member of an entry that holds a URL; empty when it cannot use running servers.
-        reference: How a header refers to a variable; empty for ``bearer_token_env_var`` instead.
+        reference: How an entry refers to a variable; empty where other keys name it, or nothing does.
         variable: What it replaces by a variable inside a value; None when nothing is.
     """
 
@@ -76,22 +76,34 @@ class Client:
             root = next(iter(sorted(local.glob(_PACKAGED))), root)
         return root / self.user_file
 
-    def stdio_entry(self, command: Sequence[str], env: Mapping[str, str]) -> dict[str, object]:
-        """Return the entry for a command that the client starts, with these environment variables.
+    def stdio_entry(
+        self, command: Sequence[str], env: Mapping[str, str], references: Sequence[str] = ()
+    ) -> dict[str, object]:
+        """Return the entry for a command that the client starts.
+
+        Args:
+            command: The command.
+            env: Environment variables with their values.
+            references: Variables that the client is to pass on from its own environment.
 
         Raises:
-            UsageError: If the client would misread a value.
+            UsageError: If the client would misread a value, or passes no variables on.
         """
         for value in command:
             self._check(value, spelled(value))
         for name, value in env.items():
             self._check(value, f"the value of {name}")
+        if references and not (self.reference or self.is_toml):
+            msg = f"{self.title} passes no variables on"
+            raise UsageError(msg, hint=f"Write the value into the entry: --env {references[0]}.")
         kind = {"type": "stdio"} if "stdio" in self.types else {}
+        passed = {name: self.reference % name for name in references} if self.reference else {}
         return {
             **kind,
             "command": command[0],
             "args": list(command[1:]),
-            **({"env": dict(env)} if env else {}),
+            **({"env": {**env, **passed}} if env or passed else {}),
+            **({"env_vars": list(references)} if references and not passed else {}),
         }
 
     def http_entry(self, url: str, token_variable: str) -> dict[str, object]:

@@ -22,7 +22,17 @@ from mdvec.interfaces.clients.files import ClientFile, backup_path
 
 _JsonObject = dict[str, Any]
 
-LAUNCH_KEYS = {"type", "command", "args", "env", "url", "httpUrl", "headers", "bearer_token_env_var"}
+LAUNCH_KEYS = {
+    "type",
+    "command",
+    "args",
+    "env",
+    "url",
+    "httpUrl",
+    "headers",
+    "bearer_token_env_var",
+    "env_vars",
+}
 """The members of an entry that lead to a server. All others belong to the user."""
 
 _JSON_INDENT = re.compile(r'^([ \t]+)"', re.MULTILINE)
@@ -118,6 +128,8 @@ def _merged(old: _JsonObject, entry: Mapping[str, Any]) -> _JsonObject:
     # A running server has its own environment, and Codex refuses an entry with both.
     if "command" in entry and isinstance(old.get("env"), dict):
         new["env"] = old["env"] | entry.get("env", {})
+    if "command" in entry and isinstance(old.get("env_vars"), list):
+        new["env_vars"] = list(dict.fromkeys([*old["env_vars"], *entry.get("env_vars", [])]))
     return {key: new[key] for key in (*old, *new) if key in new}
 
 

@@ -10,6 +10,7 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.document_lists import Map
 from mdvec.interfaces.mcp.failures import text_for_client
 from mdvec.interfaces.passage import best_passage, one_line, without_gaps
+from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.requests import LineRange, parse_lines
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
@@ -106,7 +107,7 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
             cut = (f"{cut_from}:{hit.end_line}", *cut)
         left -= tokens
         hits.append(_named(replace(hit, text=text, cut_lines=cut)))
-    warnings = list(note_lines([text_for_client(each) for each in result.warnings]))
+    warnings = list(note_lines([*spelling_lines(result), *map(text_for_client, result.warnings)]))
     left_out = len(result.hits) - len(hits)
     if left_out:
         are = "hit is" if left_out == 1 else "hits are"

@@ -53,3 +53,14 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _pieces(segmenter, text, whole=False) == _pieces(segmenter, text, whole=True)
         assert len(segmenter._ids) == len(segmenter._lengths) <= segments._MAX_SEGMENTS
         assert max(map(len, segmenter._ids), default=0) <= segments._MAX_SEGMENT_CHARS
+
+
+@given(st.lists(st.lists(st.text("ab漢z", max_size=8), min_size=1, max_size=6), min_size=1, max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_ends_by_words_are_those_of_the_pieces(texts: list[list[str]]) -> None:
+    """Where no piece goes on after a space, words are cut one by one, and remembered."""
+    segmenter = _segmenter({"▁": -2, "▁a": -1, "ab": -1, "a": -2, "b": -2, "漢": -1, "▁b": -3})
+    for words in [*texts, *texts]:
+        text = "▁" + "▁".join(words)
+        codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+        assert segmenter.ends(codes).tolist() == _pieces(segmenter, text, whole=True)[1]
