@@ -50,12 +50,12 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
     tag_match: TagMatch = TagMatch.ANY
     alias_prefix: Annotated[str | None, doc("start of an alias", "cli")] = None
-    path: Annotated[str | None, doc("glob such as 2026/** or *.md")] = None
+    path: Annotated[str | None, doc("glob such as 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
     depth: Annotated[tuple[_Depth, ...], doc("heading levels")] = ()
     updated_since: Annotated[str | None, doc("date or age such as 7d")] = None
     updated_until: str | None = None
-    linked_to: Annotated[str | None, doc("path")] = None
+    linked_to: str | None = None
     include_superseded: bool = False
     clean_only: bool = False
     limit: _Limit | None = None
