@@ -71,7 +71,8 @@ class DenseEvidence:
     Attributes:
         ranking: Nearest chunks, best first.
         nearness: How near every candidate is that has a vector, names and neighbours counted in.
-        similarities: Plain cosine similarity of the same.
+        plain_nearness: The same to the question in its one plain form, in which models are measured.
+        similarities: Plain cosine similarity of question and text.
         mean: Mean similarity of any chunk to this query.
         spread: Standard deviation of the same.
         unrelated: The similarity of unrelated texts in the model; None where it was not measured.
@@ -79,6 +80,7 @@ class DenseEvidence:
 
     ranking: Sequence[ChunkId]
     nearness: Mapping[ChunkId, float]
+    plain_nearness: Mapping[ChunkId, float]
     similarities: Mapping[ChunkId, float]
     mean: float
     spread: float
@@ -95,7 +97,7 @@ class DenseEvidence:
         """Return how far a chunk is from ordinary, 0..1, by what is ordinary in the model."""
         if self.unrelated is None:
             return 1.0
-        deviations = (self.nearness[chunk] - self.unrelated.mean) / self.unrelated.spread
+        deviations = (self.plain_nearness[chunk] - self.unrelated.mean) / self.unrelated.spread
         return max(0.0, min(1.0, (deviations - _ORDINARY) / (_RELATED - _ORDINARY)))
 
 
@@ -107,7 +109,7 @@ class Candidate:
         id: The chunk.
         score: 0..1, higher is better.
         similarity: Plain cosine similarity; None without a vector.
-        nearness: The same, with names and neighbours counted in.
+        nearness: The same, with names and neighbours counted in; what confidence is judged by.
         dense_rank: From 1; None when not among the nearest.
         lexical_rank: From 1; None when no term was found.
         coverage: Share of a full word match, unknown words counted as missing, 0..1; None when words
@@ -154,7 +156,7 @@ def fuse(
     similarities = _merged(each.similarities for each in dense)
     peers = [deviations[chunk] for chunk in shares if chunk in deviations]
     unknown = sum(peers) / len(peers) if peers else 0.0
-    nearness = _merged(each.nearness for each in dense)
+    nearness = _merged(each.plain_nearness for each in dense)
     lexical_ranks = _ranks(_order_of_words(lexical, shares, repetitions))
     dense_ranks = _ranks(_order_of_meaning(dense, deviations, repetitions))
     words = _evidence_of_words(lexical, shares, _credit(lexical, shares, dense))
@@ -186,6 +188,7 @@ def rank_by_similarity(
     deviations = _merged(each.deviations() for each in dense)
     order = _order_of_meaning(dense, deviations, repetitions)
     nearness = _merged(each.nearness for each in dense)
+    plain = _merged(each.plain_nearness for each in dense)
     similarities = _merged(each.similarities for each in dense)
     if len(dense) == 1:
         lost = {chunk: dense[0].spread * _commonness(chunk, repetitions) for chunk in order}
@@ -193,7 +196,7 @@ def rank_by_similarity(
     else:
         scores = {chunk: _squash(deviations[chunk] - _commonness(chunk, repetitions)) for chunk in order}
     return [
-        Candidate(chunk, scores[chunk], similarities[chunk], nearness[chunk], rank, None, None)
+        Candidate(chunk, scores[chunk], similarities[chunk], plain[chunk], rank, None, None)
         for rank, chunk in enumerate(order, 1)
     ]
 

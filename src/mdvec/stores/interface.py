@@ -80,13 +80,7 @@ class View(Protocol):
         ...
 
     def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
-        """List documents inside ``where``, the last updated first, then by collection and path.
-
-        Args:
-            where: Which documents; where its chunks matter, one of them has to be inside.
-            limit: Most documents to return.
-            offset: How many to pass over.
-        """
+        """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
         ...
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
@@ -196,10 +190,7 @@ class View(Protocol):
     ) -> list[ChunkId]:
         """Return the chunks inside ``where`` that hold a term of every group, in order of id.
 
-        Args:
-            groups: At least one; no group is empty. A term that ends in ``*`` stands for all that begin so.
-            where: Which chunks may be found.
-            limit: Most chunks to return; None for all.
+        No group is empty. A term that ends in ``*`` stands for all that begin so.
         """
         ...
 

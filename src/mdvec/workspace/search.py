@@ -11,6 +11,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.answer import find
 from mdvec.search.filters import clean
+from mdvec.search.forms import with_other_form
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
 from mdvec.search.where import narrowed
@@ -192,7 +193,7 @@ def _embed(query: SearchQuery, collections: Sequence[Collection], view: View, pa
         if space_id is None or embedder is None:
             continue  # nothing is embedded yet, which another warning says
         try:
-            spaces.append(_query_space(query.text, space_id, inside, embedder, view))
+            spaces.append(_query_space(query.text, space_id, inside, embedder, view, alone=len(members) == 1))
         except EmbeddingError as error:
             if mode is SearchMode.DENSE:
                 raise
@@ -218,10 +219,20 @@ def _problem(collection: Collection, model: Model, space_id: SpaceId | None, vie
 
 
 def _query_space(
-    text: str, space_id: SpaceId, collections: Sequence[Collection], embedder: Embedder, view: View
+    text: str,
+    space_id: SpaceId,
+    collections: Sequence[Collection],
+    embedder: Embedder,
+    view: View,
+    *,
+    alone: bool,
 ) -> QuerySpace:
     with run.current().step("embed_query"):
         vector = embedder.embed_query(text)
+    ranked_by = None
+    if alone:  # what other spaces find is compared in the one form in which models were measured
+        with run.current().step("embed_other_form"):
+            ranked_by = with_other_form(text, vector, embedder)
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
     measured = view.unrelated(space_id)
     unspaced = holds_unspaced(text)
@@ -233,6 +244,7 @@ def _query_space(
         unrelated=unrelated,
         chunks=chunks,
         unspaced=unspaced,
+        ranked_by=ranked_by,
     )
 
 

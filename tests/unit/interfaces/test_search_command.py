@@ -80,7 +80,7 @@ def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
     assert outcome.out.count("\n") == 1
     assert "京都の旅" in outcome.out
     answer = json.loads(outcome.out)
-    assert list(answer) == [*ANSWER_KEYS, "warnings", "hint", "confidence"]
+    assert list(answer) == [*ANSWER_KEYS, "warnings", "hint", "confidence", "corrections", "unknown_words"]
     assert list(answer["hits"][0]) == HIT_KEYS
     assert answer["hits"][0]["score"] == 0.876543
     assert answer["hits"][0]["heading_path"] == ["京都の旅", "宿"]
@@ -219,6 +219,33 @@ def test_nothing_found_is_not_an_error(mdvec: Mdvec, workspace: FakeWorkspace, o
     outcome = mdvec("search", "宿", "--format", output)
     assert (outcome.code, outcome.out) == (0, "")
     assert outcome.err == "no hits\nhint: Import something.\n"
+
+
+def test_what_became_of_words_is_said(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """A corrected word and an unknown one, on stderr for people and in fields of JSON."""
+    workspace.result = replace(
+        RESULT, searched="retention", corrections={"retnetion": "retention"}, unknown_words=("samesite",)
+    )
+    lines = mdvec("search", "retnetion").err.splitlines()
+    assert lines[:2] == [
+        "searched for 'retention' instead of 'retnetion'",
+        "no document contains 'samesite'",
+    ]
+    answer = json.loads(mdvec("search", "retnetion", "--format", "json").out)
+    assert answer["corrections"] == [{"typed": "retnetion", "searched": "retention"}]
+    assert answer["unknown_words"] == ["samesite"]
+
+
+def test_a_query_may_begin_with_a_minus(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """After ``--``, as the error says where it is forgotten; in the middle of a query it is plain."""
+    outcome = mdvec("search", "-python retry")
+    assert outcome.code == 2
+    assert "mdvec search -- '-word …'" in outcome.err
+    assert mdvec("search", "retry -python").code == 0
+    assert asked(workspace).text == "retry -python"
+    workspace.calls.clear()
+    assert mdvec("search", "--", "-python retry").code == 0
+    assert asked(workspace).text == "-python retry"
 
 
 def test_nothing_found_as_json_carries_the_hint(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

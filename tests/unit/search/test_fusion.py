@@ -24,7 +24,7 @@ def evidence(
 ) -> DenseEvidence:
     ranking = sorted(similarities, key=lambda chunk: -similarities[chunk])
     near = {ChunkId(chunk): value for chunk, value in similarities.items()}
-    return DenseEvidence([ChunkId(chunk) for chunk in ranking], near, near, mean, spread, unrelated)
+    return DenseEvidence([ChunkId(chunk) for chunk in ranking], near, near, near, mean, spread, unrelated)
 
 
 def words(
@@ -92,7 +92,7 @@ def test_a_pending_chunk_counts_like_its_peers() -> None:
 
 def test_without_vectors_words_decide() -> None:
     """An index whose vectors are all pending is searched by words."""
-    ranked = fuse(words({1: 2.0, 2: 4.0}), DenseEvidence((), {}, {}, 0.0, 0.0))
+    ranked = fuse(words({1: 2.0, 2: 4.0}), DenseEvidence((), {}, {}, {}, 0.0, 0.0))
     assert [candidate.id for candidate in ranked] == [2, 1]
 
 

@@ -49,7 +49,22 @@ _MAX_COLUMNS = 100
 _MIN_COLUMNS = 30
 
 
-@click.command(cls=Command)
+class _SearchCommand(Command):
+    """A command whose argument may look like an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what was typed; the error for an unknown option says how to write a query that begins so."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name.startswith("--"):
+                raise
+            step = "A query that begins with - comes after --: mdvec search -- '-word …'"
+            msg = f"{error.format_message()} {step}"
+            raise click.UsageError(msg, ctx) from error
+
+
+@click.command(cls=_SearchCommand)
 @click.argument("query", nargs=-1, required=True)
 @filter_options
 @click.option(
@@ -82,6 +97,10 @@ def search(
     """Find passages by meaning and by words.
 
     Words need no quotes around them: mdvec search how to sign in
+
+    Operators narrow a search: "exact phrase", -word, word*, path:, tag: and title:, as in
+    mdvec search '"sign in" -google tag:web'. A query that begins with - comes after --:
+    mdvec search -- '-google tag:web'
     """
     import msgspec
 
@@ -127,6 +146,8 @@ def search(
 
 
 def _note_shortcomings(result: SearchResult) -> None:
+    for line in present.spelling_lines(result):
+        note(printable(line))
     for warning in result.warnings:
         warn(warning)
     if not result.hits:
@@ -150,7 +171,13 @@ def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bo
     blocks = (
         "\n".join(
             _hit_lines(
-                result.query, hit, width, colored=colored, several=several, explain=explain, editor=editor
+                result.searched or result.query,
+                hit,
+                width,
+                colored=colored,
+                several=several,
+                explain=explain,
+                editor=editor,
             )
         )
         for hit in result.hits

@@ -10,6 +10,7 @@ from mdvec.errors import UsageError
 from mdvec.interfaces.document_lists import Map
 from mdvec.interfaces.mcp.failures import text_for_client
 from mdvec.interfaces.passage import one_line, without_gaps
+from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.requests import LineRange, parse_lines
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import Collection
@@ -79,7 +80,8 @@ def fitted(result: SearchResult) -> SearchResult:
     """
     hits: list[SearchHit] = []
     left = MOST_TOKENS
-    warnings = list(note_lines([text_for_client(each) for each in result.warnings]))
+    notes = [*spelling_lines(result), *map(text_for_client, result.warnings)]
+    warnings = list(note_lines(notes))
     for hit in result.hits:
         whole = without_gaps(hit.text)
         text, tokens = _start_of(whole, left)

@@ -191,13 +191,14 @@ class SearchPage:
 
 
 def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
-    found = (hit.text[start:end] for start, end in match_spans(form.q, hit.text))
+    query = result.searched or form.q
+    found = (hit.text[start:end] for start, end in match_spans(query, hit.text))
     lines = f"{hit.start_line}-{hit.end_line}"
     return {
         "hit": hit,
-        "href": f"{document_url(hit.collection, hit.path, q=form.q, lines=lines)}#{PASSAGE_ANCHOR}",
+        "href": f"{document_url(hit.collection, hit.path, q=query, lines=lines)}#{PASSAGE_ANCHOR}",
         "trail": trail(hit).split(" › ")[1:],
-        "lines": excerpt(form.q, hit.text),
+        "lines": excerpt(query, hit.text),
         "words": list(dict.fromkeys(word.casefold() for word in found))[:_SHOWN_WORDS],
         # Older versions are not embedded.
         "pending": result.mode is not SearchMode.LEXICAL and hit.similarity is None and not hit.superseded_by,
