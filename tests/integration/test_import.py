@@ -506,7 +506,8 @@ def test_a_folder_that_another_process_indexes_is_searched_as_far_as_it_is(
     ):
         result = workspace.search(SearchQuery("tomatoes"))
     assert "first import" in result.warnings[0]
-    assert result.hint == f"Nothing is indexed yet. Run 'mdvec import --docs-dir {tmp_path}'."
+    command = f"mdvec import --docs-dir {tmp_path} --database {database}"
+    assert result.hint == f"Nothing is indexed yet. Run '{command}'."
 
 
 def test_without_a_model_words_still_work(tmp_path: Path) -> None:

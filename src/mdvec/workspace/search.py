@@ -28,7 +28,7 @@ from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
-from mdvec.workspace.collections import Collections, first_step, import_command
+from mdvec.workspace.collections import Collections
 from mdvec.workspace.references import file_of, path_of_reference
 from mdvec.workspace.wiring import Model, Parts
 
@@ -290,7 +290,7 @@ def _unfinished(
             return "they are being made"
         if all(name in working for name in names):
             return "; ".join(working[name] for name in names)
-        return f"'{import_command(names, ImportMode.UPDATE, docs_dir=collections.docs_dir)}' {verb}"
+        return f"'{collections.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
     partial = _partial(searched)
@@ -334,7 +334,7 @@ def _hint(
     total = sum(each.chunks for each in counts)
     if not total:
         empty = "There is no text to search: the folders hold no document that is taken."
-        return first_step(searched, docs_dir=collections.docs_dir) or empty
+        return collections.first_step(searched) or empty
     if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
         return "There is no vector yet. Search in mode hybrid or lexical."
     if meant.operators:
