@@ -82,6 +82,16 @@ def test_hits_that_do_not_fit_at_all_are_counted(workspace: FakeWorkspace) -> No
     assert f"{answer.left_out} more hits are left out" in answer.warnings[-1]
 
 
+def test_what_became_of_words_is_among_the_warnings(workspace: FakeWorkspace) -> None:
+    """A corrected word and an unknown one."""
+    workspace.result = replace(RESULT, corrections={"retnetion": "retention"}, unknown_words=("samesite",))
+    answer = call(workspace, "search", query="retnetion samesite")
+    assert answer.structured_content["warnings"] == [
+        "searched for 'retention' instead of 'retnetion'",
+        "no document contains 'samesite'",
+    ]
+
+
 @pytest.mark.parametrize("text", ["x" * 1_000_000, " " * 9_000_000 + "x", "京" * 100_000, "\n" * 1_000_000])
 def test_a_text_without_lines_or_words_is_cut_too(text: str) -> None:
     """By characters then."""
