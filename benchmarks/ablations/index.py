@@ -21,6 +21,7 @@ from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
+from mdvec.search.forms import with_other_form
 from mdvec.search.where import narrowed
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
@@ -44,10 +45,12 @@ class Index:
         view: A snapshot of the same database.
         embedder: Made its vectors.
         embed: Makes the vector of a question, each one once.
+        embed_both: Makes the vector that ranks, likewise.
         space_id: Its vectors.
         chunks: All chunks, by path and position.
         path_of: The document of each chunk.
         collections: Its collections.
+        unrelated: The similarity of unrelated texts.
     """
 
     def __init__(
@@ -63,10 +66,12 @@ class Index:
         self.view = view
         self.embedder = embedder
         self.embed = embed
+        self.embed_both = remembered(partial(_embedded_both, embed, embedder))
         self.space_id = _known_space(embedder, view)
         self.chunks: tuple[StoredChunk, ...] = tuple(workspace.chunks())
         self.path_of = {chunk.id: chunk.path for chunk in self.chunks}
         self.collections = tuple(view.collections())
+        self.unrelated = view.unrelated(self.space_id)
         self._versions = {each.id: read_versions(each.id, view) for each in self.collections}
 
     def where(self, question: Question) -> Where:
@@ -170,6 +175,12 @@ def rebuilt(
                 workspace.import_collection(collection.name, ImportOptions(mode=ImportMode.REPLACE))
             with closing(open_store(database)) as store, store.read() as view:
                 yield Index(name, workspace, view, embedder, embed)
+
+
+def _embedded_both(embed: Callable[[str], Vector], embedder: Embedder, text: str) -> Vector:
+    vector = embed(text)
+    moved = with_other_form(text, vector, embedder)
+    return vector if moved is None else moved
 
 
 def _known_space(embedder: Embedder, view: View) -> SpaceId:

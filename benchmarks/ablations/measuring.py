@@ -77,7 +77,7 @@ def _best(question: Question, mode: SearchMode, index: Index, variant: Variant, 
 def _find(question: Question, index: Index, variant: Variant, depth: int) -> tuple[Evidence, Query]:
     """Return the evidence that the real search hands to its fusion."""
     text = clean(SearchQuery(question.text))[0].text
-    query = Query(text, index.embed(text), index.where(question), index)
+    query = Query(text, index.embed_both(text), index.where(question), index)
     query = replace(query, vector=variant.aim(query))
     handed: list[Evidence] = []
 

@@ -55,7 +55,16 @@ class Query:
         """The question in the one space of the index."""
         index = self.index
         collections, unspaced = self.where.collections, holds_unspaced(self.text)
-        return QuerySpace(index.space_id, collections, self.vector, None, len(index.chunks), unspaced)
+        measured = index.unrelated
+        return QuerySpace(
+            id=index.space_id,
+            collections=collections,
+            vector=index.embed(self.text),
+            unrelated=None if measured is None else measured.written(unspaced=unspaced),
+            chunks=len(index.chunks),
+            unspaced=unspaced,
+            ranked_by=self.vector,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,11 @@ def as_found(evidence: Evidence, _query: Query) -> Evidence:
 def as_embedded(query: Query) -> Vector:
     """Return the vector of the question unchanged."""
     return query.vector
+
+
+def in_one_form(query: Query) -> Vector:
+    """Return the vector of the question alone."""
+    return query.index.embed(query.text)
 
 
 def as_shipped(evidence: Evidence, _query: Query) -> list[ChunkId]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.ablations import fusions, meaning, terms
 from benchmarks.ablations.sparse import with_sparse_head
-from benchmarks.ablations.variant import Patch, Stage, Variant
+from benchmarks.ablations.variant import Patch, Stage, Variant, in_one_form
 from mdvec.chunking import sections
 from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
@@ -194,6 +194,7 @@ def _of_fusion() -> Iterator[Variant]:
 
 
 def _of_vectors() -> Iterator[Variant]:
+    yield Variant("one-form", "the question is embedded in one form", Stage.FINDING, aim=in_one_form)
     for count in (3, 5):
         yield Variant(
             f"feedback-{count}",

@@ -56,7 +56,8 @@ class QuerySpace:
     Attributes:
         id: The space.
         collections: The collections that are searched in it.
-        vector: The query, shape (dim,), unit length.
+        vector: The query, shape (dim,), unit length: what similarities are shown of, and judged by.
+        ranked_by: The vector that ranks, where it is another one (see :mod:`mdvec.search.forms`).
         unrelated: The similarity of texts that are unrelated to such a query in its model; None where that
             was not measured yet.
         chunks: How many chunks these collections hold.
@@ -69,6 +70,12 @@ class QuerySpace:
     unrelated: Unrelated | None
     chunks: int
     unspaced: bool
+    ranked_by: NDArray[np.float32] | None = None
+
+    @property
+    def aim(self) -> NDArray[np.float32]:
+        """The vector whose nearest chunks are searched."""
+        return self.vector if self.ranked_by is None else self.ranked_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +93,17 @@ class Nearest:
     names: Mapping[DocumentId, float]
 
 
+_UNKNOWN = Nearest((), {}, {})
+
+
 def nearest_in(space: QuerySpace, view: View, *, where: Where, depth: int) -> Nearest:
     """Return the chunks that may be among the ``depth`` nearest of a space."""
     inside = replace(where, collections=space.collections)
     if set(space.collections) == set(where.collections):
         inside = where
     with run.current().step("dense") as details:
-        texts = dict(view.nearest_chunks(space.id, space.vector, inside, _TEXTS_PER_RANK * depth))
-        names = dict(view.nearest_documents(space.id, space.vector, inside, depth // _RANKS_PER_NAME))
+        texts = dict(view.nearest_chunks(space.id, space.aim, inside, _TEXTS_PER_RANK * depth))
+        names = dict(view.nearest_documents(space.id, space.aim, inside, depth // _RANKS_PER_NAME))
         named = view.places_in(list(names), inside, _TEXTS_PER_RANK * depth)
         details.update(texts=len(texts), named=len(named))
     return Nearest(list(dict.fromkeys([*texts, *(place.id for place in named)])), texts, names)
@@ -122,7 +132,10 @@ def evidence_in(
     """
     own = [place for place in places.values() if place.collection_id in space.collections]
     with run.current().step("rescore", chunks=len(own)):
-        texts, near = _nearness(space, found, own, view)
+        texts, near = _nearness(space.id, space.aim, found, own, view)
+        plain_texts, plain = texts, near
+        if space.ranked_by is not None:
+            plain_texts, plain = _nearness(space.id, space.vector, _UNKNOWN, own, view)
         ranked = sorted((key for key in found.candidates if key in near), key=lambda key: (-near[key], key))
         ranked = ranked[:depth]
         wanted = [key for key in dict.fromkeys((*ranked, *others)) if key in near]
@@ -134,7 +147,8 @@ def evidence_in(
     return DenseEvidence(
         ranking=ranked,
         nearness={key: near[key] for key in wanted},
-        similarities={key: texts[key] for key in wanted},
+        plain_nearness={key: plain[key] for key in wanted},
+        similarities={key: plain_texts[key] for key in wanted},
         mean=mean,
         spread=spread,
         unrelated=space.unrelated,
@@ -142,12 +156,13 @@ def evidence_in(
 
 
 def _nearness(
-    space: QuerySpace, found: Nearest, places: Sequence[ChunkPlace], view: View
+    space_id: SpaceId, query: NDArray[np.float32], found: Nearest, places: Sequence[ChunkPlace], view: View
 ) -> tuple[Mapping[ChunkId, float], dict[ChunkId, float]]:
     """Return plain similarities, and how near chunks are, for those that have a vector.
 
     Args:
-        space: The space.
+        space_id: The space.
+        query: Shape (dim,).
         found: Similarities that are known already.
         places: Chunks and their neighbours, in order of document and ordinal.
         view: The snapshot.
@@ -159,8 +174,8 @@ def _nearness(
     ids, documents, _, ordinals, _ = zip(*places, strict=True)
     unknown = [key for key in ids if key not in found.texts]
     unnamed = [each for each in dict.fromkeys(documents) if each not in found.names]
-    texts = {**found.texts, **view.chunk_similarities(space.id, space.vector, unknown)}
-    names = {**found.names, **view.name_similarities(space.id, space.vector, unnamed)}
+    texts = {**found.texts, **view.chunk_similarities(space_id, query, unknown)}
+    names = {**found.names, **view.name_similarities(space_id, query, unnamed)}
     of_texts = np.array([texts.get(key, np.nan) for key in ids])
     of_names = np.array([names.get(each, -1.0) for each in documents])
     lifted = np.maximum(of_texts, (1 - NAME_SHARE) * of_texts + NAME_SHARE * of_names)
@@ -189,7 +204,7 @@ def _background(space: QuerySpace, view: View) -> tuple[float, float]:
     sample = view.sampled_chunks(space.id, _SAMPLE_CHUNKS)
     alike = [place.id for place in sample if place.unspaced == space.unspaced]
     ids = alike if len(alike) >= _LEAST_SAMPLE else [place.id for place in sample]
-    near = np.array([*view.chunk_similarities(space.id, space.vector, ids).values()])
+    near = np.array([*view.chunk_similarities(space.id, space.aim, ids).values()])
     return (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
 
 

@@ -30,7 +30,8 @@ class HashingEmbedder(Embedder):
     Each model hashes in its own way: vectors of two of them have nothing to do with each other.
 
     Attributes:
-        embedded: Every passage it has embedded, in order, but for those it was measured with.
+        embedded: Every passage it has embedded, in order, but for those it was measured with, and queries in
+            the form of a passage.
         queries: Every query it has embedded by itself, in order.
         measured: How often it has embedded those of :mod:`mdvec.embedding.unrelated`.
     """
@@ -78,7 +79,7 @@ class HashingEmbedder(Embedder):
             if tuple(texts) == PASSAGES:
                 self.measured += 1
             else:
-                self.embedded.extend(texts)
+                self.embedded += [text for text in texts if text not in self.queries]
         rows = [self._vector(text) for text in texts]
         yield range(len(texts)), np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
 

@@ -11,6 +11,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.answer import find
 from mdvec.search.filters import clean
+from mdvec.search.forms import with_other_form
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
 from mdvec.search.where import narrowed
@@ -27,7 +28,7 @@ from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
-from mdvec.workspace.collections import Collections, first_step, import_command
+from mdvec.workspace.collections import Collections
 from mdvec.workspace.references import file_of, path_of_reference
 from mdvec.workspace.wiring import Model, Parts
 
@@ -90,9 +91,11 @@ def answer(
         embedded = _embed(cleaned, searched, view, parts)
         confidence, found = Confidence.NONE, list[tuple[SearchHit, StoredChunk]]()
         hidden: Sequence[float] = ()
+        left_out = 0
         if searched:
             answered = find(replace(cleaned, mode=embedded.mode), meant.where, view, embedded.spaces)
-            confidence, found, hidden = answered.confidence, answered.hits, answered.hidden
+            confidence, found = answered.confidence, answered.hits
+            hidden, left_out = answered.hidden, answered.left_out
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
@@ -127,12 +130,14 @@ def answer(
         warnings=(
             *warnings,
             *embedded.warnings,
+            *_too_long(cleaned, left_out),
             *_unfinished(searched, counts, embedded.mode, collections, activities, importing=importing),
         ),
-        hint=None if hits else _hint(searched, counts, embedded.mode, collections, hidden, meant),
+        hint=None if hits else _hint(cleaned, searched, counts, embedded.mode, collections, hidden, meant),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
+        left_out=left_out,
     )
 
 
@@ -192,7 +197,7 @@ def _embed(query: SearchQuery, collections: Sequence[Collection], view: View, pa
         if space_id is None or embedder is None:
             continue  # nothing is embedded yet, which another warning says
         try:
-            spaces.append(_query_space(query.text, space_id, inside, embedder, view))
+            spaces.append(_query_space(query.text, space_id, inside, embedder, view, alone=len(members) == 1))
         except EmbeddingError as error:
             if mode is SearchMode.DENSE:
                 raise
@@ -218,10 +223,20 @@ def _problem(collection: Collection, model: Model, space_id: SpaceId | None, vie
 
 
 def _query_space(
-    text: str, space_id: SpaceId, collections: Sequence[Collection], embedder: Embedder, view: View
+    text: str,
+    space_id: SpaceId,
+    collections: Sequence[Collection],
+    embedder: Embedder,
+    view: View,
+    *,
+    alone: bool,
 ) -> QuerySpace:
     with run.current().step("embed_query"):
         vector = embedder.embed_query(text)
+    ranked_by = None
+    if alone:  # what other spaces find is compared in the one form in which models were measured
+        with run.current().step("embed_other_form"):
+            ranked_by = with_other_form(text, vector, embedder)
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
     measured = view.unrelated(space_id)
     unspaced = holds_unspaced(text)
@@ -233,6 +248,7 @@ def _query_space(
         unrelated=unrelated,
         chunks=chunks,
         unspaced=unspaced,
+        ranked_by=ranked_by,
     )
 
 
@@ -274,7 +290,7 @@ def _unfinished(
             return "they are being made"
         if all(name in working for name in names):
             return "; ".join(working[name] for name in names)
-        return f"'{import_command(names, ImportMode.UPDATE, docs_dir=collections.docs_dir)}' {verb}"
+        return f"'{collections.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
     partial = _partial(searched)
@@ -292,7 +308,16 @@ def _unfinished(
     return tuple(warnings)
 
 
+def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
+    """Return a warning about hits that did not fit into the tokens wanted."""
+    if not left_out:
+        return ()
+    hits = "1 more hit is" if left_out == 1 else f"{left_out:,} more hits are"
+    return (f"{hits} left out: max_tokens is {query.max_tokens:,}; take more, or a lower limit",)
+
+
 def _hint(
+    query: SearchQuery,
     searched: Sequence[Collection],
     counts: Sequence[CollectionCounts],
     mode: SearchMode,
@@ -302,13 +327,14 @@ def _hint(
 ) -> str:
     if hidden:
         below = (
-            f"The threshold hides {len(hidden):,} passages; the nearest has a similarity of {hidden[0]:.3f}."
+            f"The threshold of {query.threshold:g} hides {len(hidden):,} passages; "
+            f"the nearest has a similarity of {hidden[0]:.3f}."
         )
         return f"{below} Take a lower threshold."
     total = sum(each.chunks for each in counts)
     if not total:
         empty = "There is no text to search: the folders hold no document that is taken."
-        return first_step(searched, docs_dir=collections.docs_dir) or empty
+        return collections.first_step(searched) or empty
     if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
         return "There is no vector yet. Search in mode hybrid or lexical."
     if meant.operators:

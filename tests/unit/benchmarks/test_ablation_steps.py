@@ -65,6 +65,10 @@ class FakeIndex:
     known: Mapping[ChunkId, float] = field(default_factory=dict)
     chunks: Sequence[FakeChunk] = ()
     space_id: SpaceId = SPACE
+    unrelated: None = None
+
+    def embed(self, _text: str) -> Vector:
+        return QUESTION
 
     @property
     def view(self) -> FakeView:
@@ -87,6 +91,7 @@ def evidence(words: Mapping[int, float], near: Mapping[int, float], *, matched: 
         LexicalEvidence([(chunk(each), 10 * words[each]) for each in ranked], 10.0, matched),
         DenseEvidence(
             [chunk(each) for each in nearest],
+            {chunk(each): similarity for each, similarity in near.items()},
             {chunk(each): similarity for each, similarity in near.items()},
             {chunk(each): similarity for each, similarity in near.items()},
             0.0,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.contract.store_world import (
     DIMENSION,
     SPACE,
@@ -49,13 +50,14 @@ def dense(
     collections: tuple[CollectionId, ...] | None = None,
     unrelated: Unrelated | None = None,
     alone: bool = True,
+    ranked_by: NDArray[np.float32] | None = None,
 ) -> DenseEvidence:
     """Search one space."""
     where = where or world.where()
     with world.store.read() as view:
         own = world.collections if collections is None else collections
         chunks = sum(view.counts(each, None).chunks for each in own)
-        space = QuerySpace(world.space_id, own, QUERY, unrelated, chunks, unspaced=False)
+        space = QuerySpace(world.space_id, own, QUERY, unrelated, chunks, unspaced=False, ranked_by=ranked_by)
         found = nearest_in(space, view, where=where, depth=depth)
         places = neighbourhood(list(dict.fromkeys([*found.candidates, *others])), view)
         return evidence_in(space, found, others, places, view, depth=depth, alone=alone)
@@ -97,6 +99,17 @@ def test_what_stands_before_and_after_counts(world: World) -> None:
         first[0]: pytest.approx(smoothed(0.0, 0.6), abs=1e-3),
     }
     assert list(found.ranking) == [second[0], first[1], first[2], first[0]]
+
+
+def test_another_vector_ranks_and_the_query_judges(world: World) -> None:
+    """Chunks are ranked by the one, and their plain similarities are those to the other."""
+    one, other = world.add("a.md", ["one"])[0], world.add("b.md", ["other"])[0]
+    world.embed_toward(QUERY, {"one": 0.9, "other": 0.2})
+    found = dense(world, ranked_by=-QUERY)
+    assert list(found.ranking) == [other, one]
+    assert found.nearness == {other: pytest.approx(-0.2, abs=1e-3), one: pytest.approx(-0.9, abs=1e-3)}
+    assert found.plain_nearness == {other: pytest.approx(0.2, abs=1e-3), one: pytest.approx(0.9, abs=1e-3)}
+    assert found.similarities == pytest.approx(found.plain_nearness)
 
 
 def test_names_count_before_neighbours_do(world: World) -> None:
