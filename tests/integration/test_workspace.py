@@ -226,7 +226,7 @@ def test_the_next_step_is_a_command_that_works(workspace: Workspace, docs: Path)
     assert "'mdvec import -n notes -m update'" in warning
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as folder:
         folder.import_collection("docs", ImportOptions(embed=False))
-        (warning,) = folder.search(SearchQuery("tomatoes")).warnings
+        (warning,) = folder.search(SearchQuery("tomatoes"), wait_for_vectors=True).warnings
         assert f"mdvec import --docs-dir '{docs}'" in warning
         (hint,) = [finding.hint for finding in folder.doctor() if finding.subject == "docs"]
         assert f"mdvec import --docs-dir '{docs}'" in hint
