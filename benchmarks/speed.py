@@ -180,7 +180,7 @@ def main() -> None:
     corpus: list[Path] = arguments.corpus
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "embedding": speed_embedding.run,
-        "import": lambda: speed_import.run(corpus, 40),
+        "import": lambda: speed_import.run(corpus, 12),
         "start": lambda: speed_start.run(ROOT / "docs", 9),
         "sync": lambda: speed_sync.run(corpus),
         "search": lambda: speed_search.run(arguments.sizes),

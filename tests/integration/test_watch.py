@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -123,6 +124,40 @@ def test_a_burst_of_changes_is_few_updates(vault: Vault, monkeypatch: pytest.Mon
         vault.write(f"burst/b{number}.md", f"burst{number}\n")
     wait_until(lambda: workspace.status(NAME).collections[0].counts.documents == 1006)
     assert len(updates) < 20
+
+
+@pytest.mark.harness
+def test_a_checkout_is_few_updates(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git writes 5,000 files one after the other: the first start an update, a few more take the rest."""
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        subprocess.run(["git", *who, *arguments], cwd=vault.docs, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "old")
+    for branch in ("old", "new"):
+        for number in range(5000):
+            vault.write(f"many/{number % 50}/{number}.md", f"{branch}note{number}\n")
+        git("add", "-A")
+        git("commit", "-q", "-m", branch)
+        git("checkout", "-q", "-B", "new")
+    git("checkout", "-q", "old")
+    workspace = vault.open()
+    workspace.import_collection(NAME, ImportOptions(mode=ImportMode.UPDATE))
+    workspace.close()
+    workspace = watched(vault)
+    updates: list[str] = []
+
+    def counting(name: str, options: ImportOptions) -> object:
+        updates.append(name)
+        return workspace.import_collection(name, options)
+
+    monkeypatch.setattr(workspace.freshness, "_import", counting)
+    git("checkout", "-q", "new")
+    wait_until(lambda: not paths(workspace, "oldnote4999") and not paths(workspace, "oldnote0"))
+    wait_until(lambda: workspace.status(NAME).collections[0].counts.dirty == 0)
+    assert paths(workspace, "newnote4999") == ["many/49/4999.md"]
+    assert len(updates) <= 6
 
 
 def test_dirty_documents_are_stale_until_they_are_read(vault: Vault) -> None:
@@ -325,7 +360,8 @@ def test_what_does_not_fit_into_the_time_is_reported(vault: Vault, monkeypatch: 
     """What was read by then is kept, what was not is dirty, and the next search goes on."""
     for number in range(300):
         vault.write(f"many/m{number:03d}.md", f"many{number}\n")
-    with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+    config = Config(search=SearchSettings(sync_budget_ms=600_000))
+    with open_workspace(config, database=vault.database, embedder=HashingEmbedder()) as workspace:
         now = time.monotonic
         prepared: list[str] = []
         prepare = __import__("mdvec.indexing.texts", fromlist=["prepare"]).prepare

@@ -182,8 +182,8 @@ def test_only_the_text_of_what_is_shown_is_read(
         return real(view, ids)
 
     monkeypatch.setattr(Snapshot, "chunks", load_chunks)
-    assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 2
-    assert len(loaded) <= 2 * 60 + 4  # once more with a greater depth
+    assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 5
+    assert len(loaded) <= 2 * 60 + 5 * 3  # once more with a greater depth; three chunks a passage
 
 
 @pytest.mark.parametrize("expansion", list(Expansion))
@@ -226,7 +226,7 @@ def test_the_next_step_is_a_command_that_works(workspace: Workspace, docs: Path)
     assert "'mdvec import -n notes -m update'" in warning
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as folder:
         folder.import_collection("docs", ImportOptions(embed=False))
-        (warning,) = folder.search(SearchQuery("tomatoes")).warnings
+        (warning,) = folder.search(SearchQuery("tomatoes"), wait_for_vectors=True).warnings
         assert f"mdvec import --docs-dir '{docs}'" in warning
         (hint,) = [finding.hint for finding in folder.doctor() if finding.subject == "docs"]
         assert f"mdvec import --docs-dir '{docs}'" in hint

@@ -114,6 +114,13 @@ def confidence_line(confidence: Confidence) -> str:
             assert_never(confidence)
 
 
+def spelling_lines(result: SearchResult) -> list[str]:
+    """Return which words were replaced, and which ones no document contains, for people."""
+    lines = [f"searched for '{known}' instead of '{typed}'" for typed, known in result.corrections.items()]
+    unknown = ", ".join(f"'{word}'" for word in result.unknown_words)
+    return [*lines, f"no document contains {unknown}"] if unknown else lines
+
+
 def hit_paths(result: SearchResult) -> list[str]:
     """Return the files of an answer, best first, each once; ``collection/path`` where there is no file."""
     return list(dict.fromkeys(hit.file or f"{hit.collection}/{hit.path}" for hit in result.hits))

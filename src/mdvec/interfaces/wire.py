@@ -64,6 +64,14 @@ class Hit(Struct, frozen=True):
     file: Annotated[str | None, doc("absolute path", "cli")]
     chunk_index: Annotated[int, doc("from 0")]
     folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")]
+    cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")]
+
+
+class Correction(Struct, frozen=True):
+    """A word that no document contains, and the known one that was searched for instead."""
+
+    typed: str
+    searched: str
 
 
 class SearchAnswer(Struct, frozen=True):
@@ -79,6 +87,9 @@ class SearchAnswer(Struct, frozen=True):
     warnings: tuple[str, ...]
     hint: Annotated[str | None, doc("next step when there is no hit")]
     confidence: Annotated[Confidence, doc("that the documents answer the query")]
+    corrections: Annotated[tuple[Correction, ...], doc("words taken for mistyped", "cli")]
+    unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "cli")]
+    left_out: Annotated[int, doc("hits that did not fit", "cli")]
 
 
 def hit(value: hits.SearchHit) -> Hit:
@@ -100,6 +111,7 @@ def search_answer(value: hits.SearchResult) -> SearchAnswer:
         hits=tuple(map(hit, value.hits)),
         last_indexed=iso_time(value.last_indexed_ms),
         elapsed_ms=round(value.elapsed_ms, 1),
+        corrections=tuple(Correction(*pair) for pair in value.corrections.items()),
     )
 
 

@@ -69,24 +69,11 @@ class View(Protocol):
     def documents(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
     ) -> list[ListedDocument]:
-        """List documents in order of path (by code point), without reading any text.
-
-        Args:
-            collection_id: The collection.
-            after: Only paths that come after this one; empty for all.
-            prefix: Only paths that start so; empty for all.
-            limit: Most documents to return.
-        """
+        """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
         ...
 
     def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
-        """List documents inside ``where``, the last updated first, then by collection and path.
-
-        Args:
-            where: Which documents; where its chunks matter, one of them has to be inside.
-            limit: Most documents to return.
-            offset: How many to pass over.
-        """
+        """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
         ...
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
@@ -113,6 +100,10 @@ class View(Protocol):
         """Return those of the chunks that exist, by id."""
         ...
 
+    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of those of the documents that exist, by id."""
+        ...
+
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, and of the chunks next to them.
 
@@ -128,7 +119,7 @@ class View(Protocol):
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks of its collection have the same skeleton as each of the chunks, itself too.
 
-        Counted up to ``records.MOST_REPETITIONS``. Chunks that are unique are left out.
+        Up to ``records.MOST_REPETITIONS``; chunks that are unique are left out.
         """
         ...
 
@@ -196,10 +187,7 @@ class View(Protocol):
     ) -> list[ChunkId]:
         """Return the chunks inside ``where`` that hold a term of every group, in order of id.
 
-        Args:
-            groups: At least one; no group is empty. A term that ends in ``*`` stands for all that begin so.
-            where: Which chunks may be found.
-            limit: Most chunks to return; None for all.
+        No group is empty. A term that ends in ``*`` stands for all that begin so.
         """
         ...
 
@@ -264,13 +252,7 @@ class View(Protocol):
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors as they are stored, whether or not anything uses them, a page at a time.
 
-        Args:
-            space_id: The space.
-            after: Only hashes that come after this one, in order of bytes; empty for all.
-            limit: Most vectors to return.
-
-        Returns:
-            Hashes in order, and their vectors, shape (n, dim).
+        Hashes that come after ``after`` in order of bytes (empty for all), and their vectors, shape (n, dim).
         """
         ...
 

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from mdvec.text.operators import parse_query
+from mdvec.text.phrases import phrase_spans
 from mdvec.text.terms import RUN, query_terms, word_terms
 
 # A character with its combining marks: normalising such a unit alone equals normalising it in place.
@@ -21,14 +23,19 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
 
     Returns:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any
-        of their forms, other scripts match anywhere.
+        of their forms, other scripts match anywhere. What is quoted matches as it stands, and what is
+        left out does not.
     """
-    terms = query_terms(query, limit=_MAX_TERMS)
+    parsed = parse_query(query)
+    terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
     words, anywhere = terms.words, (*terms.bigrams, *terms.pairs)
     if not (words or anywhere):
         words, anywhere = terms.stop_words, terms.particles
     folded, units = _fold(text)
     spans = [*_words(folded, frozenset(words)), *_anywhere(folded, anywhere)]
+    for operator in parsed.operators:
+        if operator.is_evidence:
+            spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
     merged: list[tuple[int, int]] = []
     for start, end in sorted((units[start][0], units[end - 1][1]) for start, end in spans):
         if merged and start <= merged[-1][1]:

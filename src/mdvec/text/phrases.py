@@ -44,6 +44,24 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
     return holds
 
 
+def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[int, int]]:
+    """Return where a phrase stands in a text whose case and width are folded.
+
+    Args:
+        phrase: A phrase, as :func:`phrase_finder` finds it.
+        text: The text; whatever signs stand between its words.
+        prefix: Whether the last word may go on; it is a part of the span.
+    """
+    words = fold_name(phrase).split()
+    bound = rf"[^\W_{UNSPACED}]"
+    inside = r"[\W_]+".join(
+        r"\s?".join(map(re.escape, word)) if _is_unspaced(word) else re.escape(word) for word in words
+    )
+    before = rf"(?<!{bound})" if _WORD_END.match(words[0][0]) else ""
+    after = rf"{bound}*" if prefix else rf"(?!{bound})" if _WORD_END.match(words[-1][-1:]) else ""
+    return [match.span() for match in re.finditer(before + inside + after, text)]
+
+
 def is_heading(phrase: str, heading: str) -> bool:
     """Return True if a heading says what a phrase does; an anchor such as ``{#name}`` is no part of it."""
     return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdvec import registry
+from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.errors import (
     CollectionExistsError,
@@ -111,7 +112,7 @@ class Collections:
         if self.is_missing:
             hint = None
             if self.docs_dir is not None:
-                hint = f"'mdvec import --docs-dir {shlex.quote(str(self.docs_dir))}' makes it."
+                hint = f"'{self.import_command([], ImportMode.UPDATE)}' makes it."
             msg = f"there is no index yet: {self.shown} does not exist"
             raise NoIndexError(msg, hint=hint)
 
@@ -175,6 +176,28 @@ class Collections:
             for each in view.collections()
             if self.docs_dir is None or each.name == DOCS_COLLECTION
         ]
+
+    # --- the next step -------------------------------------------------------------------------
+
+    def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
+        """Return the command that imports some collections, or the folder whose index this is."""
+        if self.docs_dir is None:
+            named = " ".join(f"-n {name}" for name in names)
+            return f"mdvec import {named}" + ("" if mode is ImportMode.NEW else f" -m {mode.value}")
+        words = ["mdvec", "import", "--docs-dir", str(self.docs_dir)]
+        if self.location != database_place(None, database=None, docs_dir=self.docs_dir, data_dir=None):
+            words += ["--database", self.shown]
+        return shlex.join(words)
+
+    def first_step(self, searched: Sequence[Collection]) -> str:
+        """Return how to get something to search; empty when all that was searched was imported."""
+        if not searched:
+            return (
+                "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
+                "'mdvec tool ls --all' shows those that are disabled."
+            )
+        new = [each.name for each in searched if each.last_indexed_ms is None]
+        return f"Nothing is indexed yet. Run '{self.import_command(new, ImportMode.NEW)}'." if new else ""
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -298,27 +321,6 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
     kind, place = registry.named_source(location)
     place = registry.load("sources", kind).parse(place)
     return SourceSpec(kind, place, tuple(include), tuple(exclude))
-
-
-def import_command(names: Sequence[str], mode: ImportMode, *, docs_dir: Path | None = None) -> str:
-    """Return the command that imports some collections, or the folder of a workspace that has no other."""
-    if docs_dir is not None:
-        return f"mdvec import --docs-dir {shlex.quote(str(docs_dir))}"
-    named = " ".join(f"-n {name}" for name in names)
-    return f"mdvec import {named}" + ("" if mode is ImportMode.NEW else f" -m {mode.value}")
-
-
-def first_step(collections: Sequence[Collection], *, docs_dir: Path | None = None) -> str:
-    """Return how to get something to search; empty when all of the collections were imported."""
-    if not collections:
-        return (
-            "No collection is enabled. Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'; "
-            "'mdvec tool ls --all' shows those that are disabled."
-        )
-    new = [collection.name for collection in collections if collection.last_indexed_ms is None]
-    if not new:
-        return ""
-    return f"Nothing is indexed yet. Run '{import_command(new, ImportMode.NEW, docs_dir=docs_dir)}'."
 
 
 def _one_line(description: str) -> str:

@@ -14,7 +14,7 @@ from mdvec.sources.interface import Source, WatchedSource
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
-from mdvec.workspace.collections import Collections, import_command
+from mdvec.workspace.collections import Collections
 from mdvec.workspace.wiring import Parts
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Freshness:
                     self._import(name, options)
             self._looked_ms[collection.id] = looked_ms
         except ImportStoppedError:
-            command = import_command([name], ImportMode.UPDATE, docs_dir=self._collections.docs_dir)
+            command = self._collections.import_command([name], ImportMode.UPDATE)
             if progress.total:
                 left = progress.total - progress.done
                 return f"{left:,} changed documents of {name} are not read yet; '{command}' reads them"

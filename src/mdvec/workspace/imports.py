@@ -16,7 +16,7 @@ from mdvec.stores.vectors.following import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
-from mdvec.workspace.collections import Collections, import_command
+from mdvec.workspace.collections import Collections
 from mdvec.workspace.docs_folder import DOCS_COLLECTION
 from mdvec.workspace.wiring import Model, Parts, set_only
 
@@ -323,7 +323,7 @@ class FirstIndex:
             return query, warnings
         if query.mode is not SearchMode.HYBRID:
             return query, warnings
-        everything = import_command([DOCS_COLLECTION], ImportMode.UPDATE, docs_dir=self._collections.docs_dir)
+        everything = self._collections.import_command([DOCS_COLLECTION], ImportMode.UPDATE)
         return replace(query, mode=SearchMode.LEXICAL), (
             *warnings,
             f"searched by words only: {counts.pending_chunks:,} chunks have no vector yet; the same command "

@@ -18,7 +18,7 @@ from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
-from mdvec.workspace.collections import Collections, first_step
+from mdvec.workspace.collections import Collections
 from mdvec.workspace.references import Lines, Reference, find_reference
 
 # Comparing takes quadratic time in the length, for each heading.
@@ -40,7 +40,7 @@ def find(path: str, collection: str | None, collections: Collections, view: View
         return find_reference(path, places, view)
     except DocumentNotFoundError as error:
         if not any(view.counts(place.id, None).documents for place in places):
-            error.hint = first_step(places, docs_dir=collections.docs_dir) or error.hint
+            error.hint = collections.first_step(places) or error.hint
         raise
 
 

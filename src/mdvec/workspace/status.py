@@ -37,7 +37,7 @@ from mdvec.types.report import (
     Severity,
     WorkspaceStatus,
 )
-from mdvec.workspace.collections import Collections, import_command
+from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import configured_otherwise
 from mdvec.workspace.wiring import Model, Parts
 
@@ -179,7 +179,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
             finding
             for item in describe_all((), collections, parts, files=True, check=True).collections
             for finding in (
-                *_about_collection(item, collections.docs_dir),
+                *_about_collection(item, collections),
                 *_about_versions(item.collection, versions.get(item.collection.id, Versions())),
             )
         )
@@ -313,7 +313,7 @@ def _about_versions(collection: Collection, versions: Versions) -> Iterator[Find
         )
 
 
-def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
+def _about_collection(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
     name = status.collection.name
     counts = status.counts
     if name in RESERVED_NAMES:
@@ -327,7 +327,7 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
         yield Finding(Severity.PROBLEM, name, status.check_error, status.check_hint)
         return
     in_order = f"{counts.documents} documents, {counts.chunks} chunks, up to date"
-    yield from list(_about_state(status, docs_dir)) or [Finding(Severity.OK, name, in_order)]
+    yield from list(_about_state(status, collections)) or [Finding(Severity.OK, name, in_order)]
     if counts.superseded:
         yield Finding(
             Severity.OK,
@@ -337,12 +337,12 @@ def _about_collection(status: CollectionStatus, docs_dir: Path | None) -> Iterat
         )
 
 
-def _about_state(status: CollectionStatus, docs_dir: Path | None) -> Iterator[Finding]:
+def _about_state(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
     """Yield what keeps a collection from being up to date."""
     name = status.collection.name
     counts = status.counts
     is_new = status.collection.last_indexed_ms is None
-    update = import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE, docs_dir=docs_dir)
+    update = collections.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
     if status.is_unreachable:
         yield Finding(
             Severity.NOTE,

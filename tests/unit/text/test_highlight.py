@@ -30,6 +30,14 @@ def test_particles_match_only_when_nothing_else_is_asked() -> None:
     assert matched("How to", "x=to: how to do it") == ["to", "how", "to"]
 
 
+def test_what_is_quoted_matches_as_it_stands() -> None:
+    """Its words elsewhere do not, nor what is left out; a word with a star matches whole."""
+    text = "Sign in, or sign **in** again; signing in the signs"
+    assert matched('"sign in" -again', text) == ["Sign in", "sign **in"]
+    assert matched("sig* path:again tag:in", text) == ["Sign", "sign", "signing", "signs"]
+    assert matched('"クエリの説明"', "検索クエリの\n説明。説明") == ["クエリの\n説明"]
+
+
 def test_neighbouring_bigrams_become_one_span() -> None:
     """A reader sees the word, not the pairs it was found by."""
     assert matched("リトライ回数は？", "既定のリトライ回数です") == ["リトライ回数"]

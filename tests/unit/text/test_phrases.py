@@ -27,6 +27,14 @@ def test_held(phrase: str, text: str) -> None:
     assert holds(text)
 
 
+def test_a_prefix_goes_on() -> None:
+    """Its last word alone."""
+    holds = phrase_finder("retry pol", prefix=True)
+    assert holds is not None
+    assert holds("the retry policy")
+    assert not holds("the pretry policy")
+
+
 @pytest.mark.parametrize(
     ("phrase", "text"),
     [

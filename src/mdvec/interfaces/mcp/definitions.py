@@ -115,7 +115,8 @@ def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool
         title="Search the notes",
         description=(
             "Find passages by meaning and words in the user's documents, Japanese or English, "
-            f"in all collections or some.{places}"
+            'in all collections or some. Queries take "exact phrase", -word, word*, path:, tag:, title:.'
+            f"{places}"
         ),
         input_schema=schemas.search_input(limit=limit),
         output_schema=schemas.output_schema(ANSWERS["search"]),

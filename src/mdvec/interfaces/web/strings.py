@@ -21,6 +21,16 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "key_tab": ("open it in a new tab", "新しいタブで開く"),
     "key_back": ("back: from a result to the search, from a note to its results", "検索欄や結果の一覧に戻る"),
     "key_help": ("this help", "このヘルプ"),
+    "operators": ("In a search", "検索で使える記号"),
+    "op_phrase": ("two words", "完全一致"),
+    "op_phrase_means": ("these words, in this order", "この語句をそのまま含む"),
+    "op_word": ("word", "語"),
+    "op_without_means": ("no passage with this word", "この語を含む箇所を除く"),
+    "op_prefix_means": ("words that begin so", "この文字で始まる語"),
+    "op_fields_mean": (
+        "in this folder or file, with this tag, with this word in the title; also with a - before it",
+        "フォルダやファイル、タグ、題名の語で絞り込む。前に - を付けると除外",
+    ),
     "sign_out": ("Sign out", "ログアウト"),
     # --- search
     "placeholder": ("Search your notes by meaning and by words", "ノートを意味と語で検索"),
@@ -35,6 +45,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "since_30d": ("last 30 days", "30 日以内"),
     "since_365d": ("last year", "1 年以内"),
     "older_versions": ("Also older versions", "古い版も含める"),
+    "one_each": ("One result for each document", "文書ごとに 1 件"),
     "apply": ("Apply", "適用"),
     "reset": ("Remove filters", "絞り込みを解除"),
     "results": ("Results", "検索結果"),
@@ -53,6 +64,11 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "おそらく答えはありません。近い箇所を示します",
     ),
     "nothing": ("Nothing matches.", "一致するものがありません。"),
+    "corrected": (
+        "Searched for “{known}” instead of “{typed}”; put it in quotation marks to search for it as typed.",
+        '「{typed}」ではなく「{known}」を検索しました。入力どおりに検索するには引用符 " で囲んでください。',
+    ),
+    "unknown_words": ("No document contains: {words}", "どの文書にもない語：{words}"),
     "nothing_hint": (
         "Try other words, a whole question, or fewer filters.",
         "ほかの語や質問文で試すか、絞り込みを減らしてください。",

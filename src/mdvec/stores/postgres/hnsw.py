@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.vectors import (
-    STORED,
     Inside,
     VectorReader,
     VectorWriter,
     as_text,
-    little_endian,
 )
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
@@ -50,12 +47,14 @@ _OWNERS = {
 _TABLES = {VectorKind.TEXT: "c", VectorKind.NAME: "n"}
 _NAMED = {VectorKind.TEXT: "", VectorKind.NAME: " AND v.named"}
 
-_VECTORS_OF = {
-    VectorKind.TEXT: f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
-        WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])""",  # noqa: S608 - constants
-    VectorKind.NAME: f"""SELECT n.document_id, {STORED} FROM names n
-        JOIN vectors v ON v.text_hash = n.text_hash
-        WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[])""",  # noqa: S608 - constants
+# The query in single precision, or its own rounding would be seen. A document may have many names.
+_SIMILARITIES = {
+    VectorKind.TEXT: """SELECT c.id, -(v.vector::vector <#> %s::vector)
+        FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+        WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])""",
+    VectorKind.NAME: """SELECT n.document_id, max(-(v.vector::vector <#> %s::vector))
+        FROM names n JOIN vectors v ON v.text_hash = n.text_hash
+        WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[]) GROUP BY n.document_id""",
 }
 # Hashes are random: the first ones are a fair sample, and the index gives them in order.
 _SAMPLE = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
@@ -96,16 +95,15 @@ class LargeSpaceReader(VectorReader):
     ) -> dict[int, float]:
         if not self._is_large(space_id):
             return super()._similarities(kind, space_id, query, ids)
-        return self._similarities_of_rows(kind, space_id, query, ids)
+        return self._similarities_by_server(kind, space_id, query, ids)
 
-    def _similarities_of_rows(
+    def _similarities_by_server(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, float]:
-        """Return what :meth:`_similarities` returns, of vectors that are read for it."""
-        from mdvec.stores.exact import largest_similarities
-
-        rows = self.connection.execute(_VECTORS_OF[kind], (space_id, list(set(ids))), binary=True).fetchall()
-        return largest_similarities(_batches(rows), query)
+        """Return what :meth:`_similarities` returns, as the server computes it."""
+        text = "[" + ",".join(map(repr, query.tolist())) + "]"
+        rows = self.connection.execute(_SIMILARITIES[kind], (text, space_id, list(set(ids))))
+        return dict(rows.fetchall())
 
     def _proposed(
         self,
@@ -175,9 +173,3 @@ def make_indexes(connection: Connection, space_id: SpaceId, dimension: int) -> N
 
 def _index(space_id: SpaceId, kind: VectorKind) -> str:
     return f"vectors_{kind.value}_{int(space_id)}"
-
-
-def _batches(rows: list[Any]) -> Iterator[tuple[list[int], list[bytes]]]:
-    rest = iter(rows)
-    while batch := list(itertools.islice(rest, _BATCH_ROWS)):
-        yield [row[0] for row in batch], little_endian(row[1] for row in batch)

@@ -107,7 +107,7 @@ class IndexedVectors(LargeSpaceReader):
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, float]:
-        return self._similarities_of_rows(kind, space_id, query, ids)
+        return self._similarities_by_server(kind, space_id, query, ids)
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         def all_ids() -> Iterator[int]:
