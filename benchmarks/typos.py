@@ -31,7 +31,7 @@ from mdvec.text.scripts import holds_unspaced
 from mdvec.text.words import STOP_WORDS
 from mdvec.types.query import SearchMode
 
-SETS = ("docs_astro", "en_cisi", "en_cranfield", "en_stackfaq", "vault_jzhao", "vault_obsidian_help")
+SETS = ("docs_astro", "en_cisi", "en_cranfield", "en_stackfaq", "vault_jzhao_link", "vault_obsidian_help")
 """Sets with questions in English."""
 
 MOST_QUESTIONS = 300

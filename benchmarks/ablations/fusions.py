@@ -113,13 +113,12 @@ def _mean_of(scores: Mapping[ChunkId, float], chunks: Sequence[ChunkId], default
 
 def with_second_best(evidence: Evidence, query: Query) -> list[ChunkId]:
     """Add a share of each document's second best chunk to its best one, where it speaks for the document."""
-    with applied([Patch(fusion, "_squash", float)]):  # sums of evidence, not scores from 0 to 1
-        candidates = fusion.fuse(evidence.lexical, evidence.dense)
+    candidates = fusion.fuse(evidence.lexical, evidence.dense)
     chunks: defaultdict[str, list[fusion.Candidate]] = defaultdict(list)
     for each in candidates:
         chunks[query.index.path_of[each.id]].append(each)
     totals = {
-        best.id: best.score + _SHARE_OF_SECOND * max(0.0, others[0].score if others else 0.0)
+        best.id: best.evidence + _SHARE_OF_SECOND * max(0.0, others[0].evidence if others else 0.0)
         for best, *others in chunks.values()
     }
     return sorted(totals, key=lambda chunk: (-totals[chunk], chunk))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ablations.index import Index, Vector
-from benchmarks.ablations.variant import Evidence, Patch, Query, applied
+from benchmarks.ablations.variant import Evidence, Query
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence
 from mdvec.search.proximity import Nearest, evidence_in, neighbourhood
@@ -35,8 +35,7 @@ def with_sparse_head(evidence: Evidence, query: Query) -> list[ChunkId]:
     above = dict(zip(codes.chunks, deviations.tolist(), strict=True))
     nearest = sorted(above, key=lambda chunk: (-above[chunk], chunk))[:_CANDIDATES]
     dense = with_candidates(evidence.dense, nearest, query)
-    with applied([Patch(fusion, "_squash", float)]):  # sums of evidence, not scores from 0 to 1
-        fused = {each.id: each.score for each in fusion.fuse(evidence.lexical, dense)}
+    fused = {each.id: each.evidence for each in fusion.fuse(evidence.lexical, dense)}
     totals = {chunk: score + _WEIGHT * above[chunk] for chunk, score in fused.items()}
     return sorted(totals, key=lambda chunk: (-totals[chunk], chunk))
 

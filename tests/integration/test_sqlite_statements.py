@@ -65,6 +65,8 @@ def workspace(tmp_path: Path, statements: list[str]) -> Iterator[Workspace]:
         SearchQuery("some words", filters=Filters(tags=("t1",), path="note*.md")),
         SearchQuery("some words", limit=50, per_document=3),
         SearchQuery("some words", limit=1, expand=Expansion.SECTION),
+        SearchQuery('"some words" -word7 path:note*.md'),
+        SearchQuery("smoe wrods of a note"),
     ],
 )
 def test_a_warm_search_takes_one_snapshot_and_few_statements(

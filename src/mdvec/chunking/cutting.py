@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -25,13 +26,15 @@ _LINE_END = re.compile(r"\n")
 # How far an estimate may be off: by a factor and a few tokens.
 _ESTIMATE_FACTOR = 1.3
 _ESTIMATE_TOKENS = 8
+# A longer document has some section near a limit.
+_MOST_ESTIMATED_CHARS = 100_000
 
 
 def body_token_ends(document: Document, token_ends: TokenEnds) -> Sequence[int]:
     """Tokenise what follows the frontmatter; the ends are positions of the body."""
     begin = document.content_start
     ends = token_ends(document.body[begin:])
-    return list(map(begin.__add__, ends)) if begin else ends
+    return array("i", map(begin.__add__, ends)) if begin else ends
 
 
 class TokenRuler:
@@ -124,7 +127,7 @@ def body_ruler(
     document: Document, token_ends: TokenEnds, estimate: TokenEstimate | None, *, limits: Sequence[int]
 ) -> TokenRuler | EstimatingRuler:
     """Return what measures a document's body: by an estimate where there is one and no limit is near."""
-    if estimate is None:
+    if estimate is None or len(document.body) > _MOST_ESTIMATED_CHARS:
         return TokenRuler(body_token_ends(document, token_ends))
     return EstimatingRuler(document, token_ends, estimate, limits=limits)
 

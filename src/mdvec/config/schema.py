@@ -41,6 +41,7 @@ Prices = Annotated[
 Patterns = Annotated[
     tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="a list of patterns such as 'drafts/'")
 ]
+AnswerTokens = Annotated[int, Meta(ge=500, description="a whole number of at least 500")]
 FolderNames = Annotated[
     tuple[Annotated[str, Meta(pattern=r"^[^/]+/?$")], ...], Meta(description="a list of folder names")
 ]
@@ -161,8 +162,9 @@ class SearchSettings(Section, frozen=True, kw_only=True):
     Attributes:
         k: Most hits.
         mode: How hits are found.
-        per_document: Most hits of one document.
+        per_document: Most hits of one document; None for any number, where other documents come first.
         expand: How much text is returned around a hit.
+        expand_tokens: Most tokens of text in all hits together that `expand` returns; it cuts no passage.
         max_tokens: Most tokens of text in all hits together; None for no limit.
         threshold: Smallest cosine similarity of a hit; None for no limit.
         sync_budget_ms: How long a search may look for changed files and read them before it answers, in
@@ -171,8 +173,9 @@ class SearchSettings(Section, frozen=True, kw_only=True):
 
     k: Limit = 5
     mode: SearchMode = SearchMode.HYBRID
-    per_document: Count = 1
+    per_document: Count | None = None
     expand: Expansion = Expansion.CHUNK
+    expand_tokens: Count = 10_000
     max_tokens: Count | None = None
     threshold: Similarity | None = None
     sync_budget_ms: Milliseconds = 500
@@ -288,9 +291,11 @@ class McpSettings(Section, frozen=True, kw_only=True):
 
     Attributes:
         collection_tools: Whether each collection is a tool of its own.
+        max_tokens: Most tokens of an answer; clients cut longer ones, some without a word.
     """
 
     collection_tools: bool = True
+    max_tokens: AnswerTokens = 10_000
 
 
 class Config(Section, frozen=True, kw_only=True):

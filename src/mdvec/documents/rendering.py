@@ -25,6 +25,9 @@ _CALLOUT = re.compile(r"\[!(?P<kind>[\w-]+)[^\]]*\](?P<fold>[+-]?)[ \t]*(?P<titl
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)\Z")
 _TASK = re.compile(r"\[(?P<mark>[^\]\n])\][ \t]")
 _PLAIN_BLOCK = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
+# The parser takes quadratic time in the signs of a paragraph; one with more is shown as it is.
+_MOST_SIGNS = 3_000
+_SIGNS = re.compile(r"[!#$%&*+:<=>@\[\\\]^_`{}~-]")
 # Blocks of text: what holds other blocks is not marked as a whole.
 _LEAVES = frozenset({"paragraph_open", "heading_open", "fence", "code_block", "tr_open"})
 
@@ -101,6 +104,8 @@ def _mark_up_blocks(state: StateCore) -> None:
         elif token.type == "blockquote_close":
             end = closing.pop()
             done.append(_made(end) if end else token)
+        elif token.type == "inline" and _is_overfull(token.content):
+            done.append(_made(html.escape(token.content)))
         elif token.type == "inline":
             _set_block_id(token, done)
             embed = _sole_embed(token, job) if done and done[-1].type == "paragraph_open" else None
@@ -114,6 +119,10 @@ def _mark_up_blocks(state: StateCore) -> None:
             done.append(token)
         index += 1
     state.tokens = list(_without_empty_paragraphs(done))
+
+
+def _is_overfull(text: str) -> bool:
+    return len(text) > _MOST_SIGNS and len(_SIGNS.findall(text)) > _MOST_SIGNS
 
 
 def _callout(tokens: Sequence[Token], index: int) -> tuple[list[Token], str] | None:

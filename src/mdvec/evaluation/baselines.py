@@ -175,7 +175,7 @@ def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question)
             collections=(question.collection,) if question.collection else collections,
             filters=scope_filters(question),
             limit=_RRF_DEPTH,
-            per_document=_RRF_DEPTH,
+            as_passages=False,
         )
         for hit in workspace.search(query).hits:
             key = (hit.collection, hit.path, hit.start, hit.end)

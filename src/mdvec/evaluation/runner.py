@@ -179,6 +179,9 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
             filters=scope_filters(question),
             # Documents that do not count take places too.
             limit=min(DEPTH + len(question.exclude), _MAX_LIMIT),
+            # Documents are judged, by their best chunk.
+            per_document=1,
+            as_passages=False,
         )
         result = corpus.workspace.search(query)
         if result.mode is not mode:

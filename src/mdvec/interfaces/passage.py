@@ -17,12 +17,12 @@ _PART_CHARS = 8_000
 _MORE = "…"
 # Terminals differ in how wide they draw it.
 _MORE_COLUMNS = 2
-# Code, targets of links, and list items that are nothing but a link: words in them count less than in prose.
-_ASIDE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)"
-    r"|\]\([^()\n]*\)|https?://[^\s<>)]+"
-    r"|^[ \t]*[-*+][ \t]+!?\[\[?[^\[\]\n]+\]\]?(?:\([^\n]*\))?[ \t]*$",
-    re.DOTALL | re.MULTILINE,
+# Code, and list items that are nothing but a link: words in them count less than in prose.
+_ASIDE = re.compile(r"^(?P<fence>```).*?(?:^```|\Z)|^→ [^\n]*$", re.DOTALL | re.MULTILINE)
+_FENCE = "```"
+# Where a sentence may begin that says what a text is about: no item of a list, long enough or with an end.
+_REAL_SENTENCE = re.compile(
+    r"^(?![ \t]*(?:[•→`]|\d+[.)][ \t]))(?:[^\n]{40}|[^\n]*[.。！？!?](?:\s|\Z))", re.MULTILINE
 )
 _PROSE_WEIGHT = 2
 _ASIDE_WEIGHT = 1
@@ -66,12 +66,13 @@ class Segment:
 def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[Segment]]:
     """Return the lines with the most different words of the query, these words marked.
 
-    They start where a line or a sentence starts, or at a word of a sentence that is too long. Words in
-    prose count more than words in code and in the targets of links.
+    Marks of Markdown and headings are left out, unless nothing else is there. The lines start where a line or
+    a sentence starts, or at a word of a sentence that is too long; without any word of the query at the first
+    whole sentence. Words in prose count more than words in code and in lists of links.
 
     Args:
         query: The query.
-        text: The text of a hit.
+        text: The text of a hit, in Markdown.
         width: Most columns of a line; a wide character takes two.
         lines: Most lines.
 
@@ -80,10 +81,13 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
         when the last line is cut.
     """
     from mdvec.text.highlight import match_spans
+    from mdvec.text.plain import plain_text
 
-    text = _unwrapped(printable(without_gaps(text), keep_newlines=True))
+    text = printable(without_gaps(text), keep_newlines=True)
+    text = _unwrapped(plain if (plain := plain_text(text)).strip() else text)
     spans = match_spans(query, text)
-    rows = list(islice(wrap(text, width, start=_best_start(text, spans, width, lines)), lines))
+    start = _best_start(text, spans, width, lines)
+    rows = list(islice(_readable(text, width, start), lines))
     if not rows:
         return []
     is_cut = bool(text[rows[-1][1] : _line_end(text, rows[-1][1])].strip())
@@ -94,6 +98,11 @@ def best_passage(query: str, text: str, *, width: int, lines: int) -> list[list[
     if is_cut:
         shown[-1].append(Segment(_MORE, matched=False))
     return shown
+
+
+def _readable(text: str, width: int, start: int) -> Iterator[Span]:
+    """Yield the lines of a text from a place on, without the marks around code."""
+    return (row for row in wrap(text, width, start=start) if text[row[0] : row[1]] != _FENCE)
 
 
 def without_gaps(text: str) -> str:
@@ -229,13 +238,16 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _best_start(text: str, spans: Sequence[Span], width: int, lines: int) -> int:
-    """Return the start of the lines with the highest weight; that of the text without a match."""
+    """Return the start of the lines with the highest weight; without a match, of the first whole sentence."""
+    if not spans:
+        found = _REAL_SENTENCE.search(text)
+        return found.start() if found else 0
     part = _best_part(text, spans)
     weights = _weights(text, part)
     reach = width * lines // 2  # so that a match is seen with what follows it
     best, best_weight = 0, (0, 0)
     for start in dict.fromkeys(_beginning(text, match, reach) for match, _ in part):
-        *_, (_, end) = islice(wrap(text, width, start=start), lines)
+        *_, (_, end) = islice(_readable(text, width, start), lines)
         weight = _weight(text, start, end, part, weights)
         if weight > best_weight:
             best, best_weight = start, weight

@@ -50,18 +50,18 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     tags: Annotated[tuple[str, ...], doc("a also finds a/b")] = ()
     tag_match: TagMatch = TagMatch.ANY
     alias_prefix: Annotated[str | None, doc("start of an alias", "cli")] = None
-    path: Annotated[str | None, doc("glob such as 2026/** or *.md")] = None
+    path: Annotated[str | None, doc("glob such as 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
-    depth: Annotated[tuple[_Depth, ...], doc("heading levels, 0 to 3")] = ()
+    depth: Annotated[tuple[_Depth, ...], doc("heading levels")] = ()
     updated_since: Annotated[str | None, doc("date or age such as 7d")] = None
     updated_until: str | None = None
-    linked_to: Annotated[str | None, doc("path")] = None
-    include_superseded: Annotated[bool, doc("also older versions")] = False
+    linked_to: str | None = None
+    include_superseded: bool = False
     clean_only: bool = False
     limit: _Limit | None = None
     mode: SearchMode | None = None
     threshold: Annotated[_Cosine | None, doc("least cosine")] = None
-    per_document: Annotated[_Positive | None, doc("most hits of one document", "cli")] = None
+    per_document: Annotated[_Positive | None, doc()] = None
     expand: Annotated[Expansion | None, doc("text to return")] = None
     max_tokens: _Positive | None = None
 
@@ -121,6 +121,7 @@ def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuer
         threshold=_first(request.threshold, defaults.threshold),
         per_document=_first(request.per_document, defaults.per_document),
         expand=_first(request.expand, defaults.expand),
+        expand_tokens=defaults.expand_tokens,
         max_tokens=_first(request.max_tokens, defaults.max_tokens),
     )
 

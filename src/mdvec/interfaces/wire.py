@@ -64,6 +64,7 @@ class Hit(Struct, frozen=True):
     file: Annotated[str | None, doc("absolute path", "cli")]
     chunk_index: Annotated[int, doc("from 0")]
     folder_contexts: Annotated[tuple[str, ...], doc("what its folders hold")]
+    cut_lines: Annotated[tuple[str, ...], doc("lines that did not fit")]
 
 
 class Correction(Struct, frozen=True):
@@ -88,6 +89,7 @@ class SearchAnswer(Struct, frozen=True):
     confidence: Annotated[Confidence, doc("that the documents answer the query")]
     corrections: Annotated[tuple[Correction, ...], doc("words taken for mistyped", "cli")]
     unknown_words: Annotated[tuple[str, ...], doc("no document contains them", "cli")]
+    left_out: Annotated[int, doc("hits that did not fit", "cli")]
 
 
 def hit(value: hits.SearchHit) -> Hit:

@@ -1,16 +1,15 @@
-"""Answers a query: candidates from words and meaning, fused, thinned out, shown with their text."""
+"""Answers a query: candidates from words and meaning, fused, joined to passages, shown with their text."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from mdvec import run
-from mdvec.search.confidence import judge
+from mdvec.search.confidence import level_of, probability, score_of
 from mdvec.search.exact import exact_matches
-from mdvec.search.expand import Extract, extract, fit
+from mdvec.search.expand import Extract, expanded, fit, passage_of
 from mdvec.search.fusion import (
     Candidate,
     DenseEvidence,
@@ -20,6 +19,7 @@ from mdvec.search.fusion import (
     rank_by_words,
 )
 from mdvec.search.lexical import find_by_words
+from mdvec.search.passages import Passage, joined_passages, single_chunks
 from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
@@ -35,6 +35,9 @@ _MIN_DEPTH = 200
 _DEPTH_PER_HIT = 5
 _DEPTH_GROWTH = 8
 
+# So many passages are at hand for each hit that is shown with the text around it.
+_SPARE = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -44,11 +47,13 @@ class Found:
         hits: Best first, each with the chunk it was made from.
         confidence: How sure it is that they answer the query.
         hidden: Similarities of candidates that the threshold hides, best first, where it hides all of them.
+        left_out: How many hits did not fit into the tokens wanted.
     """
 
     hits: list[tuple[SearchHit, StoredChunk]]
     confidence: Confidence
     hidden: tuple[float, ...] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +74,23 @@ def find(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpa
         view: The snapshot that is searched.
         spaces: The query in each space; chunks of collections in none of them are found by words.
     """
-    depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
+    depth = first_depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
     while True:
         ranking = _rank(query, where, view, spaces, depth)
-        chosen = _choose(query, ranking)
-        if ranking.complete or len(chosen) >= query.limit:
+        passages = _passages(query, ranking)
+        enough = len(passages) >= query.limit
+        documents = {ranking.places[each.best.id].document_id for each in passages}
+        # One long document may fill the first depth; one that fills the second has little beside it.
+        if ranking.complete or (enough and (len(documents) >= query.limit or depth > first_depth)):
             break
         depth *= _DEPTH_GROWTH
-    with run.current().step("show", hits=len(chosen)):
-        chunks = view.chunks([candidate.id for candidate in chosen])
-        hits = _show(query, [(each, chunks[each.id]) for each in chosen], view)
-    known = () if chosen else (each.similarity for each in ranking.candidates)
+    sure = _probability(query, passages, ranking.places, spaces)
+    with run.current().step("show", hits=min(len(passages), query.limit)):
+        hits, left_out = _show(query, passages, sure, view)
+    known = () if passages else (each.similarity for each in ranking.candidates)
     hidden = tuple(sorted((each for each in known if each is not None), reverse=True))
-    return Found(hits, _confidence(query, chosen, ranking.places, spaces), hidden)
+    confidence = level_of(sure) if passages else Confidence.NONE
+    return Found(hits, confidence, hidden, left_out)
 
 
 def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpace], depth: int) -> _Ranking:
@@ -123,7 +132,7 @@ def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySp
 def _listed(query: SearchQuery, where: Where, view: View) -> _Ranking:
     """Rank the first passages of each document inside, the last updated document first."""
     documents = [*view.documents_inside(where)][: query.limit]
-    places = [place for each in documents for place in view.places_in([each], where, query.per_document)]
+    places = [place for each in documents for place in view.places_in([each], where, query.per_document or 1)]
     found = [Candidate(place.id, 1.0, None, None, None, None, coverage=1.0) for place in places]
     return _Ranking(found, {place.id: place for place in places}, complete=True)
 
@@ -145,21 +154,13 @@ def _other_language(
     )
 
 
-def _choose(query: SearchQuery, ranking: _Ranking) -> list[Candidate]:
-    """Take the best candidates that pass the threshold, a few of each document."""
-    chosen: list[Candidate] = []
-    taken: Counter[DocumentId] = Counter()
-    for candidate in ranking.candidates:
-        if not _passes(query, candidate):
-            continue
-        document_id = ranking.places[candidate.id].document_id
-        if taken[document_id] >= query.per_document:
-            continue
-        taken[document_id] += 1
-        chosen.append(candidate)
-        if len(chosen) == query.limit:
-            break
-    return chosen
+def _passages(query: SearchQuery, ranking: _Ranking) -> list[Passage]:
+    """Return the passages that pass the threshold, best first."""
+    passing = [each for each in ranking.candidates if _passes(query, each)]
+    # All passages of a document are the same when it is shown whole.
+    per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
+    make = joined_passages if query.as_passages else single_chunks
+    return make(passing, ranking.places, per_document=per_document)
 
 
 def _passes(query: SearchQuery, candidate: Candidate) -> bool:
@@ -168,46 +169,58 @@ def _passes(query: SearchQuery, candidate: Candidate) -> bool:
     return candidate.similarity >= query.threshold
 
 
-def _confidence(
+def _probability(
     query: SearchQuery,
-    chosen: Sequence[Candidate],
+    passages: Sequence[Passage],
     places: Mapping[ChunkId, ChunkPlace],
     spaces: Sequence[QuerySpace],
-) -> Confidence:
+) -> float:
     """Judge by the best hit, as its own model finds it."""
-    if not chosen:
-        return Confidence.NONE
-    best, collection = chosen[0], places[chosen[0].id].collection_id
+    if not passages:
+        return 0.0
+    best = passages[0].best
+    collection = places[best.id].collection_id
     own = next((space.unrelated for space in spaces if collection in space.collections), None)
     across = places[best.id].unspaced != holds_unspaced(query.text)
     exact = best.coverage == 1.0
-    return judge(best.nearness, best.coverage, own, across=across and not exact)
+    return probability(best.nearness, best.coverage, own, across=across and not exact)
 
 
 def _show(
-    query: SearchQuery, chosen: Sequence[tuple[Candidate, StoredChunk]], view: View
-) -> list[tuple[SearchHit, StoredChunk]]:
+    query: SearchQuery, passages: Sequence[Passage], first_probability: float, view: View
+) -> tuple[list[tuple[SearchHit, StoredChunk]], int]:
+    """Return the hits, each with its best chunk, and how many did not fit."""
+    # What is shown around two passages may be the same, so some more are at hand.
+    wanted = passages[: query.limit if query.expand is Expansion.CHUNK else _SPARE * query.limit]
+    chunks = view.chunks([chunk for each in wanted for chunk in each.chunks])
+    whole = {each.document_id for each in chunks.values()} if query.expand is not Expansion.CHUNK else set()
+    whole |= {chunks[each.best.id].document_id for each in wanted if len(each.chunks) > 1}
+    bodies = view.bodies(sorted(whole)) if whole else {}
+    tokens_left, more_left = query.max_tokens, query.expand_tokens
     hits: list[tuple[SearchHit, StoredChunk]] = []
-    shown: set[tuple[DocumentId, int, int]] = set()
-    tokens_left = query.max_tokens
-    for candidate, chunk in chosen:
-        part: Extract | None = extract(chunk, query.expand, view)
-        if tokens_left is not None and part is not None:
-            alone = extract(chunk, Expansion.CHUNK, view)
-            part = fit(part, alone, tokens_left, first=not hits)
+    shown: list[tuple[DocumentId, Extract]] = []
+    for number, each in enumerate(wanted):
+        best, own = chunks[each.best.id], [chunks[chunk] for chunk in each.chunks]
+        body = bodies.get(best.document_id, "")
+        passage = passage_of(own, body)
+        around = expanded(passage, own, best, query.expand, body, view)
+        part = fit(passage, around, tokens_left, more_left, first=not hits)
         if part is None:
-            break
-        span = (chunk.document_id, part.start, part.end)
-        if span in shown:  # two chunks of one section, both expanded to it
+            return hits, min(len(wanted) - number, query.limit - len(hits))
+        if any(other == best.document_id and part.inside(before) for other, before in shown):
             continue
-        shown.add(span)
         if tokens_left is not None:
             tokens_left -= part.tokens
-        hits.append((_hit(len(hits) + 1, candidate, chunk, part), chunk))
-    return hits
+        more_left -= part.tokens
+        shown.append((best.document_id, part))
+        score = score_of(first_probability, passages[0].evidence - each.evidence)
+        hits.append((_hit(len(hits) + 1, each.best, score, best, part), best))
+        if len(hits) == query.limit:
+            break
+    return hits, 0
 
 
-def _hit(rank: int, candidate: Candidate, chunk: StoredChunk, part: Extract) -> SearchHit:
+def _hit(rank: int, candidate: Candidate, score: float, chunk: StoredChunk, part: Extract) -> SearchHit:
     return SearchHit(
         rank=rank,
         collection=chunk.collection,
@@ -220,9 +233,10 @@ def _hit(rank: int, candidate: Candidate, chunk: StoredChunk, part: Extract) -> 
         end_line=part.end_line,
         start=part.start,
         end=part.end,
-        score=candidate.score,
+        score=score,
         similarity=candidate.similarity,
         dense_rank=candidate.dense_rank,
         lexical_rank=candidate.lexical_rank,
         text=part.text,
+        cut_lines=part.cut_lines,
     )

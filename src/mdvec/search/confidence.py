@@ -1,4 +1,4 @@
-"""Confidence: how sure it is that the query is answered, judged by the best passage."""
+"""Confidence: how sure it is that the query is answered, judged by the best passage; and scores of hits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ _COVERAGE_ALONE = (14.62, -3.27)
 _NEARNESS_ACROSS = (2.70, -7.75)
 _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
+# By so much the logarithm of a hit's odds falls with each standard deviation that its evidence is behind that
+# of the first; and no score is surer than this (docs/decisions/0036-passages.md).
+_ODDS_PER_DEVIATION = 1.0
+_SUREST = 0.99
+
 # What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 10 % in 1 of 100.
 _LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.1, Confidence.LOW))
 
 
-def judge(
+def probability(
     nearness: float | None, coverage: float | None, unrelated: Unrelated | None, *, across: bool = False
-) -> Confidence:
-    """Return how sure it is that the searched documents answer a query.
+) -> float:
+    """Return how probable it is that the searched documents answer a query.
 
     Args:
         nearness: Of the best hit, on the scale of cosine similarity; None when it has no vector or none was
@@ -36,13 +41,6 @@ def judge(
             where it was not measured: a similarity says nothing then.
         across: Whether the best hit is written in another way than the query.
     """
-    probability = _probability(nearness, coverage, unrelated, across=across)
-    return next((level for least, level in _LEVELS if probability >= least), Confidence.NONE)
-
-
-def _probability(
-    nearness: float | None, coverage: float | None, unrelated: Unrelated | None, *, across: bool
-) -> float:
     if nearness is None or unrelated is None:
         if coverage is None:
             return _NOTHING_KNOWN
@@ -54,6 +52,22 @@ def _probability(
         return _logistic(weight * deviations + constant)
     of_nearness, of_coverage, constant = _BOTH
     return _logistic(of_nearness * deviations + of_coverage * coverage + constant)
+
+
+def level_of(probability: float) -> Confidence:
+    """Return the level of a probability."""
+    return next((level for least, level in _LEVELS if probability >= least), Confidence.NONE)
+
+
+def score_of(probability: float, behind: float) -> float:
+    """Return the score of a hit: the probability that it is the answer, as far as evidence tells.
+
+    Args:
+        probability: That the first hit is.
+        behind: How much less evidence it has than the first, in standard deviations.
+    """
+    first = min(max(probability, 1 - _SUREST), _SUREST)
+    return _logistic(math.log(first / (1 - first)) - _ODDS_PER_DEVIATION * behind)
 
 
 def _logistic(evidence: float) -> float:

@@ -1,16 +1,20 @@
-"""The text of a hit: more than the found chunk where the caller wants that, within its budget."""
+"""The text of a hit: its passage, and more around it where the caller wants that, within a budget."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self, assert_never
 
-from mdvec.errors import StoreError
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.query import Expansion
+
+# Of the room around a passage in the middle of a long text, so much is for what comes before it.
+_SHARE_BEFORE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,7 @@ class Extract:
         end_line: 1-based last line.
         text: The stretch itself.
         tokens: How many tokens it has, about.
+        cut_lines: Ranges of lines, such as ``12:40``, that were wanted too and did not fit.
     """
 
     start: int
@@ -32,44 +37,159 @@ class Extract:
     end_line: int
     text: str
     tokens: int
+    cut_lines: tuple[str, ...] = ()
 
+    def inside(self, other: Self) -> bool:
+        """Return True if it is a part of another stretch of the same document."""
+        return other.start <= self.start and self.end <= other.end
 
-def extract(chunk: StoredChunk, expansion: Expansion, view: View) -> Extract:
-    """Return the text around a found chunk that the caller wants to see.
+    def part(self, begin: int, end: int) -> Self:
+        """Return a part of it, which knows what was left out.
 
-    ``section`` is the chunk's section with its subsections, ``neighbours`` one chunk before and one
-    after, ``document`` the whole document.
-    """
-    if expansion is Expansion.CHUNK:
-        return Extract(
-            chunk.start, chunk.end, chunk.start_line, chunk.end_line, chunk.text, chunk.token_count
+        Args:
+            begin: Its first character, counted from the start of this one.
+            end: One past its last, likewise.
+        """
+        text = self.text[begin:end]
+        first = self.start_line + self.text.count("\n", 0, begin)
+        last = first + text[:-1].count("\n")
+        cut: list[str] = []
+        if self.text[:begin].strip():
+            between_lines = self.text.startswith("\n", begin - 1)
+            cut.append(f"{self.start_line}:{first - between_lines}")
+        if self.text[end:].strip():
+            between_lines = "\n" in self.text[end - 1 : end + 1]
+            cut.append(f"{last + 1 if between_lines else last}:{self.end_line}")
+        tokens = estimate_token_count(text)
+        start = self.start + begin
+        return replace(
+            self,
+            start=start,
+            end=start + len(text),
+            start_line=first,
+            end_line=last,
+            text=text,
+            tokens=tokens,
+            cut_lines=tuple(cut),
         )
-    chunks = view.document_chunks(chunk.document_id)
-    document = view.find_document(chunk.collection_id, chunk.path)
-    if document is None:
-        msg = f"chunk {chunk.id} has no document"
-        raise StoreError(msg)
-    if expansion is Expansion.DOCUMENT:
-        start, end = 0, len(document.body)
-    else:
-        at = next((index for index, other in enumerate(chunks) if other.ordinal == chunk.ordinal), 0)
-        first, last = _reach(chunks, at, expansion)
-        start, end = chunks[first].start, max(other.end for other in chunks[first : last + 1])
-    text = document.body[start:end]
-    start_line = document.body.count("\n", 0, start) + 1
+
+
+def passage_of(chunks: Sequence[StoredChunk], body: str) -> Extract:
+    """Return the text of neighbouring chunks of one document, what several of them hold but once.
+
+    Args:
+        chunks: In the order of the document.
+        body: The text of the document; not needed for one chunk.
+    """
+    first, last = chunks[0], chunks[-1]
+    if len(chunks) == 1:
+        return Extract(
+            first.start, first.end, first.start_line, first.end_line, first.text, first.token_count
+        )
+    return _extract(body, first.start, last.end)
+
+
+def expanded(
+    passage: Extract,
+    chunks: Sequence[StoredChunk],
+    best: StoredChunk,
+    expansion: Expansion,
+    body: str,
+    view: View,
+) -> Extract:
+    """Return the text around a passage that the caller wants to see.
+
+    ``section`` is the section of the best chunk with its subsections, ``neighbours`` one chunk before and one
+    after, ``document`` the whole document.
+
+    Args:
+        passage: The passage itself.
+        chunks: Its chunks, in the order of the document.
+        best: The one for which it was found.
+        expansion: How much is wanted.
+        body: The text of the document; not needed for the passage alone.
+        view: The snapshot.
+    """
+    match expansion:
+        case Expansion.CHUNK:
+            return passage
+        case Expansion.DOCUMENT:
+            return _extract(body, 0, len(body))
+        case Expansion.SECTION | Expansion.NEIGHBOURS:
+            every = view.document_chunks(best.document_id)
+            first, last = _reach(every, chunks, best, expansion)
+            end = max(each.end for each in every[first : last + 1])
+            return _extract(body, min(passage.start, every[first].start), max(passage.end, end))
+        case _:
+            assert_never(expansion)
+
+
+def _extract(body: str, start: int, end: int) -> Extract:
+    text = body[start:end]
+    start_line = body.count("\n", 0, start) + 1
     end_line = start_line + text[:-1].count("\n")
     return Extract(start, end, start_line, end_line, text, estimate_token_count(text))
 
 
-def _reach(chunks: Sequence[StoredChunk], at: int, expansion: Expansion) -> tuple[int, int]:
-    """Return the first and last of the chunks to be shown around the one at ``at``."""
+def fit(
+    passage: Extract, wanted: Extract, tokens_left: int | None, more_left: int, *, first: bool
+) -> Extract | None:
+    """Choose what fits a budget.
+
+    Args:
+        passage: What was found.
+        wanted: The text around it; the same where no more is wanted.
+        tokens_left: What may still be returned; None for no limit.
+        more_left: What may still be returned where there is more than the passage.
+        first: Whether nothing was returned yet; the first passage is cut rather than left out.
+
+    Returns:
+        What is wanted, or as much of it around the passage as fits, or the beginning of the first passage;
+        None if it does not fit.
+    """
+    if tokens_left is not None and passage.tokens > tokens_left:
+        return _beginning(passage, wanted, tokens_left) if first else None
+    room = more_left if tokens_left is None else min(tokens_left, more_left)
+    return _around(passage, wanted, max(passage.tokens, room))
+
+
+def _around(passage: Extract, wanted: Extract, room: int) -> Extract:
+    """Cut what is wanted to so many tokens, in whole lines: from its start if that reaches the passage."""
+    if wanted.tokens <= room:
+        return wanted
+    begin, end = passage.start - wanted.start, passage.end - wanted.start
+    ends = estimate_token_ends(wanted.text)
+    before, upto = bisect_right(ends, begin), bisect_right(ends, end)
+    first = 0 if upto <= room else before - int(_SHARE_BEFORE * max(0, room - (upto - before)))
+    start = ends[first - 1] if first else 0
+    stop = ends[min(len(ends), max(upto, first + room)) - 1]
+    line_start = wanted.text.find("\n", start, begin) + 1
+    line_end = wanted.text.rfind("\n", end, stop)
+    return wanted.part(0 if not first else line_start or begin, end if line_end < 0 else line_end)
+
+
+def _beginning(passage: Extract, wanted: Extract, most_tokens: int) -> Extract:
+    """Keep the beginning of a passage, up to the end of a sentence when there is one."""
+    ends = estimate_token_ends(passage.text)
+    limit = ends[min(most_tokens, len(ends)) - 1] if ends else len(passage.text)
+    end = max((stop for stop in sentence_ends(passage.text[:limit]) if stop < limit), default=limit)
+    kept = len(passage.text[: end if end >= limit // 2 else limit].rstrip())
+    begin = passage.start - wanted.start
+    return wanted.part(begin, begin + kept)
+
+
+def _reach(
+    every: Sequence[StoredChunk], chunks: Sequence[StoredChunk], best: StoredChunk, expansion: Expansion
+) -> tuple[int, int]:
+    """Return the first and last of a document's chunks to be shown around a passage."""
+    at = {each.ordinal: index for index, each in enumerate(every)}
     if expansion is Expansion.NEIGHBOURS:
-        return max(0, at - 1), min(len(chunks) - 1, at + 1)
-    path = chunks[at].heading_path
-    first = last = at
-    while first > 0 and _is_below(chunks[first - 1], path):
+        return max(0, at[chunks[0].ordinal] - 1), min(len(every) - 1, at[chunks[-1].ordinal] + 1)
+    first = last = at[best.ordinal]
+    path = every[first].heading_path
+    while first > 0 and _is_below(every[first - 1], path):
         first -= 1
-    while last + 1 < len(chunks) and _is_below(chunks[last + 1], path):
+    while last + 1 < len(every) and _is_below(every[last + 1], path):
         last += 1
     return first, last
 
@@ -77,37 +197,3 @@ def _reach(chunks: Sequence[StoredChunk], at: int, expansion: Expansion) -> tupl
 def _is_below(chunk: StoredChunk, path: tuple[str, ...]) -> bool:
     """Return True if a chunk is in the section of a heading path; without one, above the first heading."""
     return chunk.heading_path[: len(path)] == path if path else not chunk.heading_path
-
-
-def fit(wanted: Extract, fallback: Extract, tokens_left: int, *, first: bool) -> Extract | None:
-    """Choose what fits a token budget.
-
-    Args:
-        wanted: The expanded text.
-        fallback: The chunk alone.
-        tokens_left: What is left of the budget.
-        first: Whether nothing was returned yet; the first one is cut rather than dropped.
-
-    Returns:
-        The larger one that fits, a cut one when it is the first, or None.
-    """
-    for choice in (wanted, fallback):
-        if choice.tokens <= tokens_left:
-            return choice
-    return _cut(fallback, tokens_left) if first else None
-
-
-def _cut(whole: Extract, max_tokens: int) -> Extract:
-    """Keep the beginning, up to the end of a sentence when there is one."""
-    ends = estimate_token_ends(whole.text)
-    limit = ends[min(max_tokens, len(ends)) - 1] if ends else len(whole.text)
-    end = max((stop for stop in sentence_ends(whole.text[:limit]) if stop < limit), default=limit)
-    text = whole.text[: end if end >= limit // 2 else limit].rstrip()
-    return Extract(
-        whole.start,
-        whole.start + len(text),
-        whole.start_line,
-        whole.start_line + text.count("\n"),
-        text,
-        min(max_tokens, len(ends)),
-    )

@@ -39,16 +39,14 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
         text = text[:MAX_QUERY_CHARS]
     _check_range("limit", query.limit, 1, MAX_LIMIT)
     _check_range("per_document", query.per_document, 1, MAX_LIMIT)
-    if query.max_tokens is not None:
-        _check_range("max_tokens", query.max_tokens, 1, None)
+    _check_range("expand_tokens", query.expand_tokens, 1, None)
+    _check_range("max_tokens", query.max_tokens, 1, None)
     if query.threshold is not None and not -1.0 <= query.threshold <= 1.0:
         msg = f"threshold is a cosine similarity from -1 to 1, not {query.threshold}"
         raise UsageError(msg)
     since_ns, until_ns = query.filters.updated_since_ns, query.filters.updated_until_ns
-    if since_ns is not None:
-        _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
-    if until_ns is not None:
-        _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
+    _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
+    _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
     if since_ns is not None and until_ns is not None and until_ns <= since_ns:
         msg = "the time until which documents were updated is not after the one since which they were"
         raise UsageError(msg, hint="Give the earlier time to updated-since.")
@@ -59,7 +57,9 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     return replace(query, text=text, filters=_clean_filters(query.filters)), warnings
 
 
-def _check_range(name: str, value: int, least: int, most: int | None) -> None:
+def _check_range(name: str, value: int | None, least: int, most: int | None) -> None:
+    if value is None:
+        return
     if value < least or (most is not None and value > most):
         span = f"{least} to {most:,}" if most is not None else f"{least} or more"
         msg = f"{name} is a number from {span}, not {value:,}"

@@ -28,13 +28,7 @@ _ORDINARY, _RELATED = 1.0, 3.0
 _CREDIT_REACH = 1.5
 
 # A text that more chunks than this have in common is repeated.
-# Shares that repeated text leaves no more of than this approach 0 instead of all being 0.
-_LEAST_SHARE = 0.01
-
 _UNREPEATED = 3
-
-# Where the score shown to people passes one half, in units of fused evidence.
-_SCORE_CENTRE = 3.0
 
 _NOT_REPEATED: Mapping[ChunkId, int] = {}
 
@@ -107,7 +101,7 @@ class Candidate:
 
     Attributes:
         id: The chunk.
-        score: 0..1, higher is better.
+        evidence: For it, in standard deviations; higher is better.
         similarity: Plain cosine similarity; None without a vector.
         nearness: The same, with names and neighbours counted in; what confidence is judged by.
         dense_rank: From 1; None when not among the nearest.
@@ -117,7 +111,7 @@ class Candidate:
     """
 
     id: ChunkId
-    score: float
+    evidence: float
     similarity: float | None
     nearness: float | None
     dense_rank: int | None
@@ -167,7 +161,7 @@ def fuse(
     return [
         Candidate(
             chunk,
-            _squash(fused[chunk]),
+            fused[chunk],
             similarities.get(chunk),
             nearness.get(chunk),
             dense_ranks.get(chunk),
@@ -183,20 +177,15 @@ def rank_by_similarity(
 ) -> list[Candidate]:
     """Rank by meaning alone: by deviations, which are what can be compared between spaces.
 
-    In one space the score is the nearness (0 when negative), less what a repeated text loses.
+    Less what a repeated text loses.
     """
     deviations = _merged(each.deviations() for each in dense)
     order = _order_of_meaning(dense, deviations, repetitions)
-    nearness = _merged(each.nearness for each in dense)
     plain = _merged(each.plain_nearness for each in dense)
     similarities = _merged(each.similarities for each in dense)
-    if len(dense) == 1:
-        lost = {chunk: dense[0].spread * _commonness(chunk, repetitions) for chunk in order}
-        scores = {chunk: max(0.0, nearness[chunk] - lost[chunk]) for chunk in order}
-    else:
-        scores = {chunk: _squash(deviations[chunk] - _commonness(chunk, repetitions)) for chunk in order}
+    evidence = {chunk: deviations[chunk] - _commonness(chunk, repetitions) for chunk in order}
     return [
-        Candidate(chunk, scores[chunk], similarities[chunk], plain[chunk], rank, None, None)
+        Candidate(chunk, evidence[chunk], similarities[chunk], plain[chunk], rank, None, None)
         for rank, chunk in enumerate(order, 1)
     ]
 
@@ -204,21 +193,11 @@ def rank_by_similarity(
 def rank_by_words(
     lexical: LexicalEvidence, *, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
 ) -> list[Candidate]:
-    """Rank by words alone: exact evidence first, then BM25; the score is the share of the maximum score.
-
-    Less what a repeated text loses.
-    """
-    shares, weight = _shares(lexical), _weight(lexical) or 1.0
+    """Rank by words alone: exact evidence first, then BM25, less what a repeated text loses."""
+    shares, weight = _shares(lexical), _weight(lexical)
+    evidence = {chunk: weight * share - _commonness(chunk, repetitions) for chunk, share in shares.items()}
     return [
-        Candidate(
-            chunk,
-            _share_left(shares[chunk], _commonness(chunk, repetitions), weight),
-            None,
-            None,
-            None,
-            rank,
-            _coverage(lexical, shares, chunk),
-        )
+        Candidate(chunk, evidence[chunk], None, None, None, rank, _coverage(lexical, shares, chunk))
         for rank, chunk in enumerate(_order_of_words(lexical, shares, repetitions), 1)
     ]
 
@@ -287,12 +266,6 @@ def _commonness(chunk: ChunkId, repetitions: Mapping[ChunkId, int]) -> float:
     return math.log(max(_UNREPEATED, repetitions.get(chunk, 1)) / _UNREPEATED)
 
 
-def _share_left(share: float, lost: float, weight: float) -> float:
-    """Return a share less what a repeated text loses, in the order of their difference and never below 0."""
-    left = share - lost / weight
-    return left if left >= _LEAST_SHARE else _LEAST_SHARE * math.exp((left - _LEAST_SHARE) * weight)
-
-
 def _order_of_words(
     lexical: LexicalEvidence, shares: Mapping[ChunkId, float], repetitions: Mapping[ChunkId, int]
 ) -> list[ChunkId]:
@@ -317,9 +290,3 @@ def _merged(parts: Iterable[Mapping[ChunkId, float]]) -> dict[ChunkId, float]:
 
 def _ranks(ranking: Sequence[ChunkId]) -> dict[ChunkId, int]:
     return {chunk: rank for rank, chunk in enumerate(ranking, 1)}
-
-
-def _squash(evidence: float) -> float:
-    """Map evidence to 0..1 without changing the order."""
-    distance = evidence - _SCORE_CENTRE
-    return 0.5 + 0.5 * distance / math.hypot(1.0, distance)

@@ -69,14 +69,7 @@ class View(Protocol):
     def documents(
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
     ) -> list[ListedDocument]:
-        """List documents in order of path (by code point), without reading any text.
-
-        Args:
-            collection_id: The collection.
-            after: Only paths that come after this one; empty for all.
-            prefix: Only paths that start so; empty for all.
-            limit: Most documents to return.
-        """
+        """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
         ...
 
     def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
@@ -107,6 +100,10 @@ class View(Protocol):
         """Return those of the chunks that exist, by id."""
         ...
 
+    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of those of the documents that exist, by id."""
+        ...
+
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, and of the chunks next to them.
 
@@ -122,7 +119,7 @@ class View(Protocol):
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks of its collection have the same skeleton as each of the chunks, itself too.
 
-        Counted up to ``records.MOST_REPETITIONS``. Chunks that are unique are left out.
+        Up to ``records.MOST_REPETITIONS``; chunks that are unique are left out.
         """
         ...
 
@@ -255,13 +252,7 @@ class View(Protocol):
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors as they are stored, whether or not anything uses them, a page at a time.
 
-        Args:
-            space_id: The space.
-            after: Only hashes that come after this one, in order of bytes; empty for all.
-            limit: Most vectors to return.
-
-        Returns:
-            Hashes in order, and their vectors, shape (n, dim).
+        Hashes that come after ``after`` in order of bytes (empty for all), and their vectors, shape (n, dim).
         """
         ...
 

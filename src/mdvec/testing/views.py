@@ -234,6 +234,11 @@ class MemoryView:
             if chunk.id in wanted
         }
 
+    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of those of the documents that exist, by id."""
+        wanted = set(documents)
+        return {each.id: each.record.document.body for each in self._documents() if each.id in wanted}
+
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
         wanted = set(ids)

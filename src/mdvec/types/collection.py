@@ -102,10 +102,12 @@ class SearchDefaults:
     Attributes:
         limit: Most hits.
         threshold: Smallest cosine similarity of a hit.
+        per_document: Most hits of one document.
     """
 
     limit: int | None = None
     threshold: float | None = None
+    per_document: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,9 @@ class SearchHit:
         end_line: 1-based last line.
         start: First character of the text in the document.
         end: One past the last.
-        score: 0..1, higher is better; comparable inside one answer.
-        similarity: Cosine similarity of query and chunk, lifted by the document's names (see
-            :meth:`mdvec.stores.interface.VectorIndex.search`); None when the chunk has no vector yet or
-            the search did not use vectors.
+        score: 0..1, higher is better: how probable it is that this is the answer.
+        similarity: Cosine similarity of query and chunk; None when the chunk has no vector yet or the
+            search did not use vectors.
         dense_rank: Rank by similarity alone; None when it was not among the nearest.
         lexical_rank: Rank by words alone; None when no word was found.
         text: The passage.
@@ -47,6 +46,7 @@ class SearchHit:
         file: Absolute path of the file; None when it is no file of this machine.
         chunk_index: Position of the found chunk in its document, from 0.
         folder_contexts: What the folders that it is in hold, from the root down.
+        cut_lines: Ranges of lines, such as ``12:40``, that did not fit into the text.
     """
 
     rank: int
@@ -71,6 +71,7 @@ class SearchHit:
     file: str | None = None
     chunk_index: int = 0
     folder_contexts: tuple[str, ...] = ()
+    cut_lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class SearchResult:
         searched: The query with its corrections, for finding its words in a text.
         corrections: Known words by the mistyped ones that they replace.
         unknown_words: Words of the query that no document of the searched collections holds.
+        left_out: Hits that did not fit into the tokens wanted.
     """
 
     query: str
@@ -107,3 +109,4 @@ class SearchResult:
     searched: str = ""
     corrections: Mapping[str, str] = field(default_factory=dict)
     unknown_words: tuple[str, ...] = ()
+    left_out: int = 0

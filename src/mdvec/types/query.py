@@ -127,8 +127,11 @@ class SearchQuery:
         limit: Most hits to return.
         threshold: Smallest cosine similarity of a hit; None for no limit. Hits without a
             similarity (found by words alone, not embedded yet) stay.
-        per_document: Most hits of one document.
+        per_document: Most hits of one document; None for any number, where other documents come first.
         expand: How much text to return around a hit.
+        expand_tokens: Most tokens of text in all hits together that ``expand`` returns; it cuts no passage.
+        as_passages: Whether neighbouring chunks are joined, and other documents come before one has a
+            further hit; else chunks are ranked as they are.
         max_tokens: Most tokens of text in all hits together; None for no limit.
     """
 
@@ -138,6 +141,8 @@ class SearchQuery:
     filters: Filters = field(default_factory=Filters)
     limit: int = 5
     threshold: float | None = None
-    per_document: int = 1
+    per_document: int | None = None
     expand: Expansion = Expansion.CHUNK
+    expand_tokens: int = 10_000
+    as_passages: bool = True
     max_tokens: int | None = None

@@ -91,9 +91,11 @@ def answer(
         embedded = _embed(cleaned, searched, view, parts)
         confidence, found = Confidence.NONE, list[tuple[SearchHit, StoredChunk]]()
         hidden: Sequence[float] = ()
+        left_out = 0
         if searched:
             answered = find(replace(cleaned, mode=embedded.mode), meant.where, view, embedded.spaces)
-            confidence, found, hidden = answered.confidence, answered.hits, answered.hidden
+            confidence, found = answered.confidence, answered.hits
+            hidden, left_out = answered.hidden, answered.left_out
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
@@ -128,12 +130,14 @@ def answer(
         warnings=(
             *warnings,
             *embedded.warnings,
+            *_too_long(cleaned, left_out),
             *_unfinished(searched, counts, embedded.mode, collections, activities, importing=importing),
         ),
-        hint=None if hits else _hint(searched, counts, embedded.mode, collections, hidden, meant),
+        hint=None if hits else _hint(cleaned, searched, counts, embedded.mode, collections, hidden, meant),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
+        left_out=left_out,
     )
 
 
@@ -304,7 +308,16 @@ def _unfinished(
     return tuple(warnings)
 
 
+def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
+    """Return a warning about hits that did not fit into the tokens wanted."""
+    if not left_out:
+        return ()
+    hits = "1 more hit is" if left_out == 1 else f"{left_out:,} more hits are"
+    return (f"{hits} left out: max_tokens is {query.max_tokens:,}; take more, or a lower limit",)
+
+
 def _hint(
+    query: SearchQuery,
     searched: Sequence[Collection],
     counts: Sequence[CollectionCounts],
     mode: SearchMode,
@@ -314,7 +327,8 @@ def _hint(
 ) -> str:
     if hidden:
         below = (
-            f"The threshold hides {len(hidden):,} passages; the nearest has a similarity of {hidden[0]:.3f}."
+            f"The threshold of {query.threshold:g} hides {len(hidden):,} passages; "
+            f"the nearest has a similarity of {hidden[0]:.3f}."
         )
         return f"{below} Take a lower threshold."
     total = sum(each.chunks for each in counts)

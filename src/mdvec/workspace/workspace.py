@@ -292,7 +292,7 @@ class Workspace:
         """
         searched = self._collections.chosen(collections)
         own = searched[0].search if len(searched) == 1 else SearchDefaults()
-        given = set_only(k=own.limit, threshold=own.threshold)
+        given = set_only(k=own.limit, threshold=own.threshold, per_document=own.per_document)
         for name in given.keys() & {name.removeprefix("search.") for name in self._config.from_environment}:
             del given[name]
         return msgspec.structs.replace(self._config.search, **given)

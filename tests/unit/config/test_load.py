@@ -78,7 +78,7 @@ def test_the_nearest_file_upward_wins_over_the_users_own(cwd: Path, tmp_path: Pa
     assert load_config(cwd=cwd, env={}).config.search.k == 2
     (cwd / "mdvec.json").write_text('{"search": {"k": 3}}')
     search = load_config(cwd=cwd, env={}).config.search
-    assert (search.k, search.per_document) == (3, 1)
+    assert (search.k, search.per_document) == (3, None)
 
 
 def test_a_named_file_is_the_only_one_read(cwd: Path) -> None:
@@ -189,7 +189,7 @@ def test_all_unknown_settings_are_told_at_once(cwd: Path) -> None:
         f"{file}:1: unknown section [serch]; did you mean [search]?",
         f"{file}:6: unknown setting search.kk; did you mean search.k?",
         f"{file}:7: unknown setting search.xyzzy; known: search.k, search.mode, search.per_document, "
-        "search.expand, search.max_tokens, search.threshold, search.sync_budget_ms",
+        "search.expand, search.expand_tokens, search.max_tokens, search.threshold, search.sync_budget_ms",
         f"{file}:8: unknown setting search.path; it belongs in [store]",
         f"{file}:10: unknown setting display.more; known: display.default_format, "
         "display.color, display.editor",

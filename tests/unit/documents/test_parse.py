@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.growth import assert_grows_linearly
 
+from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import parse_document
+from mdvec.text.prose import skeleton
+from mdvec.text.terms import index_terms
+from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.document import BlockKind, LinkKind, TitleSource
 
 
@@ -284,3 +289,27 @@ def test_a_title_is_no_longer_than_a_heading() -> None:
     document = parse_document("x.md", f"---\ntitle: {'long ' * 1_000}\n---\n")
     assert len(document.title) == 1_000
     assert document.title.endswith("…")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("# h\n", "[[", "![", "`a ", "``a`", "| x | y |\n|---|---|\n", "*a _b ", "<a ", "[a](", "> ", "- "),
+        *("#a ", "[[a]] ", "[a](b) ", "&a", "](a", "a-", "%%a ", "<!-- ", "word ", "漢字"),
+    ],
+)
+def test_a_file_of_signs_takes_linear_time(part: str) -> None:
+    """Whatever is repeated: parsing, cutting and the terms take as much longer as the file is longer."""
+
+    def work(text: str) -> None:
+        document = parse_document("x.md", text)
+        for chunk in SectionChunker(token_ends=estimate_token_ends).chunk(document).chunks:
+            index_terms(chunk.text)
+            skeleton(chunk.text, document.names)
+
+    assert_grows_linearly(lambda size: part * (size // len(part)), work, 4_000)
+
+
+def test_links_in_the_description_of_an_image_are_none() -> None:
+    """Nobody can follow them."""
+    assert parse_document("x.md", "![[a](b) c](d.png)").links == ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 import pytest
+from tests.growth import assert_grows_linearly
 
 from mdvec.documents.rendering import render_markdown, render_plain
 from mdvec.documents.targets import Embedded
@@ -293,3 +294,15 @@ def test_harmless_html_stays() -> None:
     html = rendered(f"{folded}<kbd>K</kbd> H<sub>2</sub>O <ruby>漢<rt>かん</rt></ruby>")
     for part in ("<details>", "<summary>", "<kbd>K</kbd>", "<sub>2</sub>", "<rt>かん</rt>"):
         assert part in html
+
+
+@pytest.mark.parametrize("part", ["[[", "![", "<", "&a", "a-", "%%a ", "==a", "`a ", "*a _b "])
+def test_a_paragraph_of_signs_takes_linear_time(part: str) -> None:
+    """The parser would take quadratic time in them: what has more than anybody reads is shown as it is."""
+    assert_grows_linearly(lambda size: part * (size // len(part)), rendered, 12_000)
+
+
+def test_a_paragraph_of_signs_is_shown_as_it_is() -> None:
+    """Its text is there, without markup, and harmless."""
+    html = rendered("<b>x</b> [[note]] " * 1_000)
+    assert text_of(html).count("&lt;b&gt;x&lt;/b&gt; [[note]]") == 1_000

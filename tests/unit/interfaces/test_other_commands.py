@@ -403,7 +403,7 @@ def test_config_show_tells_values_and_origins(mdvec: Mdvec, workspace: FakeWorks
     lines = {tuple(line.split()) for line in outcome.out.splitlines()}
     assert ("k", "=", "7", "#", f"{tmp_path / 'mdvec.toml'}:2") in lines
     assert ("mode", "=", '"dense"', "#", "MDVEC_SEARCH_MODE") in lines
-    assert ("per_document", "=", "1", "#", "default") in lines
+    assert ("expand_tokens", "=", "10000", "#", "default") in lines
     assert ("location", "=", f'"{tmp_path / "mine.sqlite"}"', "#", "--database") in lines
     assert workspace.opened == {}
 

@@ -193,12 +193,25 @@ def test_paragraphs_wrapped_by_hand_are_laid_out_anew() -> None:
     text = "One paragraph of\nseveral words.\n- a list\n- of two\n\n```\nsome\ncode\n```\n\n日本語の\n段落\n"
     assert shown("paragraph", text, width=60, lines=20) == [
         "One paragraph of several words.",
-        "- a list",
-        "- of two",
-        "```",
+        "• a list",
+        "• of two",
         "some",
         "code",
-        "```",
         "日本語の",
         "段落",
     ]
+
+
+def test_a_hit_by_meaning_shows_its_first_whole_sentence() -> None:
+    """Not the heading, a list of links or a fence above it."""
+    text = "## Sync\n\n- [[Setup]]\n\n```\nnpm i\n```\n\nNotes travel between your devices.\n\nMore."
+    assert shown("zebra", text, width=60, lines=1) == ["Notes travel between your devices."]
+    assert shown("zebra", "## 同期\n\n- [[設定]]\n\nノートは端末間で共有されます。次です。", lines=1) == [
+        "ノートは端末間で共有されます。次です。"
+    ]
+
+
+def test_a_japanese_sentence_ends_at_its_stop() -> None:
+    """The excerpt starts with the sentence that holds the words, not with the one before it."""
+    text = "最初の説明です。次も長い説明が続きます。「宿」は四条にあります。"
+    assert shown("宿", text, width=60, lines=1) == ["「宿」は四条にあります。"]

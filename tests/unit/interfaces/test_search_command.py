@@ -11,6 +11,7 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWo
 
 from mdvec.errors import InvalidQueryError
 from mdvec.interfaces.cli.search import hits_text
+from mdvec.interfaces.passage import cell_width
 from mdvec.interfaces.present import hit_address
 from mdvec.types.hit import Confidence
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMatch
@@ -18,7 +19,7 @@ from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, TagMa
 HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
     "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
-    "supersedes", "superseded_by", "file", "chunk_index", "folder_contexts",
+    "supersedes", "superseded_by", "file", "chunk_index", "folder_contexts", "cut_lines",
 ]  # fmt: skip
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 
@@ -80,7 +81,8 @@ def test_json_has_exactly_the_documented_keys(mdvec: Mdvec) -> None:
     assert outcome.out.count("\n") == 1
     assert "京都の旅" in outcome.out
     answer = json.loads(outcome.out)
-    assert list(answer) == [*ANSWER_KEYS, "warnings", "hint", "confidence", "corrections", "unknown_words"]
+    keys = ["warnings", "hint", "confidence", "corrections", "unknown_words", "left_out"]
+    assert list(answer) == [*ANSWER_KEYS, *keys]
     assert list(answer["hits"][0]) == HIT_KEYS
     assert answer["hits"][0]["score"] == 0.876543
     assert answer["hits"][0]["heading_path"] == ["京都の旅", "宿"]
@@ -143,17 +145,17 @@ def test_text_is_for_people(mdvec: Mdvec) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("# 京都の旅\n\n## 宿 ##\n静か\n## 交通\nバス", ["静か", "## 交通", "バス"]),
-        ("## 別\n静か", ["## 別", "静か"]),
+        ("# 京都の旅\n\n## 宿 ##\n静か\n## 交通\nバス", ["静か", "バス"]),
+        ("## 別\n静か", ["静か"]),
         ("## 宿", ["## 宿"]),
         ("京都の旅\n====\n\n宿\n--\n静か", ["静か"]),
-        ("静か\n---\n宿", ["静か", "---", "宿"]),
+        ("静か\n\n---\n宿", ["静か", "宿"]),
     ],
 )
 def test_headings_are_not_said_twice(
     mdvec: Mdvec, workspace: FakeWorkspace, text: str, shown: list[str]
 ) -> None:
-    """Headings that the first line says already are left out of the passage, unless nothing else is there."""
+    """Headings are left out of the passage, unless nothing else is there: the first line says them."""
     workspace.result = replace(RESULT, hits=(replace(HIT, text=text),))
     assert [line.strip() for line in mdvec("search", "x").out.splitlines()[2:]] == shown
 
@@ -356,3 +358,25 @@ def test_verbose_tells_the_time_of_each_step(mdvec: Mdvec) -> None:
     name, elapsed, unit, details = line.split()
     assert (name, unit, details) == ("[dense]", "ms", "hits=50")
     assert float(elapsed) >= 0
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_long_trail_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Headings in its middle give way first, the title and the nearest heading stay; no line is wider."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    path = ("始めに", "設定の説明と注意", "詳しい設定", "環境変数から読み込む方法")
+    long = replace(HIT, heading_path=path)
+    endless = replace(HIT, title="A title of many words " * 9, heading_path=())
+    text = hits_text(replace(RESULT, hits=(long, endless)), colored=False, explain=True, several=False)
+    assert max(map(cell_width, text.splitlines())) <= columns
+    first = text.splitlines()[0]
+    assert first.startswith("1. 京都の旅 › …")
+    assert "環境変数から読み込む方法" in first
+    assert "… " in next(line for line in text.splitlines() if line.startswith("1. A title"))
+
+
+def test_paths_are_those_of_different_documents(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
+    """Each is printed once, so no further passage of a document takes a place."""
+    mdvec("search", "宿", "--format", "paths")
+    assert asked(workspace).per_document == 1

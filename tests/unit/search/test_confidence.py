@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.search.confidence import judge
+from mdvec.search.confidence import level_of, probability, score_of
 from mdvec.types.hit import Confidence
 from mdvec.types.space import Unrelated
 
 UNRELATED = Unrelated(mean=0.786, spread=0.022)  # of the model that the levels were fitted with
 LEVELS = list(reversed(Confidence))
+
+
+def judge(nearness: float | None, coverage: float | None, unrelated: Unrelated | None) -> Confidence:
+    return level_of(probability(nearness, coverage, unrelated))
 
 
 @pytest.mark.parametrize(
@@ -53,3 +57,17 @@ def test_more_evidence_never_lowers_it(one: float, other: float, some: float, mo
     near, far = max(one, other), min(one, other)
     full, poor = max(some, more), min(some, more)
     assert LEVELS.index(judge(near, full, UNRELATED)) >= LEVELS.index(judge(far, poor, UNRELATED))
+
+
+def test_the_first_score_agrees_with_the_confidence() -> None:
+    """The level of the first hit's score is that of the answer, and no score is a certainty."""
+    for probable in (0.0, 1e-9, 0.05, 0.3, 0.7, 0.95, 1.0):
+        assert level_of(score_of(probable, 0.0)) is level_of(probable)
+        assert 0 < score_of(probable, 0.0) < 1
+
+
+@given(st.floats(0, 1), st.floats(0, 40), st.floats(0, 40))
+def test_scores_fall_with_the_evidence(probable: float, one: float, other: float) -> None:
+    """Whatever the first hit is worth, what is further behind scores no more, from 0 to 1."""
+    near, far = min(one, other), max(one, other)
+    assert 0 <= score_of(probable, far) <= score_of(probable, near) <= 1

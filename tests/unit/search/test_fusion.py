@@ -97,15 +97,17 @@ def test_without_vectors_words_decide() -> None:
 
 
 def test_single_sides_keep_their_own_order() -> None:
-    """Dense scores are similarities, lexical ones shares of the maximum score."""
-    assert [(c.id, c.score) for c in rank_by_similarity(evidence({1: 0.5, 2: -0.1}))] == [(1, 0.5), (2, 0.0)]
-    assert [(c.id, c.score) for c in rank_by_words(words({1: 2.0, 2: 4.0}))] == [(2, 0.4), (1, 0.2)]
+    """By deviations, or by what words are worth in them."""
+    by_meaning = rank_by_similarity(evidence({1: 0.5, 2: -0.1}, mean=0.1, spread=0.2))
+    assert [(c.id, round(c.evidence, 6)) for c in by_meaning] == [(1, 2.0), (2, -1.0)]
+    by_words = rank_by_words(words({1: 25.0, 2: 50.0}, max_score=100))
+    assert [(c.id, c.evidence) for c in by_words] == [(2, 4.0), (1, 2.0)]
 
 
 def test_what_is_called_so_is_a_full_word_match() -> None:
     """A name of stop words alone is found, and first, in the order of what else it holds."""
     evidence_of_words = words({1: 9.0, 2: 3.0}, named=(2, 3))
-    assert [(c.id, c.lexical_rank, c.score) for c in rank_by_words(evidence_of_words)] == [
+    assert [(c.id, c.lexical_rank, c.coverage) for c in rank_by_words(evidence_of_words)] == [
         (2, 1, 1.0),
         (3, 2, 1.0),
         (1, 3, 0.9),
@@ -137,9 +139,9 @@ def test_a_word_that_both_languages_use_is_no_reason_to_help() -> None:
     found = words({1: 5.0, 2: 5.0, 3: 4.0}, other_language=[2, 4])
     ranked = fuse(found, evidence({1: 0.90, 2: 0.90, 3: 0.88, 4: 0.88}))
     alone = fuse(words({1: 5.0, 2: 5.0, 3: 4.0}), evidence({1: 0.90, 2: 0.90, 3: 0.88, 4: 0.88}))
-    gain = ranked[-1].score - alone[-1].score
+    gain = ranked[-1].evidence - alone[-1].evidence
     assert [each.id for each in ranked] == [1, 2, 3, 4]
-    assert 0 < gain < 0.2
+    assert 0 < gain < 0.8
 
 
 def test_among_chunks_in_another_language_alone_words_count_four_fifths() -> None:
@@ -147,7 +149,7 @@ def test_among_chunks_in_another_language_alone_words_count_four_fifths() -> Non
     near = evidence({1: 0.90, 2: 0.89})
     others = fuse(words({2: 1.0}, other_language=[1, 2]), near)
     alike = fuse(words({2: 0.8}), near)
-    assert [(each.id, each.score) for each in others] == [(each.id, each.score) for each in alike]
+    assert [(each.id, each.evidence) for each in others] == [(each.id, each.evidence) for each in alike]
     assert {each.id: each.coverage for each in others} == {1: None, 2: 0.1}
 
 
@@ -165,15 +167,14 @@ def test_fusion_loses_nothing_and_orders_by_score(
     spread: float,
     other_language: set[int],
 ) -> None:
-    """Every chunk of both sides is there once, scores fall, and lie in 0..1."""
+    """Every chunk of both sides is there once, and evidence falls."""
     ranked = fuse(
         words(lexical, other_language=other_language & similarities.keys()),
         evidence(similarities, mean=mean, spread=spread),
     )
     assert sorted(candidate.id for candidate in ranked) == sorted(lexical.keys() | similarities.keys())
-    scores = [candidate.score for candidate in ranked]
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 <= score <= 1 for score in scores)
+    found = [candidate.evidence for candidate in ranked]
+    assert found == sorted(found, reverse=True)
 
 
 def test_spaces_are_compared_by_deviations() -> None:
@@ -186,8 +187,8 @@ def test_spaces_are_compared_by_deviations() -> None:
     by_meaning = rank_by_similarity(low, high)
     assert [each.id for each in by_meaning] == [1, 3, 2, 4]
     assert [each.similarity for each in by_meaning] == [0.5, 0.9, 0.1, 0.88]
-    scores = [each.score for each in by_meaning]
-    assert scores == sorted(scores, reverse=True)
+    found = [each.evidence for each in by_meaning]
+    assert found == sorted(found, reverse=True)
 
 
 @given(
@@ -200,8 +201,8 @@ def test_several_spaces_lose_nothing(pairs: list[tuple[int, float]], border: int
     above = evidence({chunk: near for chunk, near in pairs if chunk >= border})
     for ranked in (fuse(words({}), below, above), rank_by_similarity(below, above)):
         assert sorted(each.id for each in ranked) == sorted(chunk for chunk, _ in pairs)
-        scores = [each.score for each in ranked]
-        assert scores == sorted(scores, reverse=True)
+        found = [each.evidence for each in ranked]
+        assert found == sorted(found, reverse=True)
 
 
 def test_an_ordinary_text_in_the_other_writing_is_given_nothing() -> None:
@@ -220,8 +221,8 @@ def test_texts_in_the_other_writing_are_given_less_the_further_they_are() -> Non
     ranked = fuse(words({1: 5.0}, other_language=[2, 3]), evidence({1: 0.90, 2: 0.88, 3: 0.84}))
     plain = fuse(words({1: 5.0}), evidence({1: 0.90, 2: 0.88, 3: 0.84}))
     assert [each.id for each in ranked] == [1, 2, 3]
-    assert ranked[1].score > plain[1].score
-    assert ranked[2].score == plain[2].score
+    assert ranked[1].evidence > plain[1].evidence
+    assert ranked[2].evidence == plain[2].evidence
 
 
 def test_what_says_exactly_the_query_comes_first() -> None:
@@ -243,4 +244,4 @@ def test_a_text_that_stands_everywhere_counts_little(times: int, first: int) -> 
         rank_by_similarity(near, repetitions=repetitions),
     )
     assert [ranking[0].id for ranking in rankings] == [first] * 3
-    assert all(ranking[0].score >= ranking[1].score for ranking in rankings)
+    assert all(ranking[0].evidence >= ranking[1].evidence for ranking in rankings)

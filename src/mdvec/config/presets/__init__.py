@@ -36,6 +36,7 @@ class _Source(Section, frozen=True, kw_only=True):
 class _Search(Section, frozen=True, kw_only=True):
     limit: Limit | None = None
     threshold: Similarity | None = None
+    per_document: Count | None = None
 
 
 class _File(Section, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from array import array
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import metadata
@@ -133,7 +134,7 @@ class BuiltinEmbedder(Embedder):
             tokenizer = self._ready_tokenizer()
         except EmbedderUnavailableError:
             return estimate_token_ends(text)
-        return tokenizer.ends(text).tolist() if text else []
+        return array("i", tokenizer.ends(text).tobytes() if text else b"")
 
     def _ready_weights(self) -> Weights:
         with self._lock:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _UNENCODABLE = re.compile("[\0\ud800-\udfff]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
+_BEFORE_SPACE = re.compile(r"(?<![ \t\n])[ \t\n]")
+_PART_CHARS = 1 << 16
+
 _PIECE_ARRAYS = ("edges", "piece_of_node", "scores", "joined")
 _CHARACTER_ARRAYS = ("entry_of", "lengths", "starts", "targets")
 _NUMBERS = "numbers"  # PieceTable.unknown and .longest
@@ -62,11 +65,20 @@ class Tokenizer:
         ids, ends = self.pieces.segment(codes)
         return Tokens(ids=ids, ends=origins[ends - 1] + 1)
 
-    def ends(self, text: str) -> NDArray[np.int64]:
-        """Return where the tokens end, as in :attr:`Tokens.ends`; quicker than their ids."""
-        codes, origins = self.characters.rewrite(clean(text))
-        ends: NDArray[np.int64] = origins[self.pieces.ends(codes) - 1] + 1
-        return ends
+    def ends(self, text: str) -> NDArray[np.int32]:
+        """Return where the tokens end, as in :attr:`Tokens.ends`; quicker and in less memory."""
+        import numpy as np
+
+        found: list[NDArray[np.int32]] = []
+        start = 0
+        while start < len(text) or not found:
+            # Before a space, a text can be parted without changing its tokens.
+            space = _BEFORE_SPACE.search(text, start + _PART_CHARS)
+            stop = space.start() if space else len(text)
+            codes, origins = self.characters.rewrite(clean(text[start:stop]))
+            found.append((origins[self.pieces.ends(codes) - 1] + (start + 1)).astype(np.int32))
+            start = stop
+        return np.concatenate(found)
 
 
 def build_tokenizer(vocabulary: Vocabulary) -> Tokenizer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ from mdvec.interfaces.cli.terminal import (
     write_json,
     write_raw,
 )
-from mdvec.interfaces.passage import best_passage, cell_width, printable, visible
+from mdvec.interfaces.passage import best_passage, cell_width, printable, visible, wrap
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode
@@ -40,10 +39,11 @@ if TYPE_CHECKING:
     from mdvec.config.schema import DisplaySettings
     from mdvec.interfaces.daemon.calls import Reader
 
-_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _PASSAGE_LINES = 4
 _INDENT = "   "
+_LEAST_GAP = 2
+_STEP = " › "
+_MORE = "…"
 # Longer lines are hard to read; shorter ones break Japanese sentences too often.
 _MAX_COLUMNS = 100
 _MIN_COLUMNS = 30
@@ -76,7 +76,9 @@ class _SearchCommand(Command):
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Most hits.  [default: 5]")
 @click.option("--threshold", type=click.FloatRange(-1, 1), help="Smallest cosine similarity of a hit.")
-@click.option("--per-document", type=click.IntRange(min=1), help="Most hits of one document.  [default: 1]")
+@click.option(
+    "--per-document", type=click.IntRange(min=1), help="Most hits of one document.  [default: no limit]"
+)
 @click.option("--expand", type=choice_of(Expansion), help="How much text around a hit.  [default: chunk]")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of text in all hits together.")
 @click.option("--explain", is_flag=True, help="Show why each hit was found.")
@@ -112,6 +114,8 @@ def search(
     def find(workspace: Reader, config: Config) -> tuple[SearchResult, str, DisplaySettings, bool]:
         output = session.output
         settings = workspace.search_settings(names)
+        if output == "paths":  # each is printed once
+            settings = msgspec.structs.replace(settings, per_document=1)
         with reporting_interruption(workspace, names):
             result = workspace.search(search_query(request, settings))
         found_in = {hit.collection for hit in result.hits}
@@ -191,9 +195,10 @@ def _hit_lines(
     def styled(text: str, **style: object) -> str:
         return click.style(text, **style) if colored else text  # type: ignore[arg-type]
 
-    head = f"{hit.rank}. {printable(trail(hit))}"
     score = f"{hit.score:.2f}"
-    gap = " " * max(2, width - cell_width(head) - len(score))
+    number = f"{hit.rank}. "
+    head = number + _short_trail(printable(trail(hit)), width - len(number) - len(score) - _LEAST_GAP)
+    gap = " " * max(_LEAST_GAP, width - cell_width(head) - len(score))
     yield styled(head, bold=True) + gap + styled(score, dim=True)
 
     place = visible(f"{hit.collection}/{hit.path}" if several else hit.path)
@@ -207,30 +212,25 @@ def _hit_lines(
     if context := present.context_line(hit):
         yield _INDENT + styled(visible(context), dim=True)
     if explain:
-        yield _INDENT + styled(_reasons(hit), dim=True)
-    for line in best_passage(query, _below_headings(hit), width=width - len(_INDENT), lines=_PASSAGE_LINES):
+        reasons = _reasons(hit)
+        for start, end in wrap(reasons, width - len(_INDENT)):
+            yield _INDENT + styled(reasons[start:end], dim=True)
+    for line in best_passage(query, hit.text, width=width - len(_INDENT), lines=_PASSAGE_LINES):
         yield _INDENT + "".join(
             styled(segment.text, fg="red", bold=True) if segment.matched else segment.text for segment in line
         )
 
 
-def _below_headings(hit: SearchHit) -> str:
-    """Return the text without the headings it starts with, as far as the line above shows them."""
-    shown = {hit.title, *hit.heading_path}
-    lines = hit.text.split("\n")
-    first = 0
-    while first < len(lines):
-        underlined = first + 1 < len(lines) and _UNDERLINE.fullmatch(lines[first + 1]) is not None
-        heading = lines[first].strip() if underlined else _heading(lines[first])
-        if lines[first].strip() and heading not in shown:
-            break
-        first += 2 if underlined and lines[first].strip() else 1
-    return "\n".join(lines[first:]) or hit.text
-
-
-def _heading(line: str) -> str | None:
-    found = _HEADING.fullmatch(line)
-    return found[1] if found else None
+def _short_trail(text: str, width: int) -> str:
+    """Return a trail that fits: without headings in its middle, and cut if that is not enough."""
+    parts = text.split(_STEP)
+    while cell_width(text) > width and len(parts) > 2 + (_MORE in parts):
+        parts = [parts[0], _MORE, *parts[3 if _MORE in parts else 2 :]]
+        text = _STEP.join(parts)
+    if cell_width(text) <= width:
+        return text
+    start, end = next(wrap(text, width - 2 * len(_MORE)))
+    return f"{text[start:end]}{_MORE}"
 
 
 def _reasons(hit: SearchHit) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import click
 
@@ -100,6 +101,12 @@ def add(
     metavar="X",
     help="Minimum cosine similarity when it is searched alone, -1 to 1; -1 for no limit.",
 )
+@click.option(
+    "--per-document",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Most hits of one document when it is searched alone.",
+)
 @common_options
 @click.pass_obj
 def update(
@@ -111,20 +118,20 @@ def update(
     exclude: tuple[str, ...],
     chunker: str | None,
     threshold: float | None,
+    per_document: int | None,
 ) -> None:
-    """Change a collection's description, source, globs or chunker.
+    """Change a collection's description, source, globs or settings.
 
     To change its embedding model, run 'mdvec model use'.
     """
-    if not any(
-        (description is not None, source is not None, include, exclude, chunker, threshold is not None)
-    ):
+    given = {"threshold": threshold, "per_document": per_document}
+    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if not any((description is not None, source is not None, include, exclude, chunker, settings)):
         msg = "nothing to change"
-        raise UsageError(msg, hint="Give -d, -s, --include, --exclude, --chunker or --threshold.")
+        hint = "Give -d, -s, --include, --exclude, --chunker, --threshold or --per-document."
+        raise UsageError(msg, hint=hint)
     with session.open() as (workspace, _):
-        search = None
-        if threshold is not None:
-            search = replace(workspace.collection(name).search, threshold=threshold)
+        search = replace(workspace.collection(name).search, **settings) if settings else None
         workspace.update_collection(
             name,
             description=description,

@@ -9,24 +9,27 @@ from dataclasses import replace
 from mdvec.errors import UsageError
 from mdvec.interfaces.document_lists import Map
 from mdvec.interfaces.mcp.failures import text_for_client
-from mdvec.interfaces.passage import one_line, without_gaps
+from mdvec.interfaces.passage import best_passage, one_line, without_gaps
 from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.requests import LineRange, parse_lines
-from mdvec.text.tokens import estimate_token_ends
+from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.links import DocumentLinks
 from mdvec.types.outline import Outline
 from mdvec.types.report import Passage, WorkspaceStatus
 
-MOST_TOKENS = 20_000
-"""Clients cut longer answers, some without a word; the rest of a document comes with the next call."""
-
 MOST_RESOURCE_CHARS = 1_000_000
 """Longest text of a resource, which has no parts."""
 
 MOST_DESCRIPTION_CHARS = 1_000
 """Longest description of a collection: clients send it with every question, and cut long ones."""
+
+# What an excerpt has at most, in tokens: two lines of Japanese.
+_EXCERPT_TOKENS = 160
+_EXCERPT_COLUMNS = 160
+_EXCERPT_LINES = 2
+_MOST_READ_CHARS = 100_000
 
 # Far more than prose has: a text of blanks must not be long because it has few tokens.
 _MOST_CHARS_PER_TOKEN = 8
@@ -72,33 +75,55 @@ def _description(collection: Collection) -> str:
     return one_line(collection.description, MOST_DESCRIPTION_CHARS)
 
 
-def fitted(result: SearchResult) -> SearchResult:
+def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
     """Return an answer without the gaps of hidden comments, and as short as a client can show it.
 
-    Names of documents stand on one line each; only paths stay as they are, because the
-    next call needs them. A warning names what was cut.
+    Hits have their whole text while there is room, the others an excerpt; ``cut_lines`` of a hit names what
+    is missing. Names of documents stand on one line each; only paths stay as they are, because the next call
+    needs them.
+
+    Args:
+        result: The answer.
+        most_tokens: Of the text in all hits together.
     """
     hits: list[SearchHit] = []
-    left = MOST_TOKENS
-    notes = [*spelling_lines(result), *map(text_for_client, result.warnings)]
-    warnings = list(note_lines(notes))
-    for hit in result.hits:
+    left = most_tokens
+    for number, hit in enumerate(result.hits, 1):
         whole = without_gaps(hit.text)
-        text, tokens = _start_of(whole, left)
-        if text or not whole:
-            hits.append(_named(replace(hit, text=text)))
-        left -= tokens
-        if len(text) < len(whole):
-            hits[-1] = replace(hits[-1], end_line=hit.start_line + text.rstrip("\n").count("\n"))
-            missing = len(result.hits) - len(hits)
-            rest = f", and {missing:,} more {'hit is' if missing == 1 else 'hits are'} left out"
-            warnings.append(
-                f"hit {len(hits)} is cut after line {hits[-1].end_line}{rest if missing else ''}: an answer "
-                f"has at most {MOST_TOKENS:,} tokens; lower `limit`, set `max_tokens`, or read with `get_doc`"
+        # The first hit is worth all the room there is; a later one leaves some for the others.
+        room = left - _EXCERPT_TOKENS * (len(result.hits) - number) if hits else left
+        text, tokens = _start_of(whole, max(0, room))
+        cut = hit.cut_lines
+        if len(text) < len(whole) and hits:
+            text, cut = (
+                _excerpt(result.searched or result.query, whole),
+                (f"{hit.start_line}:{hit.end_line}",),
             )
-            break
+            tokens = estimate_token_count(text)
+            if tokens > left:
+                break
+        elif len(text) < len(whole):
+            cut_from = hit.start_line + text.count("\n")
+            cut = (f"{cut_from}:{hit.end_line}", *cut)
+        left -= tokens
+        hits.append(_named(replace(hit, text=text, cut_lines=cut)))
+    warnings = list(note_lines([*spelling_lines(result), *map(text_for_client, result.warnings)]))
+    left_out = len(result.hits) - len(hits)
+    if left_out:
+        are = "hit is" if left_out == 1 else "hits are"
+        warnings.append(
+            f"{left_out:,} more {are} left out: an answer has at most {most_tokens:,} tokens; lower `limit`, "
+            "or raise `max_tokens`"
+        )
     hint = None if result.hint is None else one_line(text_for_client(result.hint), _MOST_NOTE_CHARS)
-    return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint)
+    left_out += result.left_out
+    return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out)
+
+
+def _excerpt(query: str, text: str) -> str:
+    """Return the lines of a text that answer best."""
+    lines = best_passage(query, text[:_MOST_READ_CHARS], width=_EXCERPT_COLUMNS, lines=_EXCERPT_LINES)
+    return "\n".join("".join(segment.text for segment in line) for line in lines)
 
 
 def outlined(outline: Outline, links: DocumentLinks) -> Map:
@@ -156,11 +181,12 @@ def _start_of(text: str, most_tokens: int) -> tuple[str, int]:
     return part, min(len(ends), most_tokens)
 
 
-def first_part(passage: Passage, *, read_chars: int = 0) -> tuple[Passage, str | None]:
+def first_part(passage: Passage, most_tokens: int, *, read_chars: int = 0) -> tuple[Passage, str | None]:
     """Cut a passage after as many whole lines as a client can show; a longer line is cut inside.
 
     Args:
         passage: The passage.
+        most_tokens: How many a client can show.
         read_chars: How many characters of its first line are left out.
 
     Returns:
@@ -175,10 +201,10 @@ def first_part(passage: Passage, *, read_chars: int = 0) -> tuple[Passage, str |
         msg = f"line {passage.start_line} of {passage.path} has {len(line):,} characters"
         raise UsageError(msg, hint=f"Request it from its start: lines={str(passage.start_line)!r}.")
     text = passage.text[read_chars:]
-    ends = estimate_token_ends(text) if len(text) > MOST_TOKENS else []
-    if len(ends) <= MOST_TOKENS:
+    ends = estimate_token_ends(text) if len(text) > most_tokens else []
+    if len(ends) <= most_tokens:
         return replace(passage, text=text), None
-    most = ends[MOST_TOKENS - 1]
+    most = ends[most_tokens - 1]
     whole = text.rfind("\n", 0, most + 1) + 1
     start, end = passage.start_line, passage.end_line
     if not whole:

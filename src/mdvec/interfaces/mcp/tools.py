@@ -121,7 +121,10 @@ class Tools:
     def _search(self, request: requests.SearchRequest) -> CallToolResult:
         defaults = self._workspace.search_settings(request.collections)
         query = requests.search_query(request, defaults)
-        result = fitted(self._workspace.search(query, wait_for_vectors=False))
+        most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or self._config.mcp.max_tokens)
+        # What does not fit becomes an excerpt here, so the search leaves no hit out.
+        query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2))
+        result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
         return _answer(wire.search_answer(result), wording.search_text(result, never_indexed=new))
 
@@ -140,7 +143,7 @@ class Tools:
         found = self._workspace.read(
             request.path, collection=request.collection, lines=lines, section=request.section
         )
-        passage, next_lines = first_part(found, read_chars=read_chars)
+        passage, next_lines = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
         return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
 
     def _list_docs(self, request: requests.SearchRequest) -> CallToolResult:

@@ -146,6 +146,9 @@ def _hit_lines(number: int, hit: SearchHit, fence: str) -> Iterator[str]:
         yield one_line(versions)
     context = f"(its folder: {context_line(hit)})\n" if hit.folder_contexts else ""
     yield from _fenced(context + hit.text, fence)
+    if hit.cut_lines:
+        lines = " and ".join(hit.cut_lines)
+        yield one_line(f"cut to fit: get_doc with lines {lines} for the rest")
 
 
 def _folder_lines(collection: Collection) -> Iterator[str]:

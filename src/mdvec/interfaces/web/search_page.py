@@ -15,9 +15,9 @@ from starlette.responses import Response
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError, UsageError
 from mdvec.interfaces.errors import translate
+from mdvec.interfaces.passage import best_passage
 from mdvec.interfaces.present import trail
 from mdvec.interfaces.requests import SearchRequest, parse_since, search_query
-from mdvec.interfaces.web.excerpts import excerpt
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
@@ -35,6 +35,9 @@ PERIODS = ("1d", "7d", "30d", "365d")
 """The ages by which documents are narrowed."""
 
 _SHOWN_WORDS = 12
+# Of an excerpt, in columns; a wide character takes two. The browser breaks lines where it likes.
+_LINE_COLUMNS = 260
+_LINES = 2
 _SIMILAR = 6
 _MOST_DIGITS = 10
 _WILDCARD = re.compile(r"[*?\[]")
@@ -51,6 +54,7 @@ class Form:
         folder: Only documents below it; empty for all.
         since: One of :data:`PERIODS`, or empty.
         old: Whether to find older versions, too.
+        one: Whether to find one passage of each document, not more.
         shown: How many results.
     """
 
@@ -60,6 +64,7 @@ class Form:
     folder: str = ""
     since: str = ""
     old: bool = False
+    one: bool = False
     shown: int = PAGE_HITS
 
     @classmethod
@@ -73,6 +78,7 @@ class Form:
             folder=query.get("folder", "").strip("/"),
             since=since if since in PERIODS else "",
             old=bool(query.get("old")),
+            one=bool(query.get("one")),
             shown=max(_number(query.get("shown", ""), most=MOST_HITS), PAGE_HITS),
         )
 
@@ -85,13 +91,14 @@ class Form:
             "folder": self.folder,
             "since": self.since,
             "old": "1" if self.old else "",
+            "one": "1" if self.one else "",
         }
         return {key: value for key, value in {**fields, **changes}.items() if value}
 
     @property
     def filtered(self) -> bool:
         """Whether any filter is set."""
-        return bool(self.n or self.tag or self.folder or self.since or self.old)
+        return bool(self.n or self.tag or self.folder or self.since or self.old or self.one)
 
     def filters(self) -> Filters:
         """Return the filters, for counting what is inside."""
@@ -110,6 +117,7 @@ class Form:
             updated_since=self.since or None,
             include_superseded=self.old,
             limit=self.shown,
+            per_document=1 if self.one else None,
             mode=mode,
         )
 
@@ -198,7 +206,7 @@ def _shown(hit: SearchHit, form: Form, result: SearchResult) -> dict[str, Any]:
         "hit": hit,
         "href": f"{document_url(hit.collection, hit.path, q=query, lines=lines)}#{PASSAGE_ANCHOR}",
         "trail": trail(hit).split(" › ")[1:],
-        "lines": excerpt(query, hit.text),
+        "lines": best_passage(query, hit.text, width=_LINE_COLUMNS, lines=_LINES),
         "words": list(dict.fromkeys(word.casefold() for word in found))[:_SHOWN_WORDS],
         # Older versions are not embedded.
         "pending": result.mode is not SearchMode.LEXICAL and hit.similarity is None and not hit.superseded_by,

@@ -45,6 +45,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "since_30d": ("last 30 days", "30 日以内"),
     "since_365d": ("last year", "1 年以内"),
     "older_versions": ("Also older versions", "古い版も含める"),
+    "one_each": ("One result for each document", "文書ごとに 1 件"),
     "apply": ("Apply", "適用"),
     "reset": ("Remove filters", "絞り込みを解除"),
     "results": ("Results", "検索結果"),

@@ -202,8 +202,8 @@ class DocumentReader(WhereReader):
         )
         return [row[0] for row in rows]
 
-    def bodies(self, documents: Sequence[int]) -> dict[int, str]:
-        """Return the texts of some documents, by id."""
+    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of those of the documents that exist, by id."""
         sql = "SELECT document_id, body FROM contents WHERE document_id = ANY(%s::bigint[])"
         return dict(self.connection.execute(sql, (list(documents),)).fetchall())
 

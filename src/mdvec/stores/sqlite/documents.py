@@ -181,6 +181,15 @@ class DocumentReader(Reader):
         rows = self.connection.execute(sql, (json.dumps(list(ids)),)).fetchall()
         return {chunk.id: chunk for chunk in self._with_text(rows)}
 
+    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of those of the documents that exist, by id."""
+        found = self.connection.execute(
+            f"""SELECT t.document_id, {BODY} FROM json_each(?) j
+            CROSS JOIN contents t ON t.document_id = j.value""",  # noqa: S608 - constants
+            (json.dumps(list(documents)),),
+        )
+        return {document_id: body for document_id, body in found}  # noqa: C416 - its rows are not typed
+
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
         rows = self.connection.execute(
@@ -234,12 +243,7 @@ class DocumentReader(Reader):
         body for every chunk.
         """
         at = _FIELDS.index("document_id")
-        found = self.connection.execute(
-            f"""SELECT t.document_id, {BODY} FROM json_each(?) j
-            CROSS JOIN contents t ON t.document_id = j.value""",  # noqa: S608 - constants
-            (json.dumps(list({row[at] for row in rows})),),
-        )
-        bodies = {document_id: body for document_id, body in found}  # noqa: C416 - its rows are not typed
+        bodies = self.bodies(list({row[at] for row in rows}))
         for row in rows:
             fields = dict(zip(_FIELDS, row, strict=True))
             fields["locator"] = locator_of(fields["locator"])

@@ -13,7 +13,7 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWo
 from tests.unit.interfaces.mcp.agent import call, talk, text_of
 
 from mdvec.errors import DocumentNotFoundError
-from mdvec.interfaces.mcp.paging import MOST_TOKENS, fitted
+from mdvec.interfaces.mcp.paging import fitted
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import SearchHit
 from mdvec.types.report import CollectionCounts, CollectionStatus, Passage, TagCount
@@ -56,34 +56,54 @@ def test_names_of_documents_are_short_lines(workspace: FakeWorkspace) -> None:
 
 
 def test_a_search_has_a_limit(workspace: FakeWorkspace) -> None:
-    """Whole documents of megabytes are cut after a line, and a warning says which and what is missing."""
+    """What does not fit becomes an excerpt, or is cut if it is the first; the missing lines are named."""
     text = "a line of words\n" * 100_000
-    answer = searched(workspace, HIT, *(replace(HIT, rank=rank, text=text) for rank in (2, 3, 4)))
-    first, second = answer.structured_content["hits"]
-    assert first["text"] == HIT.text
-    assert estimate_token_count(second["text"]) <= MOST_TOKENS
-    assert second["text"].endswith("words\n")
-    assert second["end_line"] == second["start_line"] + second["text"].count("\n") - 1
-    [warning] = answer.structured_content["warnings"]
-    assert warning.startswith(
-        f"hit 2 is cut after line {second['end_line']}, and 2 more hits are left out: "
-        "an answer has at most 20,000 tokens"
-    )
-    assert f"warning: {warning}" in text_of(answer)
+    long = replace(HIT, text=text, start_line=1, end_line=100_000)
+    answer = searched(workspace, HIT, *(replace(long, rank=rank) for rank in (2, 3, 4)))
+    first, *others = answer.structured_content["hits"]
+    assert (first["text"], first["cut_lines"]) == (HIT.text, [])
+    assert [each["cut_lines"] for each in others] == [["1:100000"]] * 3
+    assert all(estimate_token_count(each["text"]) < 200 for each in others)
+    assert text_of(answer).count("cut to fit: get_doc with lines 1:100000 for the rest") == 3
+    assert answer.structured_content["warnings"] == []
+    [cut] = searched(workspace, long).structured_content["hits"]
+    lines = cut["text"].count("\n")
+    assert cut["cut_lines"] == [f"{lines + 1}:100000"]
+    assert 9_900 < estimate_token_count(cut["text"]) <= 10_000
+
+
+def test_hits_that_do_not_fit_at_all_are_counted(workspace: FakeWorkspace) -> None:
+    """With a small `max_tokens` not even the excerpts fit."""
+    hits = tuple(replace(HIT, text="words of a hit " * 40) for _ in range(5))
+    answer = fitted(replace(RESULT, hits=hits), 160)
+    assert len(answer.hits) + answer.left_out == 5
+    assert answer.left_out > 0
+    assert sum(estimate_token_count(hit.text) for hit in answer.hits) <= 160
+    assert f"{answer.left_out} more hits are left out" in answer.warnings[-1]
+
+
+def test_what_became_of_words_is_among_the_warnings(workspace: FakeWorkspace) -> None:
+    """A corrected word and an unknown one."""
+    workspace.result = replace(RESULT, corrections={"retnetion": "retention"}, unknown_words=("samesite",))
+    answer = call(workspace, "search", query="retnetion samesite")
+    assert answer.structured_content["warnings"] == [
+        "searched for 'retention' instead of 'retnetion'",
+        "no document contains 'samesite'",
+    ]
 
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000, " " * 9_000_000 + "x", "京" * 100_000, "\n" * 1_000_000])
 def test_a_text_without_lines_or_words_is_cut_too(text: str) -> None:
     """By characters then."""
-    result = fitted(replace(RESULT, hits=(replace(HIT, text=text),) * 3))
+    result = fitted(replace(RESULT, hits=(replace(HIT, text=text),) * 3), 10_000)
     assert sum(len(hit.text) for hit in result.hits) <= 160_000
-    assert result.warnings
+    assert all(hit.cut_lines for hit in result.hits)
 
 
 def test_an_answer_that_fits_is_not_touched() -> None:
     """Nothing is cut, and nothing is said of it."""
     empty = replace(HIT, rank=2, text="")
-    assert fitted(replace(RESULT, hits=(HIT, empty))) == replace(RESULT, hits=(HIT, empty))
+    assert fitted(replace(RESULT, hits=(HIT, empty)), 10_000) == replace(RESULT, hits=(HIT, empty))
 
 
 def test_tags_have_a_limit(workspace: FakeWorkspace) -> None:

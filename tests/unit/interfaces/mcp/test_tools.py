@@ -91,6 +91,7 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         threshold=0.5,
         expand="section",
         max_tokens=900,
+        per_document=2,
     )
     query = SearchQuery(
         "宿",
@@ -113,7 +114,9 @@ def test_every_argument_of_search_reaches_the_workspace(workspace: FakeWorkspace
         limit=7,
         threshold=0.5,
         expand=Expansion.SECTION,
-        max_tokens=900,
+        # What does not fit becomes an excerpt afterwards.
+        expand_tokens=450,
+        per_document=2,
     )
     assert asked(workspace, "search") == [{"query": query, "wait_for_vectors": False}]
 
@@ -123,7 +126,7 @@ def test_other_names_and_single_values_are_understood(workspace: FakeWorkspace) 
     call(workspace, "search", query="x", collection="notes", tag="a", top_k=3, depth=1, where="a=b")
     [details] = asked(workspace, "search")
     filters = Filters(tags=("a",), depths=(1,), properties=(PropertyCondition("a", Comparison.EQUAL, "b"),))
-    expected = SearchQuery("x", collections=("notes",), filters=filters, limit=3)
+    expected = SearchQuery("x", collections=("notes",), filters=filters, limit=3, expand_tokens=5_000)
     assert details["query"] == expected
     call(workspace, "get_doc", file_path="a.md", collections="notes", lines="14-21")
     [read] = asked(workspace, "read")
@@ -147,6 +150,7 @@ def test_what_is_not_said_is_as_configured(workspace: FakeWorkspace) -> None:
         limit=9,
         per_document=2,
         expand=Expansion.DOCUMENT,
+        expand_tokens=5_000,
     )
     assert [each["query"] for each in asked(workspace, "search")] == [query]
 
@@ -157,7 +161,7 @@ def test_whole_numbers_may_be_written_with_a_point(workspace: FakeWorkspace) -> 
     [details] = asked(workspace, "search")
     query = details["query"]
     assert isinstance(query, SearchQuery)
-    assert repr((query.limit, query.filters.depths, query.max_tokens)) == "(5, (1,), 10)"
+    assert repr((query.limit, query.filters.depths, query.expand_tokens)) == "(5, (1,), 5)"
 
 
 def test_get_doc_takes_lines_or_a_section(workspace: FakeWorkspace) -> None:
@@ -221,7 +225,7 @@ class Document(FakeWorkspace):
     [
         "word " * 50_000 + "\nlast\n",
         "first\n" + "京都" * 15_000 + "\n" + "word " * 30_000,
-        "w " * 20_000 + "\n" + "word " * 19_999 + "word\n" + "x\n" * 30_000,
+        "w " * 25_000 + "\n" + "word " * 19_999 + "word\n" + "x\n" * 30_000,
     ],
 )
 def test_a_line_that_is_too_long_comes_in_parts(text: str) -> None:
@@ -232,7 +236,7 @@ def test_a_line_that_is_too_long_comes_in_parts(text: str) -> None:
     while following.get("lines", "") is not None:
         answer = call(workspace, "get_doc", path="a.md", **following)
         data = answer.structured_content
-        assert 0 < estimate_token_count(data["text"]) <= 20_000
+        assert 0 < estimate_token_count(data["text"]) <= 10_000
         parts.append(data["text"])
         following = {"lines": data["next_lines"]}
         if data["next_lines"]:
@@ -287,7 +291,7 @@ def test_an_outline_comes_with_links(workspace: FakeWorkspace) -> None:
 def test_search_docs_is_search(workspace: FakeWorkspace) -> None:
     """The name that other servers give it."""
     call(workspace, "search_docs", query="x", top_k=2)
-    assert asked(workspace, "search")[0]["query"] == SearchQuery("x", limit=2)
+    assert asked(workspace, "search")[0]["query"] == SearchQuery("x", limit=2, expand_tokens=5_000)
 
 
 def test_tags_of_one_collection(workspace: FakeWorkspace) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.interfaces.web.excerpts import excerpt
+from mdvec.interfaces.passage import best_passage
 from mdvec.interfaces.web.jobs import Speeds
 from mdvec.interfaces.web.strings import LANGUAGES, words_of
 from mdvec.interfaces.web.treemap import HEIGHT, WIDTH, treemap
@@ -22,7 +22,7 @@ from mdvec.types.report import TagCount
 
 
 def shown(query: str, text: str) -> list[str]:
-    return ["".join(part.text for part in line) for line in excerpt(query, text)]
+    return ["".join(part.text for part in line) for line in best_passage(query, text, width=260, lines=2)]
 
 
 @pytest.mark.parametrize(

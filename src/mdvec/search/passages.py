@@ -1,0 +1,98 @@
+"""Joins neighbouring chunks into passages, and lets other documents come before one has a further passage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mdvec.search.fusion import Candidate
+from mdvec.stores.records import ChunkPlace
+from mdvec.types.ids import ChunkId, DocumentId
+
+# A chunk joins the better one beside it when it is at most so much behind, in units of fused evidence: it
+# would soon be shown by itself (docs/decisions/0036-passages.md).
+_JOIN_REACH = 2.0
+_MOST_CHUNKS = 3
+
+# What the second passage of a document loses, and again with each doubling of their number.
+_FURTHER_PASSAGE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Chunks of one document that are shown as one.
+
+    Attributes:
+        best: The best of them, for which it is found.
+        chunks: All of them, in the order of the document.
+        evidence: That of the best, less what a further passage of a document loses.
+    """
+
+    best: Candidate
+    chunks: tuple[ChunkId, ...]
+    evidence: float
+
+
+def joined_passages(
+    candidates: Iterable[Candidate], places: Mapping[ChunkId, ChunkPlace], *, per_document: int | None
+) -> list[Passage]:
+    """Join candidates into passages, best first.
+
+    The first passages of documents keep the order of the documents' best chunks.
+
+    Args:
+        candidates: Best first.
+        places: Where they stand.
+        per_document: Most passages of one document; None for any number.
+    """
+    documents: dict[DocumentId, list[Candidate]] = {}
+    for each in candidates:
+        documents.setdefault(places[each.id].document_id, []).append(each)
+    passages = [
+        Passage(best, chunks, best.evidence - _loss(number))
+        for own in documents.values()
+        for number, (best, chunks) in enumerate(_joined(own, places)[:per_document], 1)
+    ]
+    return sorted(passages, key=lambda passage: -passage.evidence)
+
+
+def single_chunks(
+    candidates: Iterable[Candidate], places: Mapping[ChunkId, ChunkPlace], *, per_document: int | None
+) -> list[Passage]:
+    """Return each candidate as a passage of its own, in their order; of a document at most so many."""
+    taken: dict[DocumentId, int] = {}
+    passages: list[Passage] = []
+    for each in candidates:
+        document_id = places[each.id].document_id
+        taken[document_id] = taken.get(document_id, 0) + 1
+        if per_document is None or taken[document_id] <= per_document:
+            passages.append(Passage(each, (each.id,), each.evidence))
+    return passages
+
+
+def _joined(
+    candidates: Sequence[Candidate], places: Mapping[ChunkId, ChunkPlace]
+) -> list[tuple[Candidate, tuple[ChunkId, ...]]]:
+    """Join the candidates of one document, each the best one left with what it reaches on both sides."""
+    left = {places[each.id].ordinal: each for each in candidates}
+    passages: list[tuple[Candidate, tuple[ChunkId, ...]]] = []
+    for best in candidates:
+        first = last = places[best.id].ordinal
+        if left.get(first) is not best:
+            continue
+        own = {first: left.pop(first)}
+        while len(own) < _MOST_CHUNKS:
+            beside = [at for at in (first - 1, last + 1) if at in left]
+            nearest = max(beside, key=lambda at: left[at].evidence, default=None)
+            if nearest is None or left[nearest].evidence < best.evidence - _JOIN_REACH:
+                break
+            own[nearest] = left.pop(nearest)
+            first, last = min(own), max(own)
+        passages.append((best, tuple(own[at].id for at in sorted(own))))
+    return passages
+
+
+def _loss(number: int) -> float:
+    """Return what the passage of that number loses, from 1."""
+    return _FURTHER_PASSAGE * math.log2(number)

@@ -1,0 +1,82 @@
+"""Markdown as its reader sees it: without marks, tags, addresses and headings."""
+
+from __future__ import annotations
+
+import html
+import re
+from urllib.parse import urlsplit
+
+# All of these take time in proportion to the text, whatever it is: hence the possessive quantifiers.
+_FENCED = re.compile(
+    r"^([ \t>]*+)(?P<marks>`{3,}+|~{3,}+)[^\n]*+\n(?P<code>.*?)(?:^[ \t>]*+(?P=marks)[^\n]*+$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.{0,2000}?\*/\}", re.DOTALL)
+# Headings, rules, the line below a table's head, directives, callouts, and the imports of components.
+_DROPPED_LINE = re.compile(
+    r"^(?:[-=*_|: \t]{3,}+|[ \t]*+(?:#{1,6}(?:[ \t].*)?|:{3}.*|>?[ \t]*+\[!.*)"
+    r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
+    re.MULTILINE,
+)
+_UNDERLINED = re.compile(r"(?:\A|(?<=\n\n))(?=\S)[^\n]++\n {0,3}(?:={2,}+|-{2,}+)[ \t]*+$", re.MULTILINE)
+# An item of a list that is nothing but a link leads away from here.
+_LINK_ITEM = re.compile(
+    r"^[ \t]*+(?:[-*+]|\d++[.)])[ \t]++"
+    r"(?=(?:!?\[\[[^\[\]\n]++\]\]|\[[^\[\]\n]++\]\([^()\n]*+\)|<?https?://\S++)[ \t]*+$)",
+    re.MULTILINE,
+)
+_BULLET = re.compile(r"^[ \t]*+[-*+][ \t]++(?:\[.\][ \t]++)?", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^[ \t]*+\|(.*)\|[ \t]*+$", re.MULTILINE)
+_ADDRESS_LINE = re.compile(r"^[ \t]*+(?:[-*+•→][ \t]++)?<?https?://\S++[ \t]*+$", re.MULTILINE)
+_INLINE = re.compile(
+    r"(?<!`)(?P<ticks>`++)(?P<code>[^`\n]++)(?P=ticks)"
+    r"|(?P<image>!\[\[[^\[\]\n]*\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|pdf)[^\[\]\n]*+\]\]"
+    r"|!\[[^\[\]\n]*+\]\([^()\n]*+\))"
+    r"|!?\[\[(?:[^\[\]\n|]*+\|)?(?P<note>[^\[\]\n|]++)\]\]"
+    r"|\[(?P<label>[^\[\]\n]*+)\](?:\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)?\)|\[[^\[\]\n]*+\])"
+    r"|(?P<footnote>\[\^[^\[\]\n]++\]:?)"
+    r"|<?(?P<address>https?://[^\s<>\"'`)\]}、。]++)>?"
+    r"|(?P<tag></?[A-Za-z]"
+    r"(?:\{(?:[^{}]|\{[^{}]{0,400}+\}){0,400}+\}|\"[^\"]{0,400}+\"|'[^'\n]{0,400}+'|[^<>{}\"']){0,400}+>)"
+    r"|(?P<attributes>[ \t]?\{:?[ \t]*+[#.][^{}\n]*+\})"
+)
+_EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]++)(?<=\S)\1(?![\w*_])")
+_MARKS = re.compile(r"\*\*|__|==|~~|^[ \t]*+(?:>[ \t]?)++|(?<=\s)\^[\w-]++$", re.MULTILINE)
+_BLANKS = re.compile(r"(?<=\S)[ \t]{2,}+(?=\S)")
+
+
+def plain_text(text: str) -> str:
+    """Return the prose and the code of a Markdown text, for an excerpt of a few lines.
+
+    Headings are left out: they stand above an excerpt. Fences stay, because words in code count less; so does
+    ``→`` before an item that is nothing but a link. An address in a sentence becomes the name of its host.
+    """
+    parts: list[str] = []
+    position = 0
+    for found in _FENCED.finditer(text):
+        parts += [_prose(text[position : found.start()]), f"```\n{found['code']}```"]
+        position = found.end()
+    return "".join([*parts, _prose(text[position:])])
+
+
+def _prose(text: str) -> str:
+    for pattern in (_COMMENT, _UNDERLINED, _DROPPED_LINE, _ADDRESS_LINE):
+        text = pattern.sub("", text)
+    text = _TABLE_ROW.sub(lambda row: " · ".join(filter(None, map(str.strip, row[1].split("|")))), text)
+    text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))
+    # Code is set aside, so that marks in it stay.
+    code: list[str] = []
+
+    def shown(found: re.Match[str]) -> str:
+        if found["code"] is not None:
+            code.append(found["code"].strip())
+            return "\0"
+        if found["address"] is not None:
+            return urlsplit(found["address"]).netloc
+        return found["note"] or found["label"] or ""
+
+    text = _MARKS.sub("", _INLINE.sub(shown, text.replace("\0", " ")))
+    text = html.unescape(_EMPHASIS.sub(r"\2", text))
+    pieces = text.split("\0")
+    whole = "".join(piece + each for piece, each in zip(pieces, [*code, ""], strict=True))
+    return _BLANKS.sub(" ", whole)

@@ -1,0 +1,72 @@
+"""Chunks become passages, and no document crowds the others out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdvec.search.fusion import Candidate
+from mdvec.search.passages import joined_passages, single_chunks
+from mdvec.stores.records import ChunkPlace
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+
+CHUNKS_OF_A_DOCUMENT = 100
+
+
+def candidates(evidence: dict[int, float]) -> tuple[list[Candidate], dict[ChunkId, ChunkPlace]]:
+    """Return candidates, best first; chunk 203 is number 3 of document 2."""
+    order = sorted(evidence, key=lambda chunk: (-evidence[chunk], chunk))
+    places = {}
+    for chunk in order:
+        document, ordinal = divmod(chunk, CHUNKS_OF_A_DOCUMENT)
+        places[ChunkId(chunk)] = ChunkPlace(
+            ChunkId(chunk), DocumentId(document), CollectionId(1), ordinal, unspaced=False
+        )
+    return [Candidate(ChunkId(each), evidence[each], None, None, None, None, None) for each in order], places
+
+
+def found(evidence: dict[int, float], per_document: int | None = None) -> list[tuple[int, ...]]:
+    return [each.chunks for each in joined_passages(*candidates(evidence), per_document=per_document)]
+
+
+def test_neighbours_become_one_passage() -> None:
+    """In the order of the document, the best of them in front or not; three at most."""
+    assert found({101: 8.0, 102: 7.5, 100: 7.0, 205: 6.0}) == [(100, 101, 102), (205,)]
+    assert found({101: 8.0, 102: 7.9, 103: 7.8, 104: 7.7}) == [(101, 102, 103), (104,)]
+
+
+def test_a_neighbour_that_is_far_behind_does_not_join() -> None:
+    """It says little of the question."""
+    assert found({101: 8.0, 102: 5.0}) == [(101,), (102,)]
+
+
+def test_other_documents_come_first() -> None:
+    """A further passage has to be clearly better than what others have, or fills free places."""
+    assert found({101: 8.0, 150: 7.0, 201: 6.0, 301: 5.9}) == [(101,), (201,), (301,), (150,)]
+    assert found({101: 8.0, 150: 7.9, 201: 3.0}) == [(101,), (150,), (201,)]
+    assert len(found({100 + 10 * number: 9.0 - number for number in range(5)})) == 5
+
+
+def test_a_document_has_as_many_passages_as_wanted() -> None:
+    """The best ones."""
+    evidence = {101: 8.0, 110: 7.0, 120: 6.0, 201: 1.0}
+    assert found(evidence, per_document=1) == [(101,), (201,)]
+    assert found(evidence, per_document=2) == [(101,), (110,), (201,)]
+
+
+EVIDENCE = st.dictionaries(st.integers(100, 399), st.floats(-5, 15), max_size=60)
+
+
+@given(EVIDENCE)
+def test_documents_keep_the_order_of_their_best_chunks(evidence: dict[int, float]) -> None:
+    """Evidence falls, every chunk is shown once, and documents stay in order, whatever is joined."""
+    ranked, places = candidates(evidence)
+    passages = joined_passages(ranked, places, per_document=None)
+    assert [each.evidence for each in passages] == sorted((each.evidence for each in passages), reverse=True)
+    assert sorted(chunk for each in passages for chunk in each.chunks) == sorted(evidence)
+    alone = single_chunks(ranked, places, per_document=1)
+    documents = dict.fromkeys(places[each.best.id].document_id for each in passages)
+    best = {places[each.best.id].document_id: each.evidence for each in alone}
+    assert [best[each] for each in documents] == [each.evidence for each in alone]
+    capped = joined_passages(ranked, places, per_document=1)
+    assert [each.best for each in capped] == [each.best for each in alone]
