@@ -2,7 +2,7 @@
 
 Whatever is no operator is ordinary text, so every text is a query: a minus alone, a quotation mark without
 its partner, ``C++``, ``-1``, ``foo-bar``, ``--flag``, ``http://…``, ``note: text``. In a sentence, which may
-be pasted, quotation marks, a minus and a star are what they are in every text; fields are operators there, too.
+be pasted, quotation marks, a minus and a star are what they are in every text; fields are operators there.
 """
 
 from __future__ import annotations
