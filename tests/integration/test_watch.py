@@ -360,7 +360,8 @@ def test_what_does_not_fit_into_the_time_is_reported(vault: Vault, monkeypatch: 
     """What was read by then is kept, what was not is dirty, and the next search goes on."""
     for number in range(300):
         vault.write(f"many/m{number:03d}.md", f"many{number}\n")
-    with open_workspace(database=vault.database, embedder=HashingEmbedder()) as workspace:
+    config = Config(search=SearchSettings(sync_budget_ms=600_000))
+    with open_workspace(config, database=vault.database, embedder=HashingEmbedder()) as workspace:
         now = time.monotonic
         prepared: list[str] = []
         prepare = __import__("mdvec.indexing.texts", fromlist=["prepare"]).prepare

@@ -20,7 +20,7 @@ _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
 # By so much the logarithm of a hit's odds falls with each standard deviation that its evidence is behind that
 # of the first; and no score is surer than this (docs/decisions/0036-passages.md).
-_ODDS_PER_DEVIATION = 0.5
+_ODDS_PER_DEVIATION = 1.0
 _SUREST = 0.99
 
 # What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 10 % in 1 of 100.
