@@ -119,6 +119,8 @@ def test_chunks_keep_every_field(store: Store, notes: Collection) -> None:
     assert read(store, lambda view: view.chunks([*reversed(ids), ids[0]])) == dict(
         zip(ids, stored, strict=True)
     )
+    assert read(store, lambda view: view.bodies([found.id])) == {found.id: document.body}
+    assert read(store, lambda view: view.bodies([])) == {}
     second = stored[1]
     assert (second.text, second.start, second.end, second.ordinal) == ("second", 5, 11, 1)
     assert (second.parent, second.depth, second.heading_path) == (0, 2, ("Top", "Part 1"))

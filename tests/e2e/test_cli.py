@@ -170,10 +170,10 @@ def test_filters(shell: Shell) -> None:
 
 
 def test_an_empty_index_hints(shell: Shell) -> None:
-    """Searching before anything is indexed gives no hits, a hint and exit code 0."""
-    answer = shell.json("search", "x", "--mode", "lexical")
-    assert answer["hits"] == []
-    assert "mdvec tool add" in answer["hint"]
+    """Searching before anything is indexed names the next step; without an index at all it is an error."""
+    missing = shell.run("search", "x", "--mode", "lexical", code=1)
+    assert missing.stdout == ""
+    assert "mdvec tool add" in missing.stderr
     add_notes(shell)
     done = shell.run("search", "x", "--mode", "lexical")
     assert done.stdout == ""

@@ -489,13 +489,13 @@ def test_a_collection_knows_when_it_was_registered_and_changed(workspace: Worksp
 
 def test_a_collection_says_what_a_search_of_it_alone_does(workspace: Workspace, tmp_path: Path) -> None:
     """Not when it is searched with others, and not against the one who asks."""
-    workspace.update_collection("notes", search=SearchDefaults(limit=3, threshold=0.4))
+    workspace.update_collection("notes", search=SearchDefaults(limit=3, threshold=0.4, per_document=2))
     own = workspace.search_settings(["notes"])
-    assert (own.k, own.threshold) == (3, 0.4)
+    assert (own.k, own.threshold, own.per_document) == (3, 0.4, 2)
     assert workspace.search_settings() == own  # it is the only one
     workspace.add_collection("twin", "", str(tmp_path / "docs"), search=SearchDefaults(limit=9))
     both = workspace.search_settings()
-    assert (both.k, both.threshold) == (5, None)
+    assert (both.k, both.threshold, both.per_document) == (5, None, None)
     assert workspace.search_settings(["twin"]).k == 9
 
 

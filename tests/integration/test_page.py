@@ -142,8 +142,8 @@ def test_filters_narrow_and_stay_in_the_address(page: TestClient) -> None:
     assert paths(folder="旅行") == ["旅行/京都.md", "旅行/奈良.md"]
     assert "old.md" not in paths()
     assert "old.md" in paths(old="1")
-    chosen = page.get("/", params={"q": "x", "tag": "ops", "since": "7d", "old": "1"}).text
-    for name, value in (("tag", "ops"), ("since", "7d"), ("old", "1")):
+    chosen = page.get("/", params={"q": "x", "tag": "ops", "since": "7d", "old": "1", "one": "1"}).text
+    for name, value in (("tag", "ops"), ("since", "7d"), ("old", "1"), ("one", "1")):
         assert re.search(rf'name="{name}" value="{value}" checked', chosen)
 
 

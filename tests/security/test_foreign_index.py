@@ -145,8 +145,9 @@ def test_processes_that_start_at_once_share_an_index(folder: Path, home: Path) -
     """None of several first commands takes the index of another for one that came with the folder."""
     processes = [
         subprocess.Popen(
-            [sys.executable, "-P", "-m", "mdvec", "tags", "--docs-dir", folder],
+            [sys.executable, "-P", "-m", "mdvec", "import", "--no-embed", "--docs-dir", folder],
             env={**os.environ, "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
         for _ in range(6)

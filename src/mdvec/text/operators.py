@@ -1,7 +1,8 @@
 """The operators of a query as people type them: quotes, a minus, a star, ``path:``, ``tag:`` and ``title:``.
 
 Whatever is no operator is ordinary text, so every text is a query: a minus alone, a quotation mark without
-its partner, ``C++``, ``-1``, ``foo-bar``, ``--flag``, ``http://…``, ``note: text``.
+its partner, ``C++``, ``-1``, ``foo-bar``, ``--flag``, ``http://…``, ``note: text``. In a sentence, which may
+be pasted, quotation marks, a minus and a star are what they are in every text; fields are operators there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _OPERATOR = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
+_SENTENCE_WORDS = 7  # outside of operators
+_WORD_LETTERS = 3  # of a word in a script without spaces, about
 _LEAST_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
 
 
@@ -113,7 +116,16 @@ def parse_query(query: str) -> ParsedQuery:
         end = match.end()
     if end < len(query):
         parts.append(query[end:])
+    if _is_sentence("".join(part for part in parts if isinstance(part, str))):
+        parts = [part if isinstance(part, str) or part.field is not None else part.typed for part in parts]
     return ParsedQuery(tuple(parts))
+
+
+def _is_sentence(text: str) -> bool:
+    words = len(text.split())
+    if holds_unspaced(text):
+        words += sum(map(holds_unspaced, text)) // _WORD_LETTERS
+    return words >= _SENTENCE_WORDS
 
 
 def text_finder(operator: Operator) -> Callable[[str], bool]:

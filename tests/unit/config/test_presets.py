@@ -57,13 +57,14 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
     """A path that ends in .toml is read, relative to the working directory."""
     (tmp_path / "mine.toml").write_text(
         "[chunking]\nstrategy = 'windows'\nmax_tokens = 600\n[embedding]\nprovider = 'openai'\n"
-        "model = 'nomic-embed-text:latest'\n[source]\nexclude = ['drafts/']\n[search]\nthreshold = 0.4\n"
+        "model = 'nomic-embed-text:latest'\n[source]\nexclude = ['drafts/']\n[search]\n"
+        "threshold = 0.4\nper_document = 2\n"
     )
     preset = load_preset("mine.toml", cwd=tmp_path)
     assert preset.chunking == ChunkingSpec("windows", max_tokens=600)
     assert preset.embedding == EmbeddingSpec("openai", "nomic-embed-text:latest")
     assert preset.exclude == ("drafts/",)
-    assert preset.search == SearchDefaults(threshold=0.4)
+    assert preset.search == SearchDefaults(threshold=0.4, per_document=2)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, MODEL, FakeWorkspac
 from mdvec.errors import CollectionNotFoundError, DocumentNotFoundError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.terminal import table_text
+from mdvec.types.collection import SearchDefaults
 from mdvec.types.document import DocumentState
 from mdvec.types.query import Comparison, Filters, PropertyCondition
 from mdvec.types.report import (
@@ -72,6 +73,7 @@ def test_add_needs_name_description_and_folder(mdvec: Mdvec, missing: str) -> No
         (("-s", "there"), {"location": "there"}),
         (("--include", "*.md"), {"include": ("*.md",)}),
         (("--exclude", ""), {"exclude": ()}),
+        (("--per-document", "2"), {"search": SearchDefaults(per_document=2)}),
     ],
 )
 def test_update_changes_what_is_given(

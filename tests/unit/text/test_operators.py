@@ -92,6 +92,19 @@ def test_phrases_are_ranked_by_and_what_is_left_out_is_not() -> None:
     assert parse_query("tag:web -draft").text == ""
 
 
+def test_signs_of_a_sentence_are_ordinary_text() -> None:
+    """A line that was pasted has quotation marks of its own; fields narrow it all the same."""
+    for sentence in (
+        'Is there a way to disable the "did you mean" feature',
+        '検索エンジンの "もしかして" という機能を使わないようにする設定の方法を教えてほしい',
+    ):
+        assert parse_query(sentence).operators == ()
+        [tag] = parse_query(f"{sentence} tag:web").operators
+        assert tag.field is Field.TAG
+    assert parse_query('disable the "did you mean" feature').operators
+    assert parse_query('"もしかして" という機能').operators
+
+
 def test_only_plain_text_is_changed() -> None:
     """Operators stay as they were typed."""
     query = 'on "One Two"  -three path:Four five'

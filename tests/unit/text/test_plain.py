@@ -1,0 +1,53 @@
+"""Markdown without its marks, for excerpts."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from mdvec.text.plain import plain_text
+
+
+@pytest.mark.parametrize(
+    ("markdown", "read"),
+    [
+        ("### Options { #options }\n\nText.", "Text."),
+        ("Title\n====\n\nText.", "Text."),
+        ("Some text {#emits} here", "Some text here"),
+        ('<div class="a">\n\nText.\n\n</div>', "Text."),
+        ('since <sup class="vt-badge" data-text="3.5+" /> now', "since now"),
+        ("<Code lang={a > b ? {x: 1} : y} />Text", "Text"),
+        ("Use the `<Image />` component and `**kwargs`", "Use the <Image /> component and **kwargs"),
+        ("<!-- figma url -->Text", "Text"),
+        ("Read https://example.org/a/b?c=d first", "Read example.org first"),
+        ("https://example.org/alone\nText", "Text"),
+        ("See [the guide](a_(b).md), [[note|that]] and [[other]][^1].", "See the guide, that and other."),
+        ("import X from '../x.astro';\nText", "Text"),
+        (":::tip[Note]\nText\n:::", "Text"),
+        ("- [Setup](setup.md)\n- do this", "→ Setup\n• do this"),
+        ("2 * 3 * 4 < 5 and a_b_c", "2 * 3 * 4 < 5 and a_b_c"),
+        ("Tom &amp; Jerry", "Tom & Jerry"),
+        ("**太字**と`コード`の説明です。", "太字とコードの説明です。"),
+    ],
+)
+def test_marks_are_left_out(markdown: str, read: str) -> None:
+    """What a reader sees stays, in order."""
+    assert plain_text(markdown).strip() == read
+
+
+def test_code_stays_as_it_is() -> None:
+    """With fences, which say that it is code."""
+    assert plain_text("Before\n\n~~~sh title\n# no heading\n<b>\n~~~\nAfter") == (
+        "Before\n\n```\n# no heading\n<b>\n```\nAfter"
+    )
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", " ", "`", "<a{", '<a"', "- ", "| ", "<!--", "[a](", "*a ", "> ", "![["]
+)
+def test_hostile_text_takes_time_in_proportion(piece: str) -> None:
+    """Of any text of 100,000 characters."""
+    started = time.process_time()
+    plain_text(piece * (100_000 // len(piece)) + "x")
+    assert time.process_time() - started < 10
