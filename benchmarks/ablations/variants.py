@@ -194,7 +194,7 @@ def _of_fusion() -> Iterator[Variant]:
 
 
 def _of_vectors() -> Iterator[Variant]:
-    yield Variant("one-form", "the question is embedded in one form", Stage.FINDING, aim=in_one_form)
+    yield Variant("one-form", "a Japanese question is embedded in one form", Stage.FINDING, aim=in_one_form)
     for count in (3, 5):
         yield Variant(
             f"feedback-{count}",

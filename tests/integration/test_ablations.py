@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,12 +19,16 @@ from benchmarks.ablations.variants import all_variants
 
 from mdvec import open_workspace
 from mdvec.config import Config
+from mdvec.embedding.interface import Role
 from mdvec.evaluation.corpus import Indexing, judged_task
 from mdvec.evaluation.judgements import JudgedSet, read_judged_set
 from mdvec.evaluation.metrics import PRIMARY
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import Options, evaluate
 from mdvec.testing.embedder import HashingEmbedder
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Parts
 
 # About 350 tokens: one chunk as shipped, two with smaller ones.
 _LONG = " ".join(f"Sentence {number} is about drive number {number}." for number in range(34))
@@ -74,10 +78,18 @@ def _write(folder: Path, suffix: str, questions: Sequence[tuple[str, str]], **mo
     (folder / f"qrels{suffix}.tsv").write_text("\n".join(judged), encoding="utf-8")
 
 
+class _TwoRoles(HashingEmbedder):
+    """Embeds a passage in another way than a question."""
+
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
+        prefix = "passage " if role is Role.DOCUMENT else ""
+        yield from super().embed([prefix + text for text in texts], role, titles)
+
+
 @pytest.fixture(scope="module")
 def shipped(sets: list[JudgedSet]) -> Iterator[tuple[Index, Naming]]:
     """The index of both sets as it is shipped."""
-    with shipped_index(sets, HashingEmbedder(), None) as opened:
+    with shipped_index(sets, _TwoRoles(), None) as opened:
         yield opened
 
 

@@ -1,42 +1,25 @@
-"""A question in two forms: what is asked with all its words, and what it is about."""
+"""A Japanese question in two forms: as a question, and as a passage that could be its answer."""
 
 from __future__ import annotations
 
-from string import punctuation
 from typing import TYPE_CHECKING
 
-from mdvec.embedding.interface import Embedder, Role, embed_all
+from mdvec.embedding.interface import Embedder, embed_all
 from mdvec.text.scripts import holds_unspaced
-from mdvec.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What the other form weighs beside the question itself (docs/decisions/0039-two-forms.md).
-_CONTENT_WEIGHT = 0.7
-_PASSAGE_WEIGHT = 0.43
-
-
-def other_form(text: str) -> tuple[str, Role, float] | None:
-    """Return the other form of a question, its role, and what it weighs; None for English keywords.
-
-    An English question has one without its function words. A Japanese one cannot be taken apart so: it is
-    embedded as if it were a passage.
-    """
-    if holds_unspaced(text):
-        return text, Role.DOCUMENT, _PASSAGE_WEIGHT
-    words = text.split()
-    content = [word for word in words if word.strip(punctuation).casefold() not in STOP_WORDS]
-    if not content or len(content) == len(words):
-        return None
-    return " ".join(content), Role.QUERY, _CONTENT_WEIGHT
+# What the form of a passage weighs beside the question itself (docs/decisions/0039-two-forms.md).
+_PASSAGE_WEIGHT = 0.3
 
 
 def with_other_form(text: str, vector: NDArray[np.float32], embedder: Embedder) -> NDArray[np.float32] | None:
     """Return the vector by which chunks are ranked: that of a question, moved towards its other form.
 
-    A service would be paid for another text, and waited for again: there is none then.
+    In English the other form loses on some sets what it gains on others. A service would be paid for another
+    text, and waited for again.
 
     Args:
         text: The question.
@@ -51,9 +34,7 @@ def with_other_form(text: str, vector: NDArray[np.float32], embedder: Embedder) 
     """
     import numpy as np
 
-    form = other_form(text)
-    if form is None or embedder.requests_for([form[0]]):
+    if not holds_unspaced(text) or embedder.requests_for([text]):
         return None
-    content, role, weight = form
-    moved = vector + weight * embed_all(embedder, [content], role)[0]
+    moved = vector + _PASSAGE_WEIGHT * embed_all(embedder, [text])[0]
     return np.asarray(moved / np.linalg.norm(moved), np.float32)
