@@ -565,7 +565,7 @@ def test_questions_to_an_empty_index(shell: Shell) -> None:
     """The error says what to do first."""
     shell.write("mine.toml", '[[question]]\nquery = "sun"\npaths = ["a.md"]\n')
     shell.run("eval", "mine.toml", code=1)
-    assert "nothing to search" in shell.err
+    assert "there is no index yet" in shell.err
     assert "mdvec tool add" in shell.err
 
 
@@ -620,11 +620,11 @@ def test_feedback_before_anything_is_indexed(noted: Shell) -> None:
     folder = noted.write("fresh/sun.md", "# Sun\n").parent
     judge = ("feedback", "sun", "--good", "sun.md", "--docs-dir", str(folder))
     noted.run(*judge, code=1)
-    assert f"hint: Nothing is indexed yet. Run 'mdvec import --docs-dir {folder}'." in noted.err
+    assert f"hint: 'mdvec import --docs-dir {folder}' makes it." in noted.err
     noted.run("import", "--docs-dir", str(folder))
     assert noted.run(*judge).startswith("1 good written")
     noted.run("feedback", "sun", "--good", "moon.md", "--docs-dir", str(folder), code=1)
-    assert "Nothing is indexed" not in noted.err
+    assert "makes it" not in noted.err
 
 
 def test_feedback_about_an_empty_document(noted: Shell) -> None:

@@ -177,7 +177,7 @@ def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question)
             limit=_RRF_DEPTH,
             as_passages=False,
         )
-        for hit in workspace.search(query).hits:
+        for hit in workspace.search(query, wait_for_vectors=True).hits:
             key = (hit.collection, hit.path, hit.start, hit.end)
             texts[key] = hit.text
             scores[key] += 1 / (_RRF_K + hit.rank)

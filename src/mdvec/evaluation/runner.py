@@ -183,7 +183,7 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
             per_document=1,
             as_passages=False,
         )
-        result = corpus.workspace.search(query)
+        result = corpus.workspace.search(query, wait_for_vectors=True)
         if result.mode is not mode:
             msg = result.warnings[0] if result.warnings else "there is no model"
             raise EmbedderUnavailableError(msg)

@@ -139,7 +139,10 @@ def eval_(
     if output is not None:  # better now than after measuring
         _check_output(session.cwd / output, session.cwd / gate if gate else None)
     options = _options(mode, by, baselines=baselines)
-    with session.open() as (workspace, config), temporary_folder() as folder:
+    with (
+        session.open(makes=session.docs_dir is not None) as (workspace, config),
+        temporary_folder() as folder,
+    ):
         shown = session.output
         indexing = Indexing(
             session.opener or open_workspace,
