@@ -116,7 +116,7 @@ def test_the_command_ends_with_what_is_there(
         assert mdvec("tool", "add", "-n", NAME, "-d", "Notes", "-s", str(tmp_path / "docs"))[0] == 0
         code, out, err = mdvec("import", "-n", NAME)
         assert code == 1
-        assert "40 documents, 40 chunks: 32 embedded, 0 from cache, 8 pending" in out
+        assert "40 documents, 40 chunks: 32 embedded (and 40 names), 0 from cache, 8 pending" in out
         assert "Rate limit reached" in err
         go_on = "mdvec import -n notes -m update"
         assert f"hint: 32 of 40 chunks are embedded. Run '{go_on}' to resume." in err
