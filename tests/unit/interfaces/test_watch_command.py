@@ -14,11 +14,14 @@ from mdvec.errors import CollectionNotFoundError
 
 
 def end_soon(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
-    """Send this process a signal as soon as it waits for one."""
+    """Send this process a signal as soon as it waits for one; threads of other tests may wait, too."""
     wait = threading.Event.wait
+    before = signal.getsignal(signal.SIGTERM)
 
     def waiting(self: threading.Event, timeout: float | None = None) -> bool:
-        os.kill(os.getpid(), number)
+        is_prepared = signal.getsignal(signal.SIGTERM) is not before
+        if is_prepared and threading.current_thread() is threading.main_thread():
+            os.kill(os.getpid(), number)
         return wait(self, timeout)
 
     monkeypatch.setattr(threading.Event, "wait", waiting)
