@@ -288,6 +288,7 @@ def test_the_same_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
 def test_a_search_makes_vectors_for_a_while_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it answers from what is there, and says what is missing."""
     monkeypatch.setattr(imports, "_VECTORS_BUDGET_S", 0.0)
+    monkeypatch.setattr(imports, "_FEW_CHUNKS_OF_A_COMMAND", MANY - 1)
     docs = fill(tmp_path / "d", MANY)
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as workspace:
         workspace.search(TOMATOES)

@@ -18,6 +18,7 @@ from mdvec.types.query import Where
 
 # In shorter words another letter makes another word.
 _LEAST_LETTERS = 4
+_MOST_LETTERS = 40  # the candidates of a word take the square of its length
 # A question has hardly more mistyped words; each has some hundred neighbours to look up.
 _MOST_MENDED = 8
 _MOST_NAMED = 8
@@ -110,7 +111,8 @@ def _mendable(texts: Iterable[str], unknown: Sequence[str]) -> Iterator[str]:
             core = token.strip(_OUTER_SIGNS)
             if all(sign.isalpha() or sign in _INSIDE_WORDS for sign in core):
                 for word in _words(core):
-                    if word in wanted and len(word) >= _LEAST_LETTERS and not word.isupper():
+                    is_word = _LEAST_LETTERS <= len(word) <= _MOST_LETTERS
+                    if word in wanted and is_word and not word.isupper():
                         wanted.discard(word)
                         yield word
 

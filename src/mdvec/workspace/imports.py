@@ -28,6 +28,7 @@ _TEXT_WAIT_S = 45.0
 _SECOND_WAIT_S = 3.0
 # The vectors of a small folder are worth waiting for: the first answer is as good as all later ones.
 _FEW_CHUNKS = 200
+_FEW_CHUNKS_OF_A_COMMAND = 1_000  # which shows its progress, and has no client that waits
 _VECTORS_WAIT_S = 5.0
 _LOOK_EVERY_S = 0.1
 # Before a search of a large folder, so that the same command again gets further.
@@ -317,7 +318,7 @@ class FirstIndex:
         without_model = not is_new and self._parts.model(self._docs()).problem is not None
         if not counts.pending_chunks or without_model:
             return query, warnings
-        is_small = counts.pending_chunks <= _FEW_CHUNKS
+        is_small = counts.pending_chunks <= _FEW_CHUNKS_OF_A_COMMAND
         if not is_new or is_small:
             warnings += self._embed(None if is_small else _VECTORS_BUDGET_S)
             return query, warnings
