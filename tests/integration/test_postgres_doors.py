@@ -213,7 +213,11 @@ def test_views_are_made(place: Place, mdvec: Mdvec, sql: Any) -> None:
 
 def test_a_file_has_no_rights_to_give(place: Place, mdvec: Mdvec) -> None:
     """The error says what would."""
-    code, _, err = mdvec("store", "grant", ROLE, "-n", "open", "--database", str(place.folder / "i.sqlite"))
+    database = str(place.folder / "i.sqlite")
+    assert (
+        mdvec("tool", "add", "-n", "open", "-d", "x", "-s", str(place.folder), "--database", database)[0] == 0
+    )
+    code, _, err = mdvec("store", "grant", ROLE, "-n", "open", "--database", database)
     assert code == 2
     assert "not on a server" in err
     assert "postgresql://" in err

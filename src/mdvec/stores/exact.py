@@ -270,7 +270,11 @@ class ExactMatrix:
 def _exact(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return cosine similarities within -1..1, equal for equal rows."""
     # The last digit of a product depends on where a row stands. In float32 rounding would not always hide it.
-    products = rows.astype(np.float64) @ query.astype(np.float64)
+    return as_similarities(rows.astype(np.float64) @ query.astype(np.float64))
+
+
+def as_similarities(products: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return products of unit vectors as every store shows them: with six digits, within -1..1."""
     return np.clip(np.round(products, _DIGITS), -1.0, 1.0)
 
 

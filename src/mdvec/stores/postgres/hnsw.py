@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from mdvec.stores.exact import as_similarities
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.vectors import (
     Inside,
@@ -18,7 +21,6 @@ from mdvec.types.ids import SpaceId, TextHash
 from mdvec.types.query import Where
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 # With less, a fifth of the nearest ten are missed among vectors that are as alike as those of E5.
@@ -102,8 +104,9 @@ class LargeSpaceReader(VectorReader):
     ) -> dict[int, float]:
         """Return what :meth:`_similarities` returns, as the server computes it."""
         text = "[" + ",".join(map(repr, query.tolist())) + "]"
-        rows = self.connection.execute(_SIMILARITIES[kind], (text, space_id, list(set(ids))))
-        return dict(rows.fetchall())
+        rows = self.connection.execute(_SIMILARITIES[kind], (text, space_id, list(set(ids)))).fetchall()
+        products = np.array([product for _, product in rows], dtype=np.float64)
+        return dict(zip((row[0] for row in rows), as_similarities(products).tolist(), strict=True))
 
     def _proposed(
         self,
