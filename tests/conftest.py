@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if IN_CI and reporter is not None and reporter.stats.get("skipped") and exitstatus == pytest.ExitCode.OK:
         reporter.write_line("\nSkipped tests count as failed in CI.", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    # A worker that still has a thread is killed at the end of the run, with what it has measured.
+    if "PYTEST_XDIST_WORKER" in os.environ and (coverage := sys.modules.get("coverage")) is not None:
+        measuring = coverage.Coverage.current()
+        if measuring is not None:
+            measuring.save()
 
 
 @pytest.fixture(scope="session")
