@@ -27,7 +27,7 @@ from mdvec.workspace.wiring import Parts
 if TYPE_CHECKING:  # Markdown is rendered for this alone
     from mdvec.documents.targets import Embedded
 
-# Longer Markdown is shown as plain text: nobody waits for it, and some text takes quadratic time.
+# Longer Markdown is shown as plain text: rendering it would take long, and some text takes quadratic time.
 _MAX_RENDERED_CHARS = 1_000_000
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 _HEADING = re.compile(r"^(#{1,6})[ \t](.*)$", re.MULTILINE)

@@ -103,7 +103,7 @@ def _bind(address: Authority, *, any_port: bool) -> socket.socket:
 @contextmanager
 def _listening(path: Path) -> Iterator[socket.socket]:
     """Listen at a Unix socket for as long as the context lasts; what an earlier daemon left is removed."""
-    path.unlink(missing_ok=True)  # we hold the lock, so nobody listens there
+    path.unlink(missing_ok=True)  # we hold the lock, so no process listens there
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(os.fspath(path))
         path.chmod(0o600)  # and its folder was its user's alone before
