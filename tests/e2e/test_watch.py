@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import Shell
-from tests.waiting import wait_until
+from tests.waiting import HANG_S, wait_until
 
 pytestmark = pytest.mark.harness
 
@@ -41,7 +41,7 @@ def test_watch_in_the_foreground(shell: Shell, tmp_path: Path) -> None:
         # The line comes when vectors are made, too; an update that a newer one interrupts has none.
         wait_until(lambda log=log: "INFO reindex" in log.read_text(encoding="utf-8"))  # type: ignore[misc]
         watcher.send_signal(end)
-        assert watcher.wait() == 0
+        assert watcher.wait(HANG_S) == 0
         lines = log.read_text(encoding="utf-8")
         assert "Traceback" not in lines
         assert shell.json("status")["watcher"] is None

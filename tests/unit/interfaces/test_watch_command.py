@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 
 import pytest
 from tests.unit.interfaces.conftest import Mdvec
@@ -40,6 +41,27 @@ def test_it_watches_until_it_is_ended(
     assert workspace.calls == [("watch", {"names": ("notes",), "force": True})]
     assert workspace.closed
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_signal_that_another_thread_gets_ends_it(
+    mdvec: Mdvec, workspace: FakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system may hand it to any thread of the process; the one that waits then sleeps on."""
+    others: list[threading.Thread] = []
+
+    def send_to_another_thread() -> None:
+        time.sleep(0.1)  # the command waits by then
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    def wait(self: threading.Event, timeout: float | None = None, wait=threading.Event.wait) -> bool:  # type: ignore[no-untyped-def]
+        if threading.current_thread() is threading.main_thread() and not others:
+            others.append(threading.Thread(target=send_to_another_thread))
+            others[0].start()
+        return bool(wait(self, timeout))
+
+    monkeypatch.setattr(threading.Event, "wait", wait)
+    assert mdvec("watch", "-n", "notes").code == 0
+    assert workspace.closed
 
 
 def test_a_collection_that_is_not_there_is_an_error(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

@@ -17,6 +17,7 @@ from mdvec.interfaces.cli.progress import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.session import Group, Opener, Session, common_options
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
+from mdvec.interfaces.exit import end_process
 
 _COMMANDS = {
     "search": "mdvec.interfaces.cli.search:search",
@@ -127,7 +128,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # Pipes and files get UTF-8 on every platform, terminals what they can show.
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
-    sys.exit(run(sys.argv[1:], env=os.environ))
+    end_process(run(sys.argv[1:], env=os.environ))
 
 
 def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:

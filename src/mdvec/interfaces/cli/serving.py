@@ -19,6 +19,9 @@ from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.session import Command, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn
 
+_SIGNALS_S = 0.5
+"""Seconds between two looks of a waiting command at the signals that have come."""
+
 
 @click.command(cls=Command)
 @click.option(
@@ -93,7 +96,9 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
         before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
         try:
             note("keeping the index up to date; press Ctrl-C to end")
-            ended.wait()
+            # The system may hand a signal to another thread. A wait without an end would then not notice it.
+            while not ended.wait(_SIGNALS_S):
+                pass
         except KeyboardInterrupt:
             pass
         finally:
