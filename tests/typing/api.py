@@ -26,6 +26,7 @@ from mdvec.sources.interface import Source
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim, Store, View, Writer
 from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
+from mdvec.stores.published.followed import PublishedStore
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore, MemoryWriter
@@ -36,7 +37,7 @@ _engines: tuple[type[Engine], ...] = (SentenceTransformersEngine, PlamoEngine)
 _services: tuple[type[Provider], ...] = (GeminiProvider, VoyageProvider, OpenAiProvider)
 _chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChunker, WindowChunker)
 _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
-_stores: tuple[type[Store], ...] = (SqliteStore, MemoryStore)
+_stores: tuple[type[Store], ...] = (SqliteStore, MemoryStore, PublishedStore)
 _views: tuple[type[View], ...] = (Snapshot, MemoryView)
 _writers: tuple[type[Writer], ...] = (Transaction, MemoryWriter)
 _claims: tuple[type[Claim], ...] = (HeldClaim,)
