@@ -107,7 +107,8 @@ def test_it_is_searched_without_its_folder(workspace: Workspace, folder: Path, t
         assert found.warnings == ()
         assert [tag.tag for tag in published.tags()] == ["disk"]
         status = published.status(check=True)
-        assert status.published is not None and status.published.number == 1
+        assert status.published is not None
+        assert status.published.number == 1
         assert all(each.check is not None and each.check.in_sync for each in status.collections)
         assert published.generation() == 1
         for write in (
@@ -167,7 +168,7 @@ def test_nothing_private_is_published(workspace: Workspace, folder: Path, tmp_pa
 
 
 def test_a_new_version_is_followed(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
-    """The next search sees it; one that has begun ends on its version; the file before stays, older ones go."""
+    """The next search sees it; one that has begun ends on its version; two copies stay on the disk."""
     place = tmp_path / "published"
     workspace.stores.publish(str(place), ["notes"])
     store = follow(place, tmp_path, SOON_S)
@@ -250,7 +251,8 @@ def test_two_processes_follow(workspace: Workspace, folder: Path, tmp_path: Path
                 add(workspace, folder, f"note-{version}.md")
                 workspace.stores.publish(str(place), ["notes"], keep=1)
             for server in servers:
-                assert server.stdin is not None and server.stdout is not None
+                assert server.stdin is not None
+                assert server.stdout is not None
                 if version > 1:
                     server.stdin.write("\n")
                     server.stdin.flush()

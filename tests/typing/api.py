@@ -25,8 +25,8 @@ from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim, Store, View, Writer
-from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
 from mdvec.stores.published.followed import PublishedStore
+from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore, MemoryWriter

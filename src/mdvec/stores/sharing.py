@@ -18,7 +18,7 @@ class CopyableStore(Protocol):
     """A store that writes the file that is published."""
 
     def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> None:
-        """Write some collections as they are now into a database file, and nothing that tells of this machine.
+        """Write some collections as they are now into a database file, and nothing about this machine.
 
         Two copies differ only where their contents do, as far as that is possible.
 

@@ -68,7 +68,7 @@ def fetched(place: FolderPlace, folder: Path, near: LocalFile | None = None) -> 
 
 
 def test_only_what_changed_is_sent_and_fetched(place: CountingPlace, tmp_path: Path) -> None:
-    """A version names the parts that it shares with the one before, and a machine reads those from its file."""
+    """A version names the parts that it shares with the one before; a machine has those in its file."""
     assert dataset.latest(place) is None
     first = publish(place, tmp_path, contents([1, 2, 2, 3]))
     assert len(place.written) == 4, "three different parts and the rest"
@@ -167,7 +167,7 @@ def test_what_is_damaged_or_gone_is_an_error(place: CountingPlace, tmp_path: Pat
     name = "versions/0000000001.json"
     text = (place.get(name) or b"").decode()
     place.put(name, text.replace(manifest.parts[0], "../../secret").encode())
-    with pytest.raises(DamagedDatabaseError, match="version 1 of .* is damaged"):
+    with pytest.raises(DamagedDatabaseError, match=r"version 1 of .* is damaged"):
         dataset.latest(place)
     place.put(name, text.replace('"format":1', '"format":2').encode())
     with pytest.raises(NewerDatabaseError, match="newer mdvec"):

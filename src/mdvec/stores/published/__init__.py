@@ -1,1 +1,1 @@
-"""Workspaces as others publish them: versions in a folder or a bucket, searched from a copy on this machine."""
+"""Published workspaces: versions in a folder or a bucket, searched from a copy on this machine."""

@@ -1,4 +1,4 @@
-"""Versions on this machine, shared by all its processes: one of them fetches, and all search the same file."""
+"""Versions on this machine, shared by all its processes: one of them fetches, all search one file."""
 
 from __future__ import annotations
 

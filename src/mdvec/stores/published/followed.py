@@ -1,4 +1,4 @@
-"""A published workspace as a store: searched from a copy on this machine, never written, always the newest."""
+"""A published workspace as a store: searched from a copy on this machine, read-only, the newest one."""
 
 from __future__ import annotations
 
