@@ -1,8 +1,9 @@
 """Versions of a database in a place: each a manifest that names parts by what they hold.
 
-``versions/NUMBER.json`` is the manifest. Once it is there, so is the version, whole: it is written last
-and never changed. ``parts/NUMBER/SHA256`` is a part of the file, compressed, which the version NUMBER sent first. A version
-names the parts of the one before that it has in common, so only what has changed is sent and fetched.
+``versions/NUMBER.json`` is the manifest. Once it is there, so is the version, whole: it is written last and
+never changed. ``parts/NUMBER/SHA256`` is a part of the file, compressed, which the version NUMBER sent
+first. A version names the parts of the one before that it has in common, so only what has changed is sent
+and fetched.
 """
 
 from __future__ import annotations
