@@ -71,7 +71,7 @@ class Bucket:
         with self._translated():
             try:
                 return bytes(self._store.get(name).bytes())
-            except NotFoundError:
+            except (NotFoundError, FileNotFoundError):
                 return None
 
     def put(self, name: str, content: bytes) -> None:

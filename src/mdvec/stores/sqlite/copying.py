@@ -68,7 +68,7 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
             copy.close()
     with contextlib.closing(Database(target)) as database:
         with database.writing() as connection:
-            _keep_only(Transaction(connection, None), names)
+            _keep_only(Transaction(connection, None, None), names)
             connection.execute(_FORGET)
             # What was deleted is still in the word index, until it is merged into one piece.
             connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
