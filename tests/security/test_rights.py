@@ -49,7 +49,7 @@ SECRET = {
         "---\ntags: [classified]\naliases: [Quokka]\nowner: Wombat\n---\n"
         "# Zanzibar\n\n## Xylophone\n\nThe merger with Umbrella costs 918273645. [[payroll]]\n"
     ),
-    "merger/payroll.md": "---\nprevious: zanzibar.md\n---\n# Payroll\n\nBuyout by Umbrella. 極秘の買収計画。\n",
+    "merger/payroll.md": "---\nprevious: zanzibar.md\n---\n# Payroll\n\nUmbrella buyout. 極秘の買収。\n",
     "vault.md": "# Vault\n\nUmbrella again.\n",
     **{f"many/{number}.md": f"# Dossier {number}\n\nEspionage {number}.\n" for number in range(14)},
 }
