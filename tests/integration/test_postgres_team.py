@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -182,14 +183,15 @@ def test_workers_and_a_server_share_one_index(team: Team) -> None:
         (team.folder / "plans" / "new.md").write_text("# Gyroscope\n\nIt turns.\n")
         (team.folder / "minutes" / "3.md").write_text("# Note 3\n\nA marmalade of oranges.\n")
         for each in running:
-            wait_until(lambda each=each: each.finds("gyroscope") and each.finds("marmalade"))
+            wait_until(partial(each.finds, "gyroscope"))
+            wait_until(partial(each.finds, "marmalade"))
         [watching] = [each for each in both if each.process.pid == server.watcher()]
         watching.process.kill()
         watching.process.wait(HANG_S)
         (team.folder / "plans" / "last.md").write_text("# Periscope\n\nIt looks.\n")
         running.remove(watching)
         for each in running:
-            wait_until(lambda each=each: each.finds("periscope"))
+            wait_until(partial(each.finds, "periscope"))
         assert server.watcher() in {each.process.pid for each in both} - {watching.process.pid}
     counts = team.embedded()
     assert len(counts) > 40

@@ -153,24 +153,24 @@ def test_another_collection_is_like_none(narrow: Workspace) -> None:
     assert not LEAKS.search(errors[0])
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda workspace: workspace.import_collection("handbook"),
-        lambda workspace: workspace.add_collection("more", "More", "/etc"),
-        lambda workspace: workspace.add_collection("more", "More", "/no/such/folder"),
-        lambda workspace: workspace.update_collection("handbook", description="x"),
-        lambda workspace: workspace.delete_collection("handbook"),
-        lambda workspace: workspace.sections.mark_dirty("plan.md"),
-        lambda workspace: workspace.sections.delete("plan.md"),
-        lambda workspace: workspace.folders.set_context("handbook", "", "x"),
-        lambda workspace: workspace.compact(),
-    ],
-)
-def test_nothing_can_be_written(narrow: Workspace, write: Callable[[Workspace], object]) -> None:
+WRITES: dict[str, Callable[[Workspace], object]] = {
+    "import": lambda workspace: workspace.import_collection("handbook"),
+    "add": lambda workspace: workspace.add_collection("more", "More", "/etc"),
+    "add what is not there": lambda workspace: workspace.add_collection("more", "More", "/no/such/folder"),
+    "update": lambda workspace: workspace.update_collection("handbook", description="x"),
+    "delete": lambda workspace: workspace.delete_collection("handbook"),
+    "mark": lambda workspace: workspace.sections.mark_dirty("plan.md"),
+    "delete sections": lambda workspace: workspace.sections.delete("plan.md"),
+    "context": lambda workspace: workspace.folders.set_context("handbook", "", "x"),
+    "compact": lambda workspace: workspace.compact(),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_nothing_can_be_written(narrow: Workspace, write: str) -> None:
     """Whatever writes is refused with the same words."""
     with pytest.raises(NotAllowedError, match="may read, and change nothing"):
-        write(narrow)
+        WRITES[write](narrow)
 
 
 def test_words_of_others_are_unknown(narrow: Workspace, whole: Workspace) -> None:
@@ -217,7 +217,7 @@ def test_changes_of_others_are_not_announced(tmp_path: Path) -> None:
 def test_each_token_sees_its_own(http: TestClient, token: str, seen: list[str]) -> None:
     """The server's own token sees everything, the others what the configuration says."""
     status = rpc(http, "mdvec.status", {}, token)["result"]
-    assert [each["collection"] for each in status["collections"]] == seen
+    assert [each["name"] for each in status["collections"]] == seen
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong-token-0123456789", NARROW[:-1], NARROW.upper()])
@@ -303,13 +303,18 @@ PATHS = (
     "plan.md",
 )
 NAMES = ("secretplace", "secretplac", "handbook")
+FORMS: list[tuple[str, dict[str, str]]] = [
+    ("/collections", {"folder": "/etc", "name": "secretplace"}),
+    *((f"/collections/{name}/{verb}", {}) for name in NAMES for verb in ("import", "cancel")),
+    ("/reveal", {"collection": "secretplace", "path": "vault.md"}),
+]
 SECTIONS = [{"document_path": "x.md", "content": "x"}]
 
 Answers = dict[str, str]
 """What was answered, by what was asked."""
 
 
-def over_json_rpc(http: TestClient, _: Workspace, token: str) -> Answers:
+def over_json_rpc(http: TestClient, _: Workspace, token: str, step: int = 1) -> Answers:
     """Call every method with whatever a curious client may think of."""
     calls: list[tuple[str, dict[str, Any]]] = [
         *((name, {}) for name in (*all_methods(_), "no.such.method")),
@@ -338,7 +343,7 @@ def over_json_rpc(http: TestClient, _: Workspace, token: str) -> Answers:
         ]
     return {
         f"{method} {params}": json.dumps(rpc(http, method, params, token), ensure_ascii=False)
-        for method, params in calls
+        for method, params in calls[::step]
     }
 
 
@@ -348,14 +353,15 @@ def rpc(http: TestClient, method: str, params: object, token: str = NARROW) -> d
     return answer
 
 
-def over_http(http: TestClient, _: Workspace, token: str) -> Answers:
+def over_http(http: TestClient, _: Workspace, token: str, step: int = 1) -> Answers:
     """Open every page and address; with the forms that a page of this process has."""
     asked = [
-        *(f"{path}?q={query}" for path in ("/search", "/", "/results") for query in QUERIES),
+        *(f"{path}?q={query}" for path in ("/search", "/results") for query in QUERIES),
         *(f"/search?q=launch&collection={name}" for name in NAMES),
         *(f"/{page}?n={name}&q=launch" for page in ("", "filters") for name in NAMES),
         *(
             "/",
+            "/?q=umbrella",
             "/filters",
             "/filters?folder=merger",
             "/filters?tag=classified",
@@ -370,19 +376,21 @@ def over_http(http: TestClient, _: Workspace, token: str) -> Answers:
         "/file/handbook/../hidden-source/merger.png",
         "/doc/handbook/..%2Fhidden-source%2Fvault.md",
     ]
-    answers = {each: http.get(each, headers=bearer(token)) for each in asked}
-    found = re.search(r'name="csrf" value="([^"]+)"', answers["/status"].text)
-    form = {"csrf": found[1] if found else ""}
-    for path, more in (
-        ("/collections", {"folder": "/etc", "name": "secretplace"}),
-        *((f"/collections/{name}/{verb}", {}) for name in NAMES for verb in ("import", "cancel")),
-        ("/reveal", {"collection": "secretplace", "path": "vault.md"}),
-    ):
+    answers = {each: http.get(each, headers=bearer(token)) for each in asked[::step]}
+    form = {"csrf": csrf_of(http, token)}
+    for path, more in [] if step > 1 else FORMS:
         answers[f"POST {path}"] = http.post(path, data={**form, **more}, headers=bearer(token))
     return {each: f"{answer.status_code} {answer.text}" for each, answer in answers.items()}
 
 
-def over_mcp(_: TestClient, workspace: Workspace, token: str) -> Answers:
+def csrf_of(http: TestClient, token: str) -> str:
+    """Return what the forms of a page of this process carry."""
+    found = re.search(r'name="csrf" value="([^"]+)"', http.get("/status", headers=bearer(token)).text)
+    assert found
+    return found[1]
+
+
+def over_mcp(_: TestClient, workspace: Workspace, token: str, step: int = 1) -> Answers:
     """Use every tool, resource, completion and prompt; the server instructions are among them."""
     narrow = workspace if token == OWN else RestrictedWorkspace(workspace, ["handbook"])
 
@@ -415,7 +423,7 @@ def over_mcp(_: TestClient, workspace: Workspace, token: str) -> Answers:
                 ("list_tags", {"collection": name}),
                 ("reindex", {"collection": name}),
             ]
-        for tool, arguments in calls:
+        for tool, arguments in calls[::step]:
             await note(f"{tool} {arguments}", client.call_tool(tool, arguments))
         for address in ("mdvec://status", "mdvec://secretplace/vault.md", "mdvec://handbook/plan.md"):
             await note(address, client.read_resource(address))
@@ -461,12 +469,12 @@ def test_answers_are_those_of_a_server_without_the_others(
     answers = ask(http, whole, NARROW)
     for asked, answer in answers.items():
         assert comparable(answer) == comparable(expected[asked]), asked
-    # And who may see everything is told.
-    everything = ask(http, whole, OWN)
+    # And who may see everything is told, so that this could fail.
+    everything = ask(http, whole, OWN, 7)
     leaking = [
         each for each, answer in everything.items() if comparable(answer) != comparable(expected[each])
     ]
-    assert len(leaking) > len(answers) / 4
+    assert len(leaking) > len(everything) / 3
 
 
 def test_what_writes_is_refused(http: TestClient) -> None:
@@ -480,9 +488,8 @@ def test_what_writes_is_refused(http: TestClient) -> None:
         assert rpc(http, method, params)["error"]["data"]["code"] == "not_allowed"
     status = http.get("/status", headers=bearer(NARROW)).text
     assert 'name="folder"' not in status
-    csrf = re.search(r'name="csrf" value="([^"]+)"', status)
-    assert csrf
+    csrf = csrf_of(http, NARROW)
     for path in ("/collections", "/collections/handbook/import", "/collections/handbook/cancel", "/reveal"):
-        answer = http.post(path, data={"csrf": csrf[1], "folder": "/etc"}, headers=bearer(NARROW))
+        answer = http.post(path, data={"csrf": csrf, "folder": "/etc"}, headers=bearer(NARROW))
         assert answer.status_code == 403
         assert "may read" in answer.text

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct, to_builtins
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.session import Command, Group, Session, common_options, format_option
@@ -175,7 +174,9 @@ def _plain(value: object) -> object:
             return str(value)
         case tuple():
             return [_plain(each) for each in value]
-        case Struct():
+        case _ if hasattr(value, "__struct_fields__"):
+            from msgspec import to_builtins  # --help does without
+
             return to_builtins(value)
         case _:
             return value

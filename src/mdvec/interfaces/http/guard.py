@@ -92,7 +92,8 @@ def guarded(
         return made
 
     app = serving(routes, lifespan)
-    apps = {None: app, **{names: serving(each) for names, each in (restricted or {}).items()}}
+    apps: dict[frozenset[str] | None, ASGIApp] = {None: app}
+    apps |= {names: serving(each) for names, each in (restricted or {}).items()}
     inner = CORSMiddleware(
         _admitting(apps, options.rights, body_limits or {}, tuple(open_paths)),
         allow_origins=options.allowed_origins,
