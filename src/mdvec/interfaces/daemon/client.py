@@ -38,7 +38,7 @@ _Value = TypeVar("_Value")
 
 _CONNECT_TIMEOUT_S = 2.0
 # What changes no answer.
-_OTHERS_MAY_DIFFER = ("display", "mcp", "log", "watch")
+_OTHERS_MAY_DIFFER = ("access", "display", "mcp", "log", "watch")
 _INTERNAL_ERRORS = range(-32768, -31999)
 
 
