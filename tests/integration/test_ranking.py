@@ -82,8 +82,8 @@ def test_a_heading_over_a_link_is_no_answer(tmp_path: Path, model_cache: Path) -
     files = {
         "install.md": "# Install\n\n## Add React to an existing project\n\n"
         "If you have one, you can [add React to your project](existing.md).\n",
-        "existing.md": "# Using React in existing projects\n\nAn existing project needs no rewrite. Add React "
-        "to one page of the project first, then to the next.\n",
+        "existing.md": "# Using React in existing projects\n\nNo rewrite is needed. Add React "
+        "to one page of an existing project first, then to the next.\n",
         "limits.md": "# API\n\n## Rate limit\n\nA hundred a minute, else you get [an error](errors.md).\n",
         "errors.md": "# Errors\n\nThe status 429 means: wait, and try again later.\n",
     }
