@@ -50,7 +50,7 @@ def outcome_of(
         return None
     import json
 
-    params = {
+    params: dict[str, object] = {
         "args": [*args],
         "env": {name: value for name, value in env.items() if _is_passed(name)},
         "shared": shared_environment(),
@@ -66,7 +66,8 @@ def outcome_of(
         return None
     while sockets:
         try:
-            outcome = _answer(sockets.pop(place, None) or sockets.popitem()[1], request)
+            socket = sockets.pop(place) if place in sockets else sockets.popitem()[1]
+            outcome = _answer(socket, request)
             if outcome["code"] is not None:
                 return outcome["code"], outcome["output"]
             place = outcome["place"]
