@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from mdvec.interfaces.passage import without_gaps
 from mdvec.run import Stage
+from mdvec.text.quantity import quantity
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 
 if TYPE_CHECKING:
@@ -155,11 +156,11 @@ def import_summary(report: ImportReport) -> str:
         )
         if count
     ]
-    names = f" (and {report.embedded_names:,} names)" if report.embedded_names else ""
+    names = f" (and {quantity(report.embedded_names, 'name')})" if report.embedded_names else ""
     changed = f"\n{report.collection} uses {report.new_model} from now on" if report.new_model else ""
     return (
         f"{report.collection}: {', '.join(changes) or 'nothing to do'}\n"
-        f"{report.total_documents:,} documents, {report.total_chunks:,} chunks: "
+        f"{quantity(report.total_documents, 'document')}, {quantity(report.total_chunks, 'chunk')}: "
         f"{report.embedded_chunks:,} embedded{names}, {report.cached_chunks:,} from cache, "
         f"{report.pending_chunks:,} pending, in {report.elapsed_ms / 1000:.1f} s{changed}"
     )
@@ -223,7 +224,7 @@ def model_change_line(change: ModelChange) -> str:
         case ModelChangeOutcome.CHANGED:
             return (
                 f"{change.collection}: {change.model} from now on; {change.embedded_chunks:,} of "
-                f"{change.total_chunks:,} chunks embedded, in {change.elapsed_ms / 1000:.1f} s"
+                f"{quantity(change.total_chunks, 'chunk')} embedded, in {change.elapsed_ms / 1000:.1f} s"
             )
         case ModelChangeOutcome.CHOSEN:
             next_step = f"next: mdvec import -n {change.collection}"
@@ -242,8 +243,8 @@ def _model_in_use(change: ModelChange) -> str:
 
 def estimate_summary(estimate: ImportEstimate) -> str:
     """Return three lines for people."""
-    tokens = f"{estimate.tokens:,} tokens" + ("" if estimate.exact else " (estimated)")
-    requests = f", {estimate.requests:,} requests" if estimate.requests else ""
+    tokens = quantity(estimate.tokens, "token") + ("" if estimate.exact else " (estimated)")
+    requests = f", {quantity(estimate.requests, 'request')}" if estimate.requests else ""
     if estimate.price is None:
         cost = "price: not known" if estimate.requests else "price: none"
     else:
@@ -253,8 +254,9 @@ def estimate_summary(estimate: ImportEstimate) -> str:
     if estimate.seconds is not None:
         cost += f"; time: about {_duration(estimate.seconds)} on this machine, as it is now"
     return (
-        f"{estimate.collection}: {estimate.documents:,} documents to read, model {estimate.model}\n"
-        f"to embed: {estimate.chunks:,} chunks, {estimate.names:,} names, {tokens}{requests}\n{cost}"
+        f"{estimate.collection}: {quantity(estimate.documents, 'document')} to read, model {estimate.model}\n"
+        f"to embed: {quantity(estimate.chunks, 'chunk')}, {quantity(estimate.names, 'name')}, "
+        f"{tokens}{requests}\n{cost}"
     )
 
 

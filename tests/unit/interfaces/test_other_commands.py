@@ -449,7 +449,7 @@ def test_store_show_describes_the_store(mdvec: Mdvec) -> None:
     out = mdvec("store", "show").out
     assert out.splitlines() == [
         "sqlite: /nowhere/index.sqlite, 1.2 MB",
-        "1 collections, 10 documents, 60 chunks",
+        "1 collection, 10 documents, 60 chunks",
         "70 vectors of builtin:e5@1:384:t1",
         "vector index: /nowhere/index.sqlite.lancedb",
         "  3 rows are missing",

@@ -33,6 +33,7 @@ TARGETS = {
     "rpc": "mdvec.interfaces.cli.serving:rpc",
     "site": "mdvec.interfaces.cli.site:site",
     "daemon": "mdvec.interfaces.cli.daemon:daemon",
+    "token": "mdvec.interfaces.cli.token:token",
     "doctor": "mdvec.interfaces.cli.status:doctor",
     "compact": "mdvec.interfaces.cli.upkeep:compact",
     "trust": "mdvec.interfaces.cli.upkeep:trust",

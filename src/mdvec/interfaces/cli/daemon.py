@@ -120,10 +120,13 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
     session: Session = ctx.obj
     place = _place(session)
     path = None if token_file is None else session.cwd / token_file
-    options = server_options(address or _DEFAULT_ADDRESS, env=session.env, token_file=path)
+    config = session.load_config().config
+    options = server_options(
+        address or _DEFAULT_ADDRESS, env=session.env, token_file=path, access=config.access.tokens
+    )
     for warning in options.warnings:
         warn(warning)
-    with session.open(serves=True, log_file=place.log) as (workspace, config):
+    with session.open(config, serves=True, log_file=place.log) as (workspace, config):
         workspace.generation()  # an unusable database is an error here, and not one for clients
         workspace.freshness.watch()
         code: int = load_door("daemon")(

@@ -15,6 +15,7 @@ from mdvec.interfaces.cli import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.terminal import note, transient
 from mdvec.interfaces.passage import visible
 from mdvec.run import ProgressListener, Stage
+from mdvec.text.quantity import quantity
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -154,8 +155,8 @@ def reporting_interruption(
             counts = each.counts
             if not names or each.collection.name in names:
                 note(
-                    f"{each.collection.name}: {counts.documents:,} documents searchable, "
-                    f"{counts.pending_chunks:,} of {counts.chunks:,} chunks pending"
+                    f"{each.collection.name}: {quantity(counts.documents, 'document')} searchable, "
+                    f"{counts.pending_chunks:,} of {quantity(counts.chunks, 'chunk')} pending"
                 )
         note(f"hint: Run {resume} to resume.")
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from error

@@ -20,6 +20,7 @@ from mdvec.interfaces.cli.session import (
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
+from mdvec.text.quantity import quantity
 from mdvec.types.folder_context import shown_contexts
 
 if TYPE_CHECKING:
@@ -129,11 +130,11 @@ def _print_details(status: CollectionStatus) -> None:
     if line := present.revision_line(status.collection):
         write(f"\n{visible(f'{name}: {line}')}\n")
     if status.counts.dirty:
-        write(f"\n{name}: {status.counts.dirty:,} documents have changed since they were indexed\n")
+        write(f"\n{name}: {quantity(status.counts.dirty, 'document')} changed since the last import\n")
     if status.activity is not None:
         write(f"\n{visible(f'{name}: {status.activity}')}\n")
     if hidden := status.counts.superseded:
-        write(f"\n{visible(name)}: {hidden:,} documents are hidden as older versions\n")
+        write(f"\n{visible(name)}: {quantity(hidden, 'older version')} hidden\n")
     if line := present.change_line(status):
         write(f"\n{name}: {line}\n")
     if status.check_error:

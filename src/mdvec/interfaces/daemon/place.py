@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The shortest limit of an address of AF_UNIX is 104 bytes, on macOS.
 _MOST_SOCKET_BYTES = 100
 # What changes no answer.
-_OTHERS_MAY_DIFFER = ("display", "mcp", "log", "watch")
+_OTHERS_MAY_DIFFER = ("access", "display", "mcp", "log", "watch")
 
 
 class DaemonError(MdvecError):
