@@ -151,7 +151,10 @@ def answering(home: Path, answers: dict[str, object], version: str = __version__
     def answer(listener: socket.socket, place: str, result: object) -> None:
         connection, _ = listener.accept()
         with connection, connection.makefile("rwb") as lines:
-            assert json.loads(lines.readline())["method"] == METHOD
+            request = lines.readline()
+            if not request:  # the end of the test
+                return
+            assert json.loads(request)["method"] == METHOD
             asked.append(place)
             if result is not None:
                 lines.write(json.dumps(result).encode() + b"\n")
@@ -174,7 +177,10 @@ def answering(home: Path, answers: dict[str, object], version: str = __version__
     try:
         yield asked
     finally:
-        for _, listener in threads:
+        for thread, listener in threads:
+            with socket.socket(socket.AF_UNIX) as last:
+                last.connect(listener.getsockname())
+            thread.join(HANG_S)
             listener.close()
 
 
