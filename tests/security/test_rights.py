@@ -176,7 +176,7 @@ def test_nothing_can_be_written(narrow: Workspace, write: str) -> None:
 def test_a_right_to_nothing_shows_nothing(whole: Workspace) -> None:
     """Where none of the collections is there any more, there is nothing: no empty list means all of them."""
     nothing = RestrictedWorkspace(whole, ["gone"])
-    assert nothing.collections() == nothing.documents() == nothing.tags() == []
+    assert not [*nothing.collections(), *nothing.documents(), *nothing.tags()]
     assert nothing.browse.newest(Filters()) == []
     assert nothing.browse.facets(Filters()).recent == ()
     assert nothing.sections.totals().documents == 0
