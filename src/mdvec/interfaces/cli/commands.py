@@ -27,6 +27,7 @@ TARGETS = {
     "model": "mdvec.interfaces.cli.model:model",
     "status": "mdvec.interfaces.cli.status:status",
     "store": "mdvec.interfaces.cli.store:store",
+    "publish": "mdvec.interfaces.cli.publishing:publish",
     "open": "mdvec.interfaces.cli.opening:open_",
     "serve": "mdvec.interfaces.cli.serving:serve",
     "watch": "mdvec.interfaces.cli.serving:watch",

@@ -375,9 +375,7 @@ common_options = combined(
         metavar="F",
         help="Read this configuration file.",
     ),
-    _common(
-        "--database", type=_Database(dir_okay=False, path_type=Path), metavar="F", help="Use this database."
-    ),
+    _common("--database", type=_Database(path_type=Path), metavar="F", help="Use this database."),
     _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
 )
 """The options of every command, before and after its name."""
