@@ -28,7 +28,7 @@ from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.stores.interface import View
 from mdvec.stores.restricted import PASSED_ON, RestrictedView
 from mdvec.testing.embedder import HashingEmbedder
-from mdvec.types.query import SearchQuery
+from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace.restricted import RestrictedWorkspace
 
@@ -173,6 +173,19 @@ def test_nothing_can_be_written(narrow: Workspace, write: str) -> None:
         WRITES[write](narrow)
 
 
+def test_a_right_to_nothing_shows_nothing(whole: Workspace) -> None:
+    """Where none of the collections is there any more, there is nothing: no empty list means all of them."""
+    nothing = RestrictedWorkspace(whole, ["gone"])
+    assert not [*nothing.collections(), *nothing.documents(), *nothing.tags()]
+    assert nothing.browse.newest(Filters()) == []
+    assert nothing.browse.facets(Filters()).recent == ()
+    assert nothing.sections.totals().documents == 0
+    assert nothing.sections.at("vault.md") == []
+    for query in ("umbrella", "tag:classified", "path:merger", "launch"):
+        found = nothing.search(SearchQuery(query))
+        assert (found.hits, found.total_chunks, found.unknown_words) == ((), 0, ())
+
+
 def test_words_of_others_are_unknown(narrow: Workspace, whole: Workspace) -> None:
     """A word that only others use is like one that nobody uses: no correction or confidence shows it."""
     assert whole.search(SearchQuery("launch umbrela")).corrections == {"umbrela": "umbrella"}
@@ -269,14 +282,16 @@ def test_an_mcp_session_serves_its_token_alone(http: TestClient) -> None:
         },
     }
     accepts = {"accept": "application/json, text/event-stream"}
-    begun = http.post("/mcp", json=hello, headers={**bearer(OWN), **accepts})
-    assert begun.status_code == 200
-    session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
     tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    for token, status in ((OWN, 200), (NARROW, 404)):
-        answer = http.post("/mcp", json=tools, headers={**bearer(token), **accepts, **session})
-        assert answer.status_code == status, token
-        assert ("secretplace" in answer.text) is (token == OWN)
+    for owner in (OWN, NARROW):
+        begun = http.post("/mcp", json=hello, headers={**bearer(owner), **accepts})
+        assert begun.status_code == 200
+        session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+        for token in (OWN, NARROW, OTHER):
+            answer = http.post("/mcp", json=tools, headers={**bearer(token), **accepts, **session})
+            assert answer.status_code == (200 if token == owner else 404)
+            assert ("handbook" in answer.text) is (token == owner)
+            assert ("secretplace" in answer.text) is (token == owner == OWN)
 
 
 # --- every door --------------------------------------------------------------------------------

@@ -30,12 +30,23 @@ What is neither here nor a method of :class:`RestrictedView` is not there at all
 """
 
 
-class RestrictedView:
-    """A snapshot of a store that shows some of its collections; a :class:`mdvec.stores.interface.View`."""
+# Of more, those of another version of the store are forgotten.
+_MOST_KNOWN_TERMS = 50_000
 
-    def __init__(self, view: View, names: frozenset[str]) -> None:
+
+class RestrictedView:
+    """A snapshot of a store that shows some of its collections; a :class:`mdvec.stores.interface.View`.
+
+    Args:
+        view: The snapshot of the whole store.
+        names: The collections that may be read.
+        held: Which terms they hold, as far as that is known of this version of the store; grows.
+    """
+
+    def __init__(self, view: View, names: frozenset[str], held: dict[str, bool]) -> None:
         self._view = view
         self._names = names
+        self._held = held
 
     def __getattr__(self, name: str) -> Any:
         if name not in PASSED_ON:
@@ -61,13 +72,20 @@ class RestrictedView:
         confidence tells that it is there.
         """
         everywhere = self._view.document_frequencies(terms)
-        inside = Where(tuple(each.id for each in self.collections()))
+        inside = tuple(each.id for each in self.collections())
+        outside = everywhere.chunks - sum(self._view.counts(each, None).chunks for each in inside)
+        # What more chunks hold than there are outside need not be looked up.
         held = {
             term: count
             for term, count in everywhere.of_term.items()
-            if inside.collections and self._view.holding([[term]], inside, limit=1)
+            if count > outside or self._holds(term, Where(inside))
         }
         return DocumentFrequencies(everywhere.chunks, held)
+
+    def _holds(self, term: str, inside: Where) -> bool:
+        if term not in self._held:
+            self._held[term] = bool(inside.collections and self._view.holding([[term]], inside, limit=1))
+        return self._held[term]
 
 
 class RestrictedStore:
@@ -81,6 +99,7 @@ class RestrictedStore:
     def __init__(self, store: Store, names: frozenset[str]) -> None:
         self._store = store
         self._names = names
+        self._held: tuple[int, dict[str, bool]] = -1, {}
 
     @property
     def location(self) -> str:
@@ -101,7 +120,14 @@ class RestrictedStore:
     def read(self) -> Iterator[View]:
         """Open a snapshot of what may be read."""
         with self._store.read() as view:
-            yield cast("View", RestrictedView(view, self._names))
+            yield cast("View", RestrictedView(view, self._names, self._held_at(view.version)))
+
+    def _held_at(self, version: int) -> dict[str, bool]:
+        known_version, held = self._held
+        if known_version != version or len(held) > _MOST_KNOWN_TERMS:
+            held = {}
+            self._held = version, held
+        return held
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return the version of the whole store as soon as it is not this one, or when time is over."""

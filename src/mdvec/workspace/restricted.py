@@ -28,6 +28,7 @@ class _RestrictedCollections(Collections):
         vars(self).update(vars(whole))
         self._whole = whole
         self._names = names
+        self._shown: tuple[Store, RestrictedStore] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -36,7 +37,10 @@ class _RestrictedCollections(Collections):
 
     def store(self) -> Store:
         """Return what may be seen of the store."""
-        return RestrictedStore(self._whole.store(), self._names)
+        store, known = self._whole.store(), self._shown
+        if known is None or known[0] is not store:
+            known = self._shown = store, RestrictedStore(store, self._names)
+        return known[1]
 
     def close(self) -> None:
         """Do nothing: the whole store stays open."""

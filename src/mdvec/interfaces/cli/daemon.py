@@ -114,6 +114,7 @@ def start_daemon(
 @click.pass_context
 def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
     """Run it in the foreground, for a service manager."""
+    from mdvec.interfaces.cli.served import methods
     from mdvec.interfaces.http.options import server_options
 
     session: Session = ctx.obj
@@ -133,6 +134,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
             config,
             options,
             place,
+            methods,
             docs_dir=session.docs_dir,
             env=session.env,
             any_port=address is None,
@@ -162,7 +164,7 @@ def stop(session: Session) -> None:
 @click.pass_context
 def status(ctx: click.Context) -> None:
     """Show whether it runs, and where; exit with 1 if it does not."""
-    from mdvec.interfaces.daemon.client import settings_id, why_not
+    from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
 
     session: Session = ctx.obj
