@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, assert_never
@@ -15,7 +16,7 @@ from mdvec.types.hit import Confidence, SearchHit, SearchResult
 if TYPE_CHECKING:
     from mdvec.types.collection import Collection
     from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange
-    from mdvec.types.report import CollectionStatus, ImportReport
+    from mdvec.types.report import CollectionStatus, ImportReport, PublishedVersion
 
 MODEL_COLUMNS = ("model", "dimension", "languages", "MB", "USD/1M", "offline", "JMTEB", "here", "used by")
 """The columns of :func:`model_row`."""
@@ -29,12 +30,14 @@ _STEP_WORDS: Final = {
     Stage.MODEL: "preparing the model",
     Stage.EMBED: "embedding texts",
     Stage.INDEX: "filling the vector index",
+    Stage.PUBLISH: "publishing, megabytes",
 }
 # The table has room for one figure: the one that most models publish, and for Japanese.
 _MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"
 # Enough to distinguish commits, as in git's own messages.
 _REVISION_CHARS = 12
 _MINUTE_S, _HOUR_S = 60, 3600
+_UNITS_OF_AGE: Final = (("day", 24 * _HOUR_S), ("hour", _HOUR_S), ("minute", _MINUTE_S))
 _LABEL_ESCAPES = {ord("\\"): "\\\\", ord("["): "\\[", ord("]"): "\\]", ord("\n"): " "}
 # Angle brackets around a target let it hold spaces; these would end it or start a query.
 _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
@@ -73,6 +76,16 @@ def moment(moment_ms: int | None) -> str:
     if moment_ms is None:
         return "never"
     return f"{datetime.fromtimestamp(moment_ms // 1000).astimezone():%Y-%m-%d %H:%M}"
+
+
+def published_line(version: PublishedVersion) -> str:
+    """Return ``version 7, 2026-05-01 12:30 (3 hours ago)``."""
+    seconds = max(0, int(time.time()) - version.published_ms // 1000)
+    unit, count = next(
+        ((unit, seconds // size) for unit, size in _UNITS_OF_AGE if seconds >= 2 * size), ("second", seconds)
+    )
+    age = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"version {version.number}, {moment(version.published_ms)} ({age} ago)"
 
 
 def moment_of(iso: str) -> str:

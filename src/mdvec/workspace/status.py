@@ -21,6 +21,7 @@ from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import known_binaries, make_plan
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
+from mdvec.stores.sharing import FollowingStore
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.stores.versions import read_versions
 from mdvec.text.encodings import decode
@@ -74,6 +75,7 @@ def describe_all(
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),
         watcher=watcher,
+        published=store.published if isinstance(store, FollowingStore) else None,
     )
 
 

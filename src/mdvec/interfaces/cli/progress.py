@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mdvec.interfaces.cli import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.terminal import note, transient
 from mdvec.interfaces.passage import visible
 from mdvec.run import ProgressListener, Stage
@@ -19,10 +20,7 @@ from mdvec.text.quantity import quantity
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from mdvec.interfaces.daemon.calls import Reader
-
-EXIT_INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+    from mdvec.workspace import Workspace
 
 SAME_COMMAND = "the same command again"
 """Resumes a command that brings an index up to date by itself."""
@@ -135,7 +133,7 @@ def shown_progress() -> Iterator[ProgressListener]:
 
 @contextmanager
 def reporting_interruption(
-    workspace: Reader, names: Sequence[str], *, resume: str = SAME_COMMAND
+    workspace: Workspace, names: Sequence[str], *, resume: str = SAME_COMMAND
 ) -> Iterator[None]:
     """Report the state of the index after Ctrl-C, and end the program.
 

@@ -43,10 +43,8 @@ def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
     session: Session = ctx.obj
-    found = session.ask(
-        lambda workspace, _: workspace.status(name, files=name is not None, check=check),
-        names=(name,) if name else (),
-    )
+    with session.reading(names=(name,) if name else ()) as (workspace, _):
+        found = workspace.status(name, files=name is not None, check=check)
     if session.output == "json":
         write_json(wire.status(found))
     else:
@@ -78,6 +76,8 @@ def doctor(ctx: click.Context) -> None:
 
 def _print_status(found: WorkspaceStatus, name: str | None) -> None:
     write(f"database: {visible(found.database)} ({found.size_bytes / 1e6:,.1f} MB)\nmodel: {found.model}\n")
+    if found.published is not None:
+        write(f"published: {present.published_line(found.published)}\n")
     if not found.collections:
         note("no collections")
         note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
