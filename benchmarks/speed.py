@@ -84,6 +84,13 @@ TARGETS: tuple[tuple[str, str, float, bool, str], ...] = (
         False,
         "言葉だけの検索（起動を含む CPU ms）",
     ),
+    (
+        "hybrid search from the shell through a daemon, wall ms",
+        "start.daemon_hybrid_search_wall_ms",
+        150,
+        False,
+        "デーモンを使うコマンドの検索（経過時間 ms）",
+    ),
     ("query embedding, p50 ms", "search.embed_query_p50_ms", 5, False, "質問の埋め込み、p50 ms"),
     (
         "SQL statements of a warm hybrid search",

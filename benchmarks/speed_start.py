@@ -1,12 +1,14 @@
-"""The cost of starting: CPU time of whole commands in a new process."""
+"""The cost of starting: CPU and wall time of whole commands in a new process, without and with a daemon."""
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +16,65 @@ from benchmarks.harness import ROOT, percentile, write_result
 from mdvec.workspace import open_workspace
 
 SCRIPT = Path(sys.executable).with_name("mdvec")
+WARM_UPS = 2
 
 
-def cpu_ms(command: list[str], rounds: int) -> float:
-    """Return the median CPU time of a command, in milliseconds."""
-    spent = []
+def spent_ms(command: Sequence[str], env: Mapping[str, str]) -> tuple[float, float]:
+    """Run a command; return the CPU time of its process and its wall time, in milliseconds.
+
+    Raises:
+        CalledProcessError: If it fails.
+    """
+    started = time.perf_counter()
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall_ms = (time.perf_counter() - started) * 1000
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return (usage.ru_utime + usage.ru_stime) * 1000, wall_ms
+
+
+def medians(commands: Mapping[str, Sequence[str]], env: Mapping[str, str], rounds: int) -> dict[str, Any]:
+    """Run commands in turn, so that a busy moment falls on all of them; return their medians by name."""
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(rounds):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, capture_output=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return round(percentile(spent, 0.5) * 1000)
+        for name, command in commands.items():
+            spent[name].append(spent_ms(command, env))
+    return {
+        f"{name}_{kind}_ms": round(percentile([each[index] for each in times], 0.5))
+        for name, times in spent.items()
+        for index, kind in enumerate(("cpu", "wall"))
+    }
 
 
 def run(corpus: Path, rounds: int) -> dict[str, Any]:
-    """Index a folder, then time new processes on it."""
-    figures: dict[str, Any] = {"bare_python_cpu_ms": cpu_ms([sys.executable, "-c", ""], rounds)}
+    """Index a folder, then measure new processes on it."""
     with tempfile.TemporaryDirectory() as temporary:
         database = Path(temporary) / "i.sqlite"
         with open_workspace(database=database) as workspace:
             workspace.add_collection("docs", "", str(corpus))
             workspace.import_collection("docs")
-        search = [str(SCRIPT), "search", "how does it work", "--database", str(database)]
-        figures["version_cpu_ms"] = cpu_ms([str(SCRIPT), "--version"], rounds)
-        figures["lexical_search_cpu_ms"] = cpu_ms([*search, "--mode", "lexical"], rounds)
-        figures["hybrid_search_cpu_ms"] = cpu_ms(search, rounds)
+        env = {**os.environ, "HOME": temporary, "XDG_DATA_HOME": temporary}  # a daemon of its own
+        there = ["--database", str(database)]
+        search = [str(SCRIPT), "search", "how does it work", *there]
+        figures = medians(
+            {
+                "bare_python": [sys.executable, "-c", ""],
+                "version": [str(SCRIPT), "--version"],
+                "lexical_search": [*search, "--mode", "lexical"],
+            },
+            env,
+            rounds,
+        )
+        daemon = [str(SCRIPT), "daemon"]
+        subprocess.run([*daemon, "start", *there], env=env, check=True, capture_output=True)
+        try:
+            pair = {"hybrid_search": [*search, "--no-daemon"], "daemon_hybrid_search": search}
+            medians(pair, env, WARM_UPS)
+            figures |= medians(pair, env, rounds)
+        finally:
+            subprocess.run([*daemon, "stop", *there], env=env, check=True, capture_output=True)
     return figures
 
 

@@ -270,11 +270,15 @@ def markdown_table(results: Mapping[str, Any]) -> str:
         base = stores[BASE]
         for name, found in stores.items():
             cells = [
-                _absolute(key, base[key]) if name == BASE else f"{found[key] / base[key]:.2g} ×"
+                _absolute(key, base[key]) if name == BASE else _ratio(found[key] / base[key])
                 for _, key in FIGURES.values()
             ]
             lines.append(f"| {int(size):,} | {name} | {' | '.join(cells)} | {found['overlap']:.3f} |")
     return "\n".join(lines) + "\n"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.0f} ×" if value >= 10 else f"{value:.2g} ×"
 
 
 def _absolute(key: str, value: float) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # importing typing takes as long as asking a daemon
 if TYPE_CHECKING:
     from mdvec.errors import MdvecError as MdvecError
     from mdvec.types.hit import SearchHit as SearchHit

@@ -35,6 +35,7 @@ MdvecError
 │   ├── ServiceRefusedError
 │   ├── ServiceUnavailableError
 │   └── ServiceAnswerError
+├── NotAllowedError
 ├── ImportStoppedError
 ├── ClientFileError
 │   └── ClientFileBusyError
@@ -323,6 +324,13 @@ class ServiceAnswerError(ServiceError):
     code = "service_answer"
     default_hint = "Run again later."
     retry = True
+
+
+class NotAllowedError(MdvecError):
+    """This token may read, and change nothing."""
+
+    code = "not_allowed"
+    default_hint = "Use the server's own token, or a command on its machine."
 
 
 class ImportStoppedError(MdvecError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdvec.errors import ConfigError
@@ -45,6 +46,7 @@ _BUILTIN = {
     "stores": {
         "sqlite": "mdvec.stores.sqlite.store:SqliteStore",
         "postgres": "mdvec.stores.postgres.store:PostgresStore",
+        "published": "mdvec.stores.published.followed:PublishedStore",
     },
     "vector_indexes": {
         "sqlite-vec": "mdvec.stores.vectors.sqlite_vec:SqliteVecIndex",
@@ -80,7 +82,8 @@ _NEEDED_MODULES = {
     ("vector_indexes", "lancedb"): ("lancedb", "pyarrow"),
     ("vector_indexes", "chroma"): ("chromadb",),
 }
-_STORES_BY_SCHEME = {"postgresql": "postgres"}
+_STORES_BY_SCHEME = {"postgresql": "postgres", "s3": "published"}
+_BY_PATH = ("sqlite", "published")  # named by a path, not by a scheme
 
 _NAMED = re.compile(r"([a-z][a-z0-9_-]+)[:+](.*)", re.DOTALL)
 
@@ -152,16 +155,19 @@ def named_source(location: str) -> tuple[str, str]:
 def named_store(location: str) -> str:
     """Return the name of the store for a location: a path, or an address whose scheme is the store's name.
 
+    A folder is a place where something is published.
+
     Raises:
         ConfigError: If it is an address that no store is for. The message holds no password.
     """
     scheme = scheme_of(location)
     if not scheme:
-        return "sqlite"
+        return "published" if location and Path(location).is_dir() else "sqlite"
     name = _STORES_BY_SCHEME.get(scheme, scheme)
-    if name == "sqlite" or not has("stores", name):
+    if scheme in _BY_PATH or not has("stores", name):
         msg = f"there is no store for {without_password(location)}"
-        known = ", ".join(f"{each}://" for each in names("stores") if each != "sqlite")
+        others = (each for each in names("stores") if each not in ("sqlite", *_STORES_BY_SCHEME.values()))
+        known = ", ".join(f"{each}://" for each in (*_STORES_BY_SCHEME, *others))
         raise ConfigError(msg, hint=f"Write the path of a file, or an address: {known}.")
     return name
 

@@ -33,6 +33,7 @@ class Stage(StrEnum):
     MODEL = "model"
     EMBED = "embed"
     INDEX = "index"
+    PUBLISH = "publish"
 
 
 class ProgressListener(Protocol):
@@ -44,7 +45,7 @@ class ProgressListener(Protocol):
         Args:
             stage: The current step.
             done: Units done: documents in ``fetch`` and ``text``, names and chunks in ``embed``, entries in
-                ``index``, per cent in ``model``; in ``limit`` the seconds left.
+                ``index``, megabytes in ``publish``, per cent in ``model``; in ``limit`` the seconds left.
             total: Units in all; 0 when unknown.
             detail: More for people, such as which process is waited for.
         """

@@ -19,6 +19,9 @@ AnyFactory = TypeVar("AnyFactory", bound=Callable[..., Any])
 TRUSTING = "trusting"
 """In the ``extra`` of a type: why a configuration that was only found on the way may not set it."""
 
+PRIVATE = "private"
+"""In the ``extra`` of a type: a message does not repeat a wrong value, which may be the secret itself."""
+
 PLACE = "place"
 """In the ``extra`` of a type: a relative path in the value is relative to its file."""
 
@@ -46,7 +49,7 @@ VariableName = Annotated[
     Meta(
         pattern=r"^[A-Z_][A-Z0-9_]*$",
         description="the name of an environment variable, in capitals (the key itself is not kept here)",
-        extra={TRUSTING: "it chooses which of your secrets is sent"},
+        extra={TRUSTING: "it chooses which of your secrets is sent", PRIVATE: True},
     ),
 ]
 # Credentials do not belong into an address: it is shown.

@@ -18,7 +18,7 @@ from mdvec.config import Config, LoadedConfig
 from mdvec.config.load import every_setting
 from mdvec.config.paths import CONFIG_NAMES
 from mdvec.interfaces import wire
-from mdvec.interfaces.cli.main import cli
+from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.session import CommonOption
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext

@@ -8,7 +8,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from mdvec import open_workspace
-from mdvec.interfaces.cli.main import cli
+from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.session import Session
 from mdvec.types.report import ImportOptions
 

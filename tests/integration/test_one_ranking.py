@@ -15,6 +15,7 @@ from mdvec.indexing.transfer import copy_store
 from mdvec.search.answer import find
 from mdvec.search.proximity import QuerySpace
 from mdvec.stores.interface import Store
+from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
@@ -93,6 +94,18 @@ def test_stores(database: Path, expected: Hits, name: str) -> None:
     found = answers(target)
     for store in (source, target):
         store.close()
+    assert found == expected
+
+
+def test_published(database: Path, expected: Hits, tmp_path: Path) -> None:
+    """What is published has the same ten hits, in the same order."""
+    place = tmp_path / "published"
+    with open_workspace(database=database, embedder=EMBEDDER) as workspace:
+        workspace.stores.publish(str(place))
+    settings = PublishedSettings(cache_dir=tmp_path / "cache")
+    store = open_store(place, Config(extension_sections={"store.published": settings}))
+    found = answers(store)
+    store.close()
     assert found == expected
 
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.contract.store_world import SPACE, add_collection, make_document, put, unit_vectors
 from tests.postgres_server import new_schema, open_postgres, shared_server
@@ -23,8 +25,10 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
+from mdvec.search.answer import find
+from mdvec.search.proximity import QuerySpace
 from mdvec.text.hashing import text_hash
-from mdvec.types.query import Where
+from mdvec.types.query import SearchQuery, Where
 
 pytestmark = pytest.mark.postgres
 
@@ -323,6 +327,55 @@ def test_nothing_is_left_on_a_connection(sql: Any) -> None:
         prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
         locks = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone()
     assert (changed, prepared, locks) == ([], (0,), (0,))
+    store.close()
+
+
+def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hybrid search through the index of the server takes at most 20 statements in its transaction."""
+    import psycopg
+
+    store = open_postgres(exact_up_to=1)
+    notes = add_collection(store)
+    texts = [f"word{number} all" for number in range(40)]
+    with store.write() as writer:
+        space_id = writer.open_space(SPACE)
+        for number, text in enumerate(texts):
+            put(writer, notes.id, *make_document(f"{number}.md", [text, f"{text} more"]))
+        hashes = [text_hash(text) for text in [*texts, *(f"{text} more" for text in texts)]]
+        hashes += [each.text_hash for each in writer.pending_names(notes.id, space_id, 99)]
+        writer.put_vectors(space_id, hashes, unit_vectors(len(hashes)))
+    seen: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def count(cursor: Any, sql: str, *arguments: Any, **options: Any) -> Any:
+        seen.append(sql.split(maxsplit=1)[0])
+        return execute(cursor, sql, *arguments, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", count)
+    for vector in unit_vectors(3, seed=1):
+        seen.clear()
+        with store.read() as view:
+            spaces = [QuerySpace(space_id, (notes.id,), vector, None, 80, unspaced=False)]
+            assert find(SearchQuery("word7 all"), Where((notes.id,)), view, spaces).hits
+    assert [seen.count(word) for word in ("BEGIN", "COMMIT", "SET")] == [1, 1, 0]
+    assert 5 < len(seen) - 2 <= 20
+    store.close()
+
+
+def test_vectors_are_stored_as_they_are_rounded() -> None:
+    """Every number of half precision is read as it was written, down to the sign of zero."""
+    store = open_postgres()
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    vectors = halves[np.isfinite(halves)].reshape(-1, 64)
+    hashes = sorted(text_hash(f"text {number}") for number in range(len(vectors)))
+    with store.write() as writer:
+        space_id = writer.open_space(replace(SPACE, dimension=64))
+        writer.put_vectors(space_id, hashes, vectors.astype(np.float32))
+        writer.put_vectors(space_id, [], np.zeros((0, 64), np.float32))
+    with store.read() as view:
+        found, stored = view.vectors(space_id, after=b"", limit=2_000)
+    assert found == hashes
+    assert stored.astype(np.float16).tobytes() == vectors.tobytes()
     store.close()
 
 

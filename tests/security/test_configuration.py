@@ -25,6 +25,7 @@ MORE_THAN_SHOWN = [
     "[store]\nlocation = '~/.config/autostart/x.desktop'\n",
     "[store]\nlocation = 'index.sqlite'\n",
     "[store]\nvectors = 'chroma:there'\n",
+    "[access]\ntokens = [{ hash = '" + 64 * "0" + "', collections = ['notes'] }]\n",
     "[prices]\nusd_per_million_tokens = { 'openai:x' = 0.0 }\n",
 ]
 HARMLESS = (

@@ -25,6 +25,7 @@ from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim, Store, View, Writer
+from mdvec.stores.published.followed import PublishedStore
 from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
@@ -36,7 +37,7 @@ _engines: tuple[type[Engine], ...] = (SentenceTransformersEngine, PlamoEngine)
 _services: tuple[type[Provider], ...] = (GeminiProvider, VoyageProvider, OpenAiProvider)
 _chunkers: tuple[type[Chunker], ...] = (SectionChunker, HeadingChunker, VaultChunker, WindowChunker)
 _sources: tuple[type[Source], ...] = (FolderSource, GithubSource, GitSource)
-_stores: tuple[type[Store], ...] = (SqliteStore, MemoryStore)
+_stores: tuple[type[Store], ...] = (SqliteStore, MemoryStore, PublishedStore)
 _views: tuple[type[View], ...] = (Snapshot, MemoryView)
 _writers: tuple[type[Writer], ...] = (Transaction, MemoryWriter)
 _claims: tuple[type[Claim], ...] = (HeldClaim,)

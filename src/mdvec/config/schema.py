@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from mdvec.settings import (
+    PRIVATE,
     TRUSTING,
     ChunkTokens,
     Count,
@@ -57,6 +58,27 @@ EditorAddress = Annotated[
         pattern=r"^[a-z][a-z0-9+.-]*:[^\x00-\x20\x7f]*\{file\}[^\x00-\x20\x7f]*$",
         description="an address such as 'vscode://file{file}:{line}'",
         extra={TRUSTING: "a click on a hit opens it"},
+    ),
+]
+
+
+class AccessToken(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[[access.tokens]]``: a token for the server over HTTP that may read some collections.
+
+    Attributes:
+        hash: SHA-256 of the token, in hexadecimal; the token itself is not kept.
+        collections: Names of the collections.
+    """
+
+    hash: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+    collections: Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(min_length=1)]
+
+
+AccessTokens = Annotated[
+    tuple[AccessToken, ...],
+    Meta(
+        description="a list of tables with hash and collections, as 'mdvec token new' prints them",
+        extra={TRUSTING: "it lets others read your documents", PRIVATE: True},
     ),
 ]
 
@@ -298,6 +320,16 @@ class McpSettings(Section, frozen=True, kw_only=True):
     max_tokens: AnswerTokens = 10_000
 
 
+class AccessSettings(Section, frozen=True, kw_only=True):
+    """``[access]``: who may read what over HTTP.
+
+    Attributes:
+        tokens: Tokens that may read some collections, beside the server's own token, which may do everything.
+    """
+
+    tokens: AccessTokens = ()
+
+
 class Config(Section, frozen=True, kw_only=True):
     """All settings. ``Config()`` is what holds when nothing is configured.
 
@@ -313,6 +345,7 @@ class Config(Section, frozen=True, kw_only=True):
         prices: The prices of services.
         display: How results are printed.
         mcp: What agents see.
+        access: Who may read what over HTTP.
         extension_sections: The sections of extensions that are set, by name (see :func:`section_of`).
         from_environment: Dotted names of what environment variables set: it also beats what a collection
             was registered with.
@@ -329,6 +362,7 @@ class Config(Section, frozen=True, kw_only=True):
     prices: PriceSettings = field(default_factory=PriceSettings)
     display: DisplaySettings = field(default_factory=DisplaySettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    access: AccessSettings = field(default_factory=AccessSettings)
     extension_sections: Mapping[str, Struct] = field(default_factory=dict)
     from_environment: frozenset[str] = frozenset()
 

@@ -16,7 +16,7 @@ from mdvec import registry
 from mdvec.config.paths import absolute_location, expanded
 from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
 from mdvec.errors import ConfigError
-from mdvec.settings import PLACE, Section, settings_kind
+from mdvec.settings import PLACE, PRIVATE, Section, settings_kind
 from mdvec.text.addresses import without_password
 
 if TYPE_CHECKING:
@@ -229,8 +229,7 @@ def usable(
         try:
             values[section][key] = _converted(setting, kind)
         except msgspec.ValidationError:
-            # In place of the variable's name the key itself was written.
-            shown = "" if key == _KEY_VARIABLE else f", not {_shown(setting.value)}"
+            shown = "" if extra_of(kind, PRIVATE) else f", not {_shown(setting.value)}"
             problems.append(f"{setting.origin}: {dotted(section, key)} must be {_allowed(kind)}{shown}")
     problems.extend(_wrong_sizes(values, found))
     return values

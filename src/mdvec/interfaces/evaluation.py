@@ -10,6 +10,7 @@ from mdvec import __version__
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
 from mdvec.evaluation.report import EvalReport, Interval, SetReport, by_grade, failures, main_system
 from mdvec.interfaces.wire import JsonObject
+from mdvec.text.quantity import quantity
 
 _DIGITS = 6
 _MS_DIGITS = 3
@@ -105,8 +106,8 @@ def _systems_table(report: SetReport) -> Table:
         rows.append((system.system, *(f"{value.mean:.4f}" for value in values), *speed))
         rows.append(("  95 %", *map(_span, values), "", "", ""))
     title = (
-        f"{report.set.name}: {len(report.set.questions):,} questions, "
-        f"{report.documents:,} documents, {report.chunks:,} chunks"
+        f"{report.set.name}: {quantity(len(report.set.questions), 'question')}, "
+        f"{quantity(report.documents, 'document')}, {quantity(report.chunks, 'chunk')}"
     )
     return Table(title, ("system", *METRICS, "p50 ms", "p95 ms", "tokens"), tuple(rows))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, assert_never
@@ -9,12 +10,13 @@ from urllib.parse import quote
 
 from mdvec.interfaces.passage import without_gaps
 from mdvec.run import Stage
+from mdvec.text.quantity import quantity
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 
 if TYPE_CHECKING:
     from mdvec.types.collection import Collection
     from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange
-    from mdvec.types.report import CollectionStatus, ImportReport
+    from mdvec.types.report import CollectionStatus, ImportReport, PublishedVersion
 
 MODEL_COLUMNS = ("model", "dimension", "languages", "MB", "USD/1M", "offline", "JMTEB", "here", "used by")
 """The columns of :func:`model_row`."""
@@ -28,12 +30,14 @@ _STEP_WORDS: Final = {
     Stage.MODEL: "preparing the model",
     Stage.EMBED: "embedding texts",
     Stage.INDEX: "filling the vector index",
+    Stage.PUBLISH: "publishing, megabytes",
 }
 # The table has room for one figure: the one that most models publish, and for Japanese.
 _MAIN_BENCHMARK = "JMTEB retrieval, 11 sets"
 # Enough to distinguish commits, as in git's own messages.
 _REVISION_CHARS = 12
 _MINUTE_S, _HOUR_S = 60, 3600
+_UNITS_OF_AGE: Final = (("day", 24 * _HOUR_S), ("hour", _HOUR_S), ("minute", _MINUTE_S))
 _LABEL_ESCAPES = {ord("\\"): "\\\\", ord("["): "\\[", ord("]"): "\\]", ord("\n"): " "}
 # Angle brackets around a target let it hold spaces; these would end it or start a query.
 _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
@@ -72,6 +76,16 @@ def moment(moment_ms: int | None) -> str:
     if moment_ms is None:
         return "never"
     return f"{datetime.fromtimestamp(moment_ms // 1000).astimezone():%Y-%m-%d %H:%M}"
+
+
+def published_line(version: PublishedVersion) -> str:
+    """Return ``version 7, 2026-05-01 12:30 (3 hours ago)``."""
+    seconds = max(0, int(time.time()) - version.published_ms // 1000)
+    unit, count = next(
+        ((unit, seconds // size) for unit, size in _UNITS_OF_AGE if seconds >= 2 * size), ("second", seconds)
+    )
+    age = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"version {version.number}, {moment(version.published_ms)} ({age} ago)"
 
 
 def moment_of(iso: str) -> str:
@@ -155,11 +169,11 @@ def import_summary(report: ImportReport) -> str:
         )
         if count
     ]
-    names = f" (and {report.embedded_names:,} names)" if report.embedded_names else ""
+    names = f" (and {quantity(report.embedded_names, 'name')})" if report.embedded_names else ""
     changed = f"\n{report.collection} uses {report.new_model} from now on" if report.new_model else ""
     return (
         f"{report.collection}: {', '.join(changes) or 'nothing to do'}\n"
-        f"{report.total_documents:,} documents, {report.total_chunks:,} chunks: "
+        f"{quantity(report.total_documents, 'document')}, {quantity(report.total_chunks, 'chunk')}: "
         f"{report.embedded_chunks:,} embedded{names}, {report.cached_chunks:,} from cache, "
         f"{report.pending_chunks:,} pending, in {report.elapsed_ms / 1000:.1f} s{changed}"
     )
@@ -223,7 +237,7 @@ def model_change_line(change: ModelChange) -> str:
         case ModelChangeOutcome.CHANGED:
             return (
                 f"{change.collection}: {change.model} from now on; {change.embedded_chunks:,} of "
-                f"{change.total_chunks:,} chunks embedded, in {change.elapsed_ms / 1000:.1f} s"
+                f"{quantity(change.total_chunks, 'chunk')} embedded, in {change.elapsed_ms / 1000:.1f} s"
             )
         case ModelChangeOutcome.CHOSEN:
             next_step = f"next: mdvec import -n {change.collection}"
@@ -242,8 +256,8 @@ def _model_in_use(change: ModelChange) -> str:
 
 def estimate_summary(estimate: ImportEstimate) -> str:
     """Return three lines for people."""
-    tokens = f"{estimate.tokens:,} tokens" + ("" if estimate.exact else " (estimated)")
-    requests = f", {estimate.requests:,} requests" if estimate.requests else ""
+    tokens = quantity(estimate.tokens, "token") + ("" if estimate.exact else " (estimated)")
+    requests = f", {quantity(estimate.requests, 'request')}" if estimate.requests else ""
     if estimate.price is None:
         cost = "price: not known" if estimate.requests else "price: none"
     else:
@@ -253,8 +267,9 @@ def estimate_summary(estimate: ImportEstimate) -> str:
     if estimate.seconds is not None:
         cost += f"; time: about {_duration(estimate.seconds)} on this machine, as it is now"
     return (
-        f"{estimate.collection}: {estimate.documents:,} documents to read, model {estimate.model}\n"
-        f"to embed: {estimate.chunks:,} chunks, {estimate.names:,} names, {tokens}{requests}\n{cost}"
+        f"{estimate.collection}: {quantity(estimate.documents, 'document')} to read, model {estimate.model}\n"
+        f"to embed: {quantity(estimate.chunks, 'chunk')}, {quantity(estimate.names, 'name')}, "
+        f"{tokens}{requests}\n{cost}"
     )
 
 

@@ -292,12 +292,20 @@ class CollectionStatus(Collection, frozen=True):
     folder_contexts: Annotated[tuple[FolderContext, ...], doc("what folders hold")]
 
 
+class Published(Struct, frozen=True):
+    """A version of a published workspace."""
+
+    version: int
+    time: Annotated[str | None, doc("when it was published")]
+
+
 class Status(Struct, frozen=True):
     """The state of a database."""
 
     database: str
     size_bytes: int
     model: str
+    published: Annotated[Published | None, doc("the version that is searched of a published workspace")]
     watcher: Annotated[str | None, doc("process that keeps it up to date", "cli")]
     collections: tuple[CollectionStatus, ...]
 
@@ -313,6 +321,9 @@ def status(value: reports.WorkspaceStatus) -> Status:
         Status,
         value,
         watcher=None if value.watcher is None else str(value.watcher),
+        published=None
+        if (version := value.published) is None
+        else Published(version.number, iso_time(version.published_ms)),
         collections=tuple(map(_collection_status, value.collections)),
     )
 

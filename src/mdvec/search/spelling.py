@@ -128,7 +128,8 @@ def _corrections(words: Sequence[str], inside: Where, view: View) -> dict[str, s
     corrections: dict[str, str] = {}
     for word, found in near.items():
         known = [each for each in found if terms[each] in count]
-        known.sort(key=lambda each: count[terms[each]], reverse=True)
+        # The most frequent one; a function word would say nothing of what is looked for.
+        known.sort(key=lambda each: (each in STOP_WORDS, -count[terms[each]]))
         held = (each for each in known if everywhere or view.holding([[terms[each]]], inside, limit=1))
         best = next(held, None)
         if best is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.samples import Samples
 from mdvec.types.ids import CollectionId, SpaceId
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
@@ -210,10 +211,12 @@ class LoadedSpaces:
             table has its vector.
         store: The file beside which spaces are kept; None for nowhere.
         read_only: What is kept is used, and nothing is written.
+        samples: What was sampled of spaces that are not in memory.
     """
 
     def __init__(self, store: Path | None = None, *, read_only: bool = False) -> None:
         self.store = store
+        self.samples = Samples()
         self.read_only = read_only
         self._guard = threading.Lock()
         self._loaded: dict[SpaceId, LoadedSpace] = {}

@@ -1,13 +1,47 @@
-"""What a store on a server offers to other users and to other programs."""
+"""What some stores offer to other users, machines and programs."""
 
 from __future__ import annotations
 
+from collections.abc import Collection as AnyCollection
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from mdvec.stores.interface import Claim
 from mdvec.types.collection import Collection
 from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.report import PublishedVersion
+
+
+@runtime_checkable
+class CopyableStore(Protocol):
+    """A store that writes the file that is published."""
+
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> None:
+        """Write some collections as they are now into a database file, and nothing about this machine.
+
+        Two copies differ only where their contents do, as far as that is possible.
+
+        Args:
+            path: A file that is not there.
+            names: The collections.
+            version: The version of the copy's snapshots.
+
+        Raises:
+            ImportStoppedError: If the run is cancelled; a part of the file is there.
+            StoreError: If the store cannot be read, or the file not written.
+        """
+        ...
+
+
+@runtime_checkable
+class FollowingStore(Protocol):
+    """A store that shows what others publish."""
+
+    @property
+    def published(self) -> PublishedVersion:
+        """The version that is searched now."""
+        ...
 
 
 @runtime_checkable

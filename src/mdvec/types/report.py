@@ -297,6 +297,44 @@ class CollectionStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedVersion:
+    """A version of a workspace that was published.
+
+    Attributes:
+        number: Counts up from 1.
+        published_ms: When, in milliseconds since 1970.
+    """
+
+    number: int
+    published_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReport:
+    """The outcome of publishing.
+
+    Attributes:
+        location: Where it was published.
+        version: The new version.
+        collections: What it holds.
+        documents: Documents in it.
+        chunks: Chunks in it.
+        size_bytes: Of its file, which every machine keeps that searches it.
+        sent_bytes: What was sent: the parts that the version before has not, compressed.
+        removed: Old versions that were removed.
+    """
+
+    location: str
+    version: int
+    collections: tuple[str, ...]
+    documents: int
+    chunks: int
+    size_bytes: int
+    sent_bytes: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspaceStatus:
     """The status of a database.
 
@@ -306,6 +344,7 @@ class WorkspaceStatus:
         model: The embedding spaces in use, or why there is none.
         collections: By name.
         watcher: The process that keeps it up to date now; None without one.
+        published: The version that is searched of a published workspace; None for any other.
     """
 
     database: str
@@ -313,6 +352,7 @@ class WorkspaceStatus:
     model: str
     collections: tuple[CollectionStatus, ...]
     watcher: Activity | None = None
+    published: PublishedVersion | None = None
 
 
 class Severity(StrEnum):

@@ -129,7 +129,10 @@ class Freshness:
             if progress.total:
                 left = progress.total - progress.done
                 return f"{left:,} changed documents of {name} are not read yet; '{command}' reads them"
-            return f"whether {name} changed was not seen within {self._config.search.sync_budget_ms} ms"
+            budget_ms = self._config.search.sync_budget_ms
+            return (
+                f"{name} may have changed: looking took longer than {budget_ms} ms ([search] sync_budget_ms)"
+            )
         except ReadOnlyDatabaseError:
             return ""
         except WriterBusyError as error:

@@ -38,9 +38,12 @@ def open_database(location: Path | str, config: Config, *, folder: Path | None) 
         ForeignDatabaseError: If it is not known and cannot be renamed, or is reached through a link.
         StoreError: If it cannot be opened.
     """
-    if not isinstance(location, Path) or registry.named_store(str(location)) != "sqlite":
+    if not isinstance(location, Path) or (folder is None and registry.named_store(str(location)) != "sqlite"):
         return open_store(location, config)
     if folder is not None:
+        if location.is_dir():  # what somebody published and put there
+            msg = f"{location} is not a file"
+            raise ForeignDatabaseError(msg, hint="Move it away, or keep the index elsewhere with --data-dir.")
         _refuse_links(location, folder)
     if location.parent == user_data_dir() or location.parent.name == DATA_DIR:
         with contextlib.suppress(OSError):  # where nothing can be made, opening says so

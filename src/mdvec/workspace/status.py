@@ -21,9 +21,11 @@ from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.texts import known_binaries, make_plan
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
+from mdvec.stores.sharing import FollowingStore
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.stores.versions import read_versions
 from mdvec.text.encodings import decode
+from mdvec.text.quantity import quantity
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
 from mdvec.types.document import DocumentState
@@ -73,6 +75,7 @@ def describe_all(
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),
         watcher=watcher,
+        published=store.published if isinstance(store, FollowingStore) else None,
     )
 
 
@@ -326,13 +329,13 @@ def _about_collection(status: CollectionStatus, collections: Collections) -> Ite
     if status.check_error and not (status.is_unreachable and counts.documents):
         yield Finding(Severity.PROBLEM, name, status.check_error, status.check_hint)
         return
-    in_order = f"{counts.documents} documents, {counts.chunks} chunks, up to date"
+    in_order = f"{quantity(counts.documents, 'document')}, {quantity(counts.chunks, 'chunk')}, up to date"
     yield from list(_about_state(status, collections)) or [Finding(Severity.OK, name, in_order)]
     if counts.superseded:
         yield Finding(
             Severity.OK,
             name,
-            f"{counts.superseded} documents are hidden as older versions: others name them as 'previous'",
+            f"{quantity(counts.superseded, 'older version')} hidden: other documents name them as 'previous'",
             f"'mdvec status -n {name}' lists them; a search with --include-superseded finds them.",
         )
 
@@ -357,13 +360,18 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
         yield Finding(
             Severity.PROBLEM,
             name,
-            f"{counts.failed} files could not be read",
+            f"{quantity(counts.failed, 'file')} could not be read",
             f"Run 'mdvec status -n {name}' to see which and why.",
         )
     if status.check is not None and not status.check.in_sync:
         check = status.check
         differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
-        yield Finding(Severity.NOTE, name, f"{differing} files differ from the index", f"Run '{update}'.")
+        yield Finding(
+            Severity.NOTE,
+            name,
+            f"{quantity(differing, 'difference')} between the files and the index",
+            f"Run '{update}'.",
+        )
     if odd := [each.path for each in status.files if each.state is DocumentState.READY and each.reason]:
         more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
         yield Finding(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from mdvec import registry
-from mdvec.errors import ConfigError, StoreError
-from mdvec.stores.sharing import SharedStore
+from mdvec.errors import ConfigError, NoIndexError, StoreError
+from mdvec.stores.sharing import CopyableStore, SharedStore
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.text.addresses import scheme_of
-from mdvec.types.report import MovedStore, RebuiltIndex, SpaceSize, StoreDescription
+from mdvec.types.report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
 from mdvec.workspace.origin import open_database
+from mdvec.workspace.wiring import open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
@@ -88,6 +91,66 @@ class Stores:
         finally:
             store.close()
 
+    def publish(self, target: str, names: Sequence[str] = (), *, keep: int | None = None) -> PublishReport:
+        """Publish collections as a new version, which is there at once or not at all.
+
+        Needs space for a copy of the database meanwhile. See :mod:`mdvec.stores.published.dataset`.
+
+        Args:
+            target: A folder, or ``s3://BUCKET[/PATH]``.
+            names: The collections; all enabled ones without any.
+            keep: How many versions stay there; None for all.
+
+        Raises:
+            CollectionNotFoundError: If one of them does not exist.
+            ConfigError: If nothing can be published there.
+            StoreError: If the place holds anything else, or cannot be used.
+            WriterBusyError: If another process publishes there at the same time.
+            ImportStoppedError: If the run is cancelled; the version before stays the newest.
+        """
+        from mdvec.stores.published import dataset, places
+
+        chosen = [each.name for each in self._collections.chosen(names)]
+        if not chosen:
+            raise NoIndexError(hint="Add a collection with 'mdvec tool add -n NAME -d TEXT -s DIR'.")
+        arguments = self._config.arguments("stores", "published", registry.load("stores", "published"))
+        where = {name: arguments[name] for name in ("region", "endpoint") if name in arguments}
+        place = places.open_place(target, **where)
+        previous = dataset.latest(place)
+        number = 1 if previous is None else previous.number + 1
+        with TemporaryDirectory(prefix="mdvec-publish-") as folder:
+            file = Path(folder) / "version.sqlite"
+            self._write_copy(file, chosen, number)
+            manifest, sent = dataset.publish(place, file, number, chosen, previous)
+            documents, chunks = _count(file)
+        return PublishReport(
+            location=place.location,
+            version=number,
+            collections=tuple(chosen),
+            documents=documents,
+            chunks=chunks,
+            size_bytes=manifest.size_bytes,
+            sent_bytes=sent,
+            removed=0 if keep is None else dataset.prune(place, number, keep),
+        )
+
+    def _write_copy(self, file: Path, names: Sequence[str], number: int) -> None:
+        """Write the file that is published, by way of another file from a store that writes none."""
+        store = self._collections.store()
+        if isinstance(store, CopyableStore):
+            store.write_copy(file, names, number)
+            return
+        from mdvec.documents.parse import parse_document
+        from mdvec.indexing.transfer import copy_store
+
+        between = open_store(file.with_name("all.sqlite"))
+        try:
+            copy_store(store, between, parse_document, wait_s=_MOVE_WAIT_S)
+            if isinstance(between, CopyableStore):
+                between.write_copy(file, names, number)
+        finally:
+            between.close()
+
     def rebuild_vector_index(self) -> RebuiltIndex:
         """Empty the vector index beside the store and fill it again; nothing is embedded.
 
@@ -143,6 +206,17 @@ class Stores:
             msg = f"{store.location} is not on a server, and cannot be shared so"
             raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
         return store
+
+
+def _count(file: Path) -> tuple[int, int]:
+    """Return how many documents and chunks a file holds; it is not changed."""
+    store = registry.load("stores", "sqlite")(file, read_only=True)
+    try:
+        with store.read() as view:
+            counts = [view.counts(each.id, None) for each in view.collections()]
+    finally:
+        store.close()
+    return sum(each.documents for each in counts), sum(each.chunks for each in counts)
 
 
 def _count_vectors(view: View, space_id: SpaceId) -> int:

@@ -364,7 +364,8 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
     """Open a store, making a database file and its folder when they are not there.
 
     Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
-    factory that can search one says so by the attribute ``takes_vector_index``.
+    factory that can search one says so by the attribute ``takes_vector_index``, and one that keeps copies by
+    ``takes_cache_dir``.
 
     Raises:
         ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
@@ -380,6 +381,8 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
             raise ConfigError(msg, hint="Leave out [store] vectors.")
         beside = place_beside(location, settings.get("schema", ""))
         settings["vector_index"] = _vector_index(config.store.vectors, beside, config)
+    if getattr(factory, "takes_cache_dir", False):
+        settings.setdefault("cache_dir", config.embedding.cache_dir or default_cache_dir())
     made: Store = factory(location, **settings, **how)
     return made
 

@@ -72,7 +72,10 @@ class Workspace:
         pages: Its documents, rendered for people.
         browse: Its documents without a query: lists, counts, outlines, and what is about the same.
         folders: What its folders hold.
+        may_write: Whether it can change anything (see :mod:`mdvec.workspace.restricted`).
     """
+
+    may_write = True
 
     def __init__(
         self,
@@ -88,15 +91,28 @@ class Workspace:
         self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
-        self._collections = Collections(
-            database,
-            config,
-            docs_dir=docs_dir,
-            came_with=came_with,
-            parts=self._parts,
-            choice=choice,
-            makes=makes,
+        self._first_index: FirstIndex | None = None
+        self._assemble(
+            Collections(
+                database,
+                config,
+                docs_dir=docs_dir,
+                came_with=came_with,
+                parts=self._parts,
+                choice=choice,
+                makes=makes,
+            )
         )
+        if docs_dir is not None:
+            self._first_index = FirstIndex(
+                self._collections,
+                self._parts,
+                lambda options: self.import_collection(DOCS_COLLECTION, options),
+            )
+
+    def _assemble(self, collections: Collections) -> None:
+        config = self._config
+        self._collections = collections
         self._versions = VersionCache()
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
@@ -113,13 +129,6 @@ class Workspace:
             lambda query: self.search(query, wait_for_vectors=False),
         )
         self.folders = Folders(self._collections)
-        self._first_index: FirstIndex | None = None
-        if docs_dir is not None:
-            self._first_index = FirstIndex(
-                self._collections,
-                self._parts,
-                lambda options: self.import_collection(DOCS_COLLECTION, options),
-            )
 
     def __enter__(self) -> Self:
         return self

@@ -12,7 +12,8 @@ from tests.unit.interfaces.fake_workspace import FakeWorkspace
 
 from mdvec import __version__
 from mdvec.errors import MdvecError, NotADatabaseError
-from mdvec.interfaces.cli.main import cli, run
+from mdvec.interfaces.cli.commands import cli
+from mdvec.interfaces.cli.main import run
 from mdvec.interfaces.errors import translate
 
 

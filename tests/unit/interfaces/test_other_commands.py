@@ -310,7 +310,7 @@ def test_status_as_json(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     files = (FileStatus("a.md", DocumentState.READY, chunks=2),)
     workspace.statuses = (CollectionStatus(COLLECTION, COUNTS, files, check),)
     status = json.loads(mdvec("status", "-n", "notes", "--check", "--format", "json").out)
-    assert list(status) == ["database", "size_bytes", "model", "watcher", "collections"]
+    assert list(status) == ["database", "size_bytes", "model", "published", "watcher", "collections"]
     [collection] = status["collections"]
     assert list(collection) == [
         "name", "description", "source", "include", "exclude", "enabled", "created", "updated",
@@ -449,7 +449,7 @@ def test_store_show_describes_the_store(mdvec: Mdvec) -> None:
     out = mdvec("store", "show").out
     assert out.splitlines() == [
         "sqlite: /nowhere/index.sqlite, 1.2 MB",
-        "1 collections, 10 documents, 60 chunks",
+        "1 collection, 10 documents, 60 chunks",
         "70 vectors of builtin:e5@1:384:t1",
         "vector index: /nowhere/index.sqlite.lancedb",
         "  3 rows are missing",

@@ -117,7 +117,13 @@ def test_the_bar_leaves_before_a_line_is_written(
         assert isinstance(progress, TerminalProgress)
         progress(Stage.EMBED, 105, 185)
         assert progress._bar is not None
-        monkeypatch.setattr(progress._bar, "stop", lambda: hidden.append(capsys.readouterr().err))
+        stop = progress._bar.stop
+
+        def hide() -> None:
+            hidden.append(capsys.readouterr().err)
+            stop()
+
+        monkeypatch.setattr(progress._bar, "stop", hide)
         warn("a.md: odd")
     assert len(hidden) == 1
     assert capsys.readouterr().err.endswith("warning: a.md: odd\n")

@@ -61,3 +61,13 @@ def test_what_its_owner_should_know_is_told(mdvec: Mdvec, tmp_path: Path) -> Non
     assert f"warning: {path} can be read by other users" in outcome.err
     assert "error: 192.0.2.1 is not an address of this machine" in outcome.err
     assert TOKEN not in outcome.err
+
+
+def test_tokens_of_the_configuration_guard_a_server(mdvec: Mdvec, tmp_path: Path) -> None:
+    """They are tokens enough to listen at an address that others reach, and to end at its being another's."""
+    path = tmp_path / "own.toml"
+    path.write_text(f"[[access.tokens]]\nhash = '{64 * '0'}'\ncollections = ['notes']\n")
+    outcome = mdvec("serve", "--http", "192.0.2.1:0", "--config", str(path))
+    assert outcome.code == 1
+    assert "warning: HTTP is not encrypted" in outcome.err
+    assert "error: 192.0.2.1 is not an address of this machine" in outcome.err

@@ -29,7 +29,8 @@ _NOTES: Mapping[str, str] = {
     "retry.md": "# Retry policy\n\nA retry policy says when a request is sent again.\n",
     "python/retry.md": "# Retries in Python\n\nThe Python client retries; its policy of retry is fixed.\n",
     "archive/old.md": "---\ntags: [draft/old]\n---\n# Old plan\n\nThe **retry** policy of the first plan.\n",
-    "keep.md": "---\ntags: [ops]\n---\n# Data retention\n\nRetention of records is seven years.\n",
+    "keep.md": "---\ntags: [ops]\n---\n# Data retention\n\nRetention of records: seven years, "
+    "with a watch, with logs.\n",
     "ja/検索.md": "# 検索\n\n検索クエリの説明をする。全文検索\nエンジンの設定。\n",
     "ja/設定.md": "# 設定\n\nクエリを保存する設定の説明。\n",
     "link.md": "# Links\n\nSee https://example.org/retry/policy for the rest.\n",
@@ -110,6 +111,7 @@ def meaning(store: Store, query: str, *names: str) -> Interpretation:
         ("Retenton, records", "retention, records", {"Retenton": "retention"}),
         ("retentionn", "retention", {"retentionn": "retention"}),
         ("recirds の設定", "records の設定", {"recirds": "records"}),
+        ("wath of records", "watch of records", {"wath": "watch"}),  # not "with"
     ],
 )
 def test_a_typo_is_mended(store: Store, typed: str, meant: str, corrections: Mapping[str, str]) -> None:

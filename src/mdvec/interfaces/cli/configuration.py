@@ -173,7 +173,11 @@ def _plain(value: object) -> object:
         case Path() | StrEnum():
             return str(value)
         case tuple():
-            return list(value)
+            return [_plain(each) for each in value]
+        case _ if hasattr(value, "__struct_fields__"):
+            from msgspec import to_builtins  # --help does without
+
+            return to_builtins(value)
         case _:
             return value
 
@@ -186,7 +190,19 @@ def _as_toml(values: dict[str, object], origins: dict[str, str]) -> str:
         if home != section:
             lines.append(f"[{home}]" if not section else f"\n[{home}]")
             section = home
-        # TOML has no null: a setting that is not set is a comment. JSON's strings are TOML's.
-        setting = f"# {name} =" if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        # TOML has no null: a setting that is not set is a comment.
+        setting = f"# {name} =" if value is None else f"{name} = {toml_value(value)}"
         lines.append(f"{setting}{' ' * max(2, 44 - cell_width(setting))}# {origins[key]}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def toml_value(value: object) -> str:
+    """Write a value as TOML has it, on one line."""
+    match value:
+        case dict():
+            inner = ", ".join(f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items())
+            return f"{{{inner}}}"
+        case list():
+            return f"[{', '.join(map(toml_value, value))}]"
+        case _:  # JSON's strings, numbers and truth values are TOML's
+            return json.dumps(value, ensure_ascii=False)

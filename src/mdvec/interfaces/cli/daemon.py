@@ -114,15 +114,19 @@ def start_daemon(
 @click.pass_context
 def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
     """Run it in the foreground, for a service manager."""
+    from mdvec.interfaces.cli.served import methods
     from mdvec.interfaces.http.options import server_options
 
     session: Session = ctx.obj
     place = _place(session)
     path = None if token_file is None else session.cwd / token_file
-    options = server_options(address or _DEFAULT_ADDRESS, env=session.env, token_file=path)
+    config = session.load_config().config
+    options = server_options(
+        address or _DEFAULT_ADDRESS, env=session.env, token_file=path, access=config.access.tokens
+    )
     for warning in options.warnings:
         warn(warning)
-    with session.open(serves=True, log_file=place.log) as (workspace, config):
+    with session.open(config, serves=True, log_file=place.log) as (workspace, config):
         workspace.generation()  # an unusable database is an error here, and not one for clients
         workspace.freshness.watch()
         code: int = load_door("daemon")(
@@ -130,6 +134,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
             config,
             options,
             place,
+            methods,
             docs_dir=session.docs_dir,
             env=session.env,
             any_port=address is None,
@@ -159,7 +164,7 @@ def stop(session: Session) -> None:
 @click.pass_context
 def status(ctx: click.Context) -> None:
     """Show whether it runs, and where; exit with 1 if it does not."""
-    from mdvec.interfaces.daemon.client import settings_id, why_not
+    from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
 
     session: Session = ctx.obj

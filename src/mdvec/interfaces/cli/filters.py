@@ -58,9 +58,17 @@ def name_option(text: str = "The collection.", *, required: bool = False) -> Opt
     return click.option("-n", "--name", shell_complete=collection_names, required=required, help=text)
 
 
-def names_option(text: str = "Only this collection; may be repeated.", parameter: str = "names") -> Option:
+def names_option(
+    text: str = "Only this collection; may be repeated.", parameter: str = "names", *, required: bool = False
+) -> Option:
     """Return ``-n NAME`` that may be repeated, with its help; the command has a parameter for the names."""
-    return click.option("-n", "--name", parameter, shell_complete=collection_names, multiple=True, help=text)
+    return click.option(
+        *("-n", "--name", parameter),
+        shell_complete=collection_names,
+        multiple=True,
+        required=required,
+        help=text,
+    )
 
 
 path_name_option = name_option("The collection, if several have this path.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -10,9 +9,10 @@ import click
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.filters import filter_options, path_name_option
 from mdvec.interfaces.cli.search import hits_text
-from mdvec.interfaces.cli.session import Command, Session, common_options, format_option
+from mdvec.interfaces.cli.session import Command, Session, common_options, daemon_option, format_option
 from mdvec.interfaces.cli.terminal import (
     note,
+    terminal_columns,
     use_color,
     warn,
     write_documents,
@@ -35,6 +35,7 @@ _DEFAULT_LIMIT = 50
     help="Most documents.",
 )
 @format_option("table", "json", "jsonl", "paths")
+@daemon_option
 @common_options
 @click.pass_obj
 def ls(session: Session, /, **options: Any) -> None:
@@ -48,7 +49,7 @@ def ls(session: Session, /, **options: Any) -> None:
     from mdvec.interfaces.requests import SearchRequest, search_query
 
     request = msgspec.convert({"query": "", **options}, SearchRequest)
-    with session.open() as (workspace, config):
+    with session.reading(names=request.collections) as (workspace, config):
         output = session.output
         query = search_query(request, config.search)
         found = workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
@@ -86,13 +87,14 @@ def ls(session: Session, /, **options: Any) -> None:
     "-k", "--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Most documents."
 )
 @format_option("text", "json", "jsonl", "paths")
+@daemon_option
 @common_options
 @click.pass_obj
 def related(session: Session, path: str, name: str | None, limit: int) -> None:
     """Find the documents that are about the same as one."""
     from mdvec.interfaces import wire
 
-    with session.open() as (workspace, config):
+    with session.reading(names=(name,) if name else ()) as (workspace, config):
         result = workspace.browse.related(path, collection=name, limit=limit)
     output = session.output
     if output != "json":
@@ -108,7 +110,7 @@ def related(session: Session, path: str, name: str | None, limit: int) -> None:
             write_documents("".join(f"{each}\n" for each in present.hit_paths(result)))
         case _:
             colored = use_color(config.display.color, session.env)
-            editor = config.display.editor if colored and sys.stdout.isatty() else ""
+            editor = config.display.editor if colored and terminal_columns() is not None else ""
             write_raw(hits_text(result, colored=colored, explain=False, several=False, editor=editor))
     if not result.hits:
         note("no related documents")

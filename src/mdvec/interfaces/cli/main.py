@@ -1,93 +1,22 @@
-"""The entry point: finds the command, runs it, and turns errors into messages and an exit code."""
+"""The entry point: a daemon runs a command that only reads, else this process runs it.
+
+Little is imported before a daemon has answered: that would take longer than the answer.
+"""
 
 from __future__ import annotations
 
-import importlib
-import io
 import os
 import sys
-import traceback
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-import click
+from mdvec.interfaces.cli import EXIT_INTERRUPTED, screen
+from mdvec.interfaces.daemon import client
 
-from mdvec import __version__
-from mdvec.interfaces.cli.progress import EXIT_INTERRUPTED
-from mdvec.interfaces.cli.session import Group, Opener, Session, common_options
-from mdvec.interfaces.cli.terminal import note, print_failure
-from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
-from mdvec.interfaces.exit import end_process
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-_COMMANDS = {
-    "search": "mdvec.interfaces.cli.search:search",
-    "get": "mdvec.interfaces.cli.reading:get",
-    "ls": "mdvec.interfaces.cli.listing:ls",
-    "related": "mdvec.interfaces.cli.listing:related",
-    "tags": "mdvec.interfaces.cli.reading:tags",
-    "import": "mdvec.interfaces.cli.importing:import_",
-    "tool": "mdvec.interfaces.cli.tool:tool",
-    "model": "mdvec.interfaces.cli.model:model",
-    "status": "mdvec.interfaces.cli.status:status",
-    "store": "mdvec.interfaces.cli.store:store",
-    "open": "mdvec.interfaces.cli.opening:open_",
-    "serve": "mdvec.interfaces.cli.serving:serve",
-    "watch": "mdvec.interfaces.cli.serving:watch",
-    "rpc": "mdvec.interfaces.cli.serving:rpc",
-    "site": "mdvec.interfaces.cli.site:site",
-    "daemon": "mdvec.interfaces.cli.daemon:daemon",
-    "doctor": "mdvec.interfaces.cli.status:doctor",
-    "compact": "mdvec.interfaces.cli.upkeep:compact",
-    "trust": "mdvec.interfaces.cli.upkeep:trust",
-    "install": "mdvec.interfaces.cli.installing:install",
-    "uninstall": "mdvec.interfaces.cli.installing:uninstall",
-    "eval": "mdvec.interfaces.cli.evaluating:eval_",
-    "feedback": "mdvec.interfaces.cli.evaluating:feedback",
-    "config": "mdvec.interfaces.cli.configuration:config",
-    "preset": "mdvec.interfaces.cli.configuration:preset",
-}
-_WITH_WORDS = ("mdvec search", "mdvec feedback")
-_SYNONYMS = {"collection": "tool"}
-# No command is longer, and comparing takes its time.
-_MOST_COMPARED_CHARS = 40
-
-
-class LazyGroup(Group):
-    """Imports a command when it is named, so that ``--version`` loads none of them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the commands' names in the order of a day's work."""
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command.
-
-        Raises:
-            UsageError: If there is no such command.
-        """
-        target = _COMMANDS.get(_SYNONYMS.get(cmd_name, cmd_name))
-        if target is None:
-            if ctx.resilient_parsing:  # the shell asks for completions
-                return None
-            from difflib import get_close_matches
-
-            near = get_close_matches(cmd_name[:_MOST_COMPARED_CHARS], [*_COMMANDS, *_SYNONYMS], n=1)
-            ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-        module, _, attribute = target.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
-
-
-@click.command(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
-@click.version_option(__version__, prog_name="mdvec", message="%(prog)s %(version)s")
-@common_options
-def cli() -> None:
-    """Search your Markdown and text, in Japanese and English, on your own machine.
-
-    Try it on a folder: mdvec search --docs-dir DIR "what you are looking for"
-    """
+    from mdvec.interfaces.cli.session import Opener
 
 
 def run(
@@ -108,48 +37,42 @@ def run(
     Returns:
         The exit code: 0 done, 1 failed or partly failed, 2 wrong usage, 130 interrupted.
     """
-    session = Session(env, cwd or Path(), opener)
-    try:
-        session.cwd = cwd or Path.cwd()
-        code = cli.main(args=list(args), prog_name="mdvec", standalone_mode=False, obj=session)
-    except click.ClickException as error:
-        return _report_usage(error, args)
-    except click.Abort:
-        note("interrupted")
-        return EXIT_INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last resort: a traceback only with --verbose
-        return _report(error, args, verbose=session.verbose)
-    return code if isinstance(code, int) else 0
+    code = None if opener else _run_by_daemon(args, env, cwd)
+    if code is not None:
+        return code
+    from mdvec.interfaces.cli.commands import run_command
+
+    return run_command(args, env=env, cwd=cwd, opener=opener)
 
 
 def main() -> None:
     """Run the command line of this process and end it."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Pipes and files get UTF-8 on every platform, terminals what they can show.
-            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
-    end_process(run(sys.argv[1:], env=os.environ))
+    screen.set_encodings()
+    code = _run_by_daemon(sys.argv[1:], os.environ, None)
+    if code is not None:
+        sys.exit(code)
+    from mdvec.interfaces.cli.commands import run_command
+    from mdvec.interfaces.exit import end_process
+
+    end_process(run_command(sys.argv[1:], env=os.environ))
 
 
-def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        note(error.format_message())
-        return EXIT_USAGE
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    path = context.command_path if context else "mdvec"
-    hint = f"Run '{path} --help' to see its options."
-    if isinstance(error, click.NoSuchOption) and path in _WITH_WORDS:
-        hint += " Put -- before words that start with a dash."
-    print_failure(shortened(error.format_message(), args), hint)
-    return error.exit_code
+def _run_by_daemon(args: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> int | None:
+    """Return the exit code of what a daemon ran, once it is printed; None if no daemon runs this."""
+    try:
+        outcome = client.outcome_of(args, env=env, cwd=cwd, columns=screen.columns())
+        if outcome is None:
+            return None
+        code, output = outcome
+        for stream, text in output:
+            screen.write(stream, text)
+    except KeyboardInterrupt:
+        screen.write(screen.ERRORS, "interrupted\n")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # whoever reads the output has what they wanted
+        return 0
+    except OSError as error:
+        from mdvec.interfaces.cli.commands import report
 
-
-def _report(error: Exception, args: Sequence[str], *, verbose: bool) -> int:
-    failure = translate(error)
-    hint = failure.hint
-    if failure.code == "internal":
-        hint = "This is a bug in mdvec. Run again with --verbose to see where it happened."
-        if verbose:
-            note("".join(traceback.format_exception(error)).rstrip())
-    print_failure(shortened(failure.message, args), shortened(hint, args))
-    return failure.exit_code
+        return report(error, args)
+    return code

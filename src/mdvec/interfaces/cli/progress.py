@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mdvec.interfaces.cli import EXIT_INTERRUPTED
 from mdvec.interfaces.cli.terminal import note, transient
 from mdvec.interfaces.passage import visible
 from mdvec.run import ProgressListener, Stage
+from mdvec.text.quantity import quantity
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from mdvec.interfaces.daemon.calls import Reader
-
-EXIT_INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+    from mdvec.workspace import Workspace
 
 SAME_COMMAND = "the same command again"
 """Resumes a command that brings an index up to date by itself."""
@@ -134,7 +133,7 @@ def shown_progress() -> Iterator[ProgressListener]:
 
 @contextmanager
 def reporting_interruption(
-    workspace: Reader, names: Sequence[str], *, resume: str = SAME_COMMAND
+    workspace: Workspace, names: Sequence[str], *, resume: str = SAME_COMMAND
 ) -> Iterator[None]:
     """Report the state of the index after Ctrl-C, and end the program.
 
@@ -156,8 +155,8 @@ def reporting_interruption(
             counts = each.counts
             if not names or each.collection.name in names:
                 note(
-                    f"{each.collection.name}: {counts.documents:,} documents searchable, "
-                    f"{counts.pending_chunks:,} of {counts.chunks:,} chunks pending"
+                    f"{each.collection.name}: {quantity(counts.documents, 'document')} searchable, "
+                    f"{counts.pending_chunks:,} of {quantity(counts.chunks, 'chunk')} pending"
                 )
         note(f"hint: Run {resume} to resume.")
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from error

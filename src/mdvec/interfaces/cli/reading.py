@@ -61,10 +61,8 @@ def get(
     from mdvec.interfaces.requests import parse_lines
 
     line_range = parse_lines(lines) if lines is not None else None
-    passage = session.ask(
-        lambda workspace, _: workspace.read(path, collection=name, lines=line_range, section=section),
-        names=(name,) if name else (),
-    )
+    with session.reading(names=(name,) if name else ()) as (workspace, _):
+        passage = workspace.read(path, collection=name, lines=line_range, section=section)
     if passage.stale:
         warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
     text = passage.text
@@ -72,9 +70,8 @@ def get(
 
 
 def _print_links(session: Session, path: str, name: str | None) -> None:
-    found = session.ask(
-        lambda workspace, _: workspace.links(path, collection=name), names=(name,) if name else ()
-    )
+    with session.reading(names=(name,) if name else ()) as (workspace, _):
+        found = workspace.links(path, collection=name)
     if session.output == "json":
         write_json(found)
         return
@@ -85,7 +82,7 @@ def _print_links(session: Session, path: str, name: str | None) -> None:
 
 
 def _print_outline(session: Session, path: str, name: str | None) -> None:
-    with session.open() as (workspace, _):
+    with session.reading(names=(name,) if name else ()) as (workspace, _):
         found = workspace.browse.outline(path, collection=name)
     if session.output == "json":
         write_json(found)
@@ -113,7 +110,8 @@ def _print_outline(session: Session, path: str, name: str | None) -> None:
 @click.pass_obj
 def tags(session: Session, names: tuple[str, ...]) -> None:
     """List the tags, most used first."""
-    found = session.ask(lambda workspace, _: workspace.tags(names), names=names)
+    with session.reading(names=names) as (workspace, _):
+        found = workspace.tags(names)
     if session.output == "json":
         write_json(found)
     elif found:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,6 +21,7 @@ from mdvec.interfaces.cli.session import (
 )
 from mdvec.interfaces.cli.terminal import (
     note,
+    terminal_columns,
     use_color,
     warn,
     write_documents,
@@ -33,11 +32,6 @@ from mdvec.interfaces.passage import best_passage, cell_width, printable, visibl
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode
-
-if TYPE_CHECKING:
-    from mdvec.config import Config
-    from mdvec.config.schema import DisplaySettings
-    from mdvec.interfaces.daemon.calls import Reader
 
 _PASSAGE_LINES = 4
 _INDENT = "   "
@@ -111,7 +105,7 @@ def search(
     request = msgspec.convert({"query": " ".join(query), **options}, SearchRequest)
     names = request.collections
 
-    def find(workspace: Reader, config: Config) -> tuple[SearchResult, str, DisplaySettings, bool]:
+    with session.reading(names=names, makes=session.docs_dir is not None) as (workspace, config):
         output = session.output
         settings = workspace.search_settings(names)
         if output == "paths":  # each is printed once
@@ -120,9 +114,6 @@ def search(
             result = workspace.search(search_query(request, settings))
         found_in = {hit.collection for hit in result.hits}
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
-        return result, output, config.display, several
-
-    result, output, display, several = session.ask(find, names=names, makes=session.docs_dir is not None)
     if output != "json":
         _note_shortcomings(result)
     match output:
@@ -140,8 +131,8 @@ def search(
         case "paths":
             write_documents("".join(f"{path}\n" for path in present.hit_paths(result)))
         case _:
-            colored = use_color(color or display.color, session.env)
-            editor = display.editor if colored and sys.stdout.isatty() else ""
+            colored = use_color(color or config.display.color, session.env)
+            editor = config.display.editor if colored and terminal_columns() is not None else ""
             write_raw(hits_text(result, colored=colored, explain=explain, several=several, editor=editor))
     # Formats for programs get a warning only about a doubtful answer.
     doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
@@ -170,8 +161,7 @@ def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bo
         several: Name the collection of each hit, because several were searched.
         editor: What a click on the place of a hit opens, see ``[display] editor``; empty for no link.
     """
-    columns = shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns if sys.stdout.isatty() else _MAX_COLUMNS
-    width = max(_MIN_COLUMNS, min(columns, _MAX_COLUMNS))
+    width = max(_MIN_COLUMNS, min(terminal_columns() or _MAX_COLUMNS, _MAX_COLUMNS))
     blocks = (
         "\n".join(
             _hit_lines(

@@ -145,10 +145,13 @@ def serve_over_http(
     from mdvec.interfaces.http.options import server_options
 
     token_file = None if token_file is None else session.cwd / token_file
-    options = server_options(address, env=session.env, token_file=token_file, **http_options)
+    config = session.load_config().config
+    options = server_options(
+        address, env=session.env, token_file=token_file, access=config.access.tokens, **http_options
+    )
     for warning in options.warnings:
         warn(warning)
-    with session.open(serves=True) as (workspace, config):
+    with session.open(config, serves=True) as (workspace, config):
         workspace.generation()  # as above
         if watches:
             workspace.freshness.watch()

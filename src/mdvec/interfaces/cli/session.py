@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -23,10 +24,8 @@ from mdvec.text.addresses import scheme_of
 
 if TYPE_CHECKING:  # the engine is loaded when a command needs it
     from mdvec.config import Config, LoadedConfig
-    from mdvec.interfaces.daemon.calls import Reader
     from mdvec.workspace import FolderChoice, Workspace
 
-_Answer = TypeVar("_Answer")
 Option = Callable[[Any], Any]
 """Adds an option to a command."""
 
@@ -97,7 +96,7 @@ class Session:
         try:
             loaded = load()
         except UntrustedConfigError as error:
-            if not _trusts_now(error):
+            if not self.trusts_now(error):
                 raise
             loaded = load()
         for warning in loaded.warnings:
@@ -106,6 +105,19 @@ class Session:
                 self.warned.add(warning)
         self._config = loaded.config
         return loaded
+
+    def trusts_now(self, error: UntrustedConfigError) -> bool:
+        """Ask a person whether a folder is trusted, and remember it if so; elsewhere return False."""
+        if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        from mdvec.config.trust import trust
+
+        note(str(error))
+        question = f"Trust the configuration of {visible(error.folder)}?"
+        if not click.confirm(question, default=False, err=True):
+            return False
+        trust(Path(error.folder))
+        return True
 
     @property
     def output(self) -> str:
@@ -137,58 +149,41 @@ class Session:
         given = [word for name, value in options.items() if value for word in (name, str(value))]
         return [*given, "--verbose"] if self.verbose else given
 
-    def ask(
-        self,
-        question: Callable[[Reader, Config], _Answer],
-        *,
-        names: Sequence[str] = (),
-        makes: bool = False,
-    ) -> _Answer:
-        """Answer a question from the daemon of the database, if one runs, else from the workspace itself.
+    @contextmanager
+    def reading(
+        self, *, names: Sequence[str] = (), makes: bool = False
+    ) -> Iterator[tuple[Workspace, Config]]:
+        """Open the workspace for a command that a daemon can run; say why if one runs that did not.
 
         Args:
-            question: Is given what it can read from, and the settings; it must not print anything.
             names: Collections that were named. Without any, the index of the folder that the working
                 directory is in is used, if it has one and no option names another.
             makes: As for :meth:`open`.
+
+        Yields:
+            The workspace and the settings.
 
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
         if not names and self.docs_dir is None and self.database is None:
             self._use_index_here()
-        config = None
+        config = self.load_config().config
         if not (self.no_daemon or self.verbose or self.opener or self.choice):
-            config = self.load_config().config
-            daemon = self._daemon(config)
-            if daemon is not None:
-                from mdvec.interfaces.daemon.client import DaemonLostError, RemoteWorkspace
+            self._note_other_daemon(config)
+        with self.open(config, makes=makes) as opened:
+            yield opened
 
-                with (
-                    suppress(DaemonLostError),
-                    run.bound(Run(on_warning=warn)),
-                    RemoteWorkspace(daemon) as far,
-                ):
-                    return question(far, config)
-        with self.open(config, makes=makes) as (workspace, config):
-            return question(workspace, config)
-
-    def _daemon(self, config: Config) -> str | None:
-        """Return the socket of the daemon of the database; None when there is none, or it is another one."""
+    def _note_other_daemon(self, config: Config) -> None:
+        """Say so if the daemon of the database runs another version, or has other settings."""
         if sys.platform == "win32":
-            return None
-        from mdvec.interfaces.daemon.place import place_of
+            return
+        from mdvec.interfaces.daemon.place import place_of, settings_id, why_not
 
         info = place_of(self.database_place(config)).read()
-        if info is None:
-            return None
-        from mdvec.interfaces.daemon.client import settings_id, why_not
-
-        problem = why_not(info, settings_id(config, self.docs_dir))
-        if not problem:
-            return info.socket
-        note(f"note: {problem}; 'mdvec daemon status' says more")
-        return None
+        problem = "" if info is None else why_not(info, settings_id(config, self.docs_dir))
+        if problem:
+            note(f"note: {problem}; 'mdvec daemon status' says more")
 
     @contextmanager
     def open(
@@ -275,23 +270,22 @@ class Session:
             note(f"using the index in {self.docs_dir}; -n NAME and --database choose others")
 
 
-def _trusts_now(error: UntrustedConfigError) -> bool:
-    """Ask a person whether a folder is trusted, and remember it if so; elsewhere return False."""
-    if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    from mdvec.config.trust import trust
-
-    note(str(error))
-    if not click.confirm(f"Trust the configuration of {visible(error.folder)}?", default=False, err=True):
-        return False
-    trust(Path(error.folder))
-    return True
-
-
 def _real_opener() -> Opener:
     from mdvec.workspace import open_workspace
 
     return open_workspace
+
+
+class _Folder(click.Path):
+    """An existing folder, from the working directory of the session."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path as it was written."""
+        if ctx is not None and isinstance(ctx.obj, Session):
+            folder = ctx.obj.cwd / value
+            if folder.is_dir() and os.access(folder, os.R_OK):
+                return Path(value)
+        return super().convert(value, param, ctx)
 
 
 class CommonOption(click.Option):
@@ -365,7 +359,7 @@ def _common(name: str, **settings: Any) -> Option:
 common_options = combined(
     _common(
         "--docs-dir",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        type=_Folder(exists=True, file_okay=False, path_type=Path),
         metavar="DIR",
         help="Work on this folder without registering it.",
     ),
@@ -381,9 +375,7 @@ common_options = combined(
         metavar="F",
         help="Read this configuration file.",
     ),
-    _common(
-        "--database", type=_Database(dir_okay=False, path_type=Path), metavar="F", help="Use this database."
-    ),
+    _common("--database", type=_Database(path_type=Path), metavar="F", help="Use this database."),
     _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
 )
 """The options of every command, before and after its name."""

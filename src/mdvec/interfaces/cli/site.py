@@ -10,6 +10,7 @@ from mdvec import registry
 from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Command, Group, Session, common_options
 from mdvec.interfaces.cli.terminal import note, warn
+from mdvec.text.quantity import quantity
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _DEFAULT_FOLDER = Path("mdvec-site")
@@ -49,8 +50,9 @@ def build(
     if len(report.dead_links) > _MOST_DEAD_LINKS:
         warn(f"{len(report.dead_links) - _MOST_DEAD_LINKS} more links lead nowhere")
     note(
-        f"{report.pages} pages, {report.tags} tags, {report.files} files; {report.left_out} documents "
-        f"left out; {report.written} files written, {report.removed} removed"
+        f"{quantity(report.pages, 'page')}, {quantity(report.tags, 'tag')}, "
+        f"{quantity(report.files, 'file')}; {quantity(report.left_out, 'document')} left out; "
+        f"{quantity(report.written, 'file')} written, {report.removed:,} removed"
     )
     if report.built is None:
         note(f"next: npm install --ignore-scripts && npm run build, in {folder}")

@@ -20,6 +20,7 @@ from mdvec.interfaces.cli.session import (
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
+from mdvec.text.quantity import quantity
 from mdvec.types.folder_context import shown_contexts
 
 if TYPE_CHECKING:
@@ -42,10 +43,8 @@ def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
     session: Session = ctx.obj
-    found = session.ask(
-        lambda workspace, _: workspace.status(name, files=name is not None, check=check),
-        names=(name,) if name else (),
-    )
+    with session.reading(names=(name,) if name else ()) as (workspace, _):
+        found = workspace.status(name, files=name is not None, check=check)
     if session.output == "json":
         write_json(wire.status(found))
     else:
@@ -77,6 +76,8 @@ def doctor(ctx: click.Context) -> None:
 
 def _print_status(found: WorkspaceStatus, name: str | None) -> None:
     write(f"database: {visible(found.database)} ({found.size_bytes / 1e6:,.1f} MB)\nmodel: {found.model}\n")
+    if found.published is not None:
+        write(f"published: {present.published_line(found.published)}\n")
     if not found.collections:
         note("no collections")
         note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
@@ -131,11 +132,11 @@ def _print_details(status: CollectionStatus) -> None:
     if line := present.revision_line(status.collection):
         write(f"\n{visible(f'{name}: {line}')}\n")
     if status.counts.dirty:
-        write(f"\n{name}: {status.counts.dirty:,} documents have changed since they were indexed\n")
+        write(f"\n{name}: {quantity(status.counts.dirty, 'document')} changed since the last import\n")
     if status.activity is not None:
         write(f"\n{visible(f'{name}: {status.activity}')}\n")
     if hidden := status.counts.superseded:
-        write(f"\n{visible(name)}: {hidden:,} documents are hidden as older versions\n")
+        write(f"\n{visible(name)}: {quantity(hidden, 'older version')} hidden\n")
     if line := present.change_line(status):
         write(f"\n{name}: {line}\n")
     if status.check_error:

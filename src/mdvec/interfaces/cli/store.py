@@ -9,6 +9,7 @@ from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
+from mdvec.text.quantity import quantity
 
 _BYTES_PER_MB = 1_000_000
 _name_option = name_option(required=True)
@@ -69,8 +70,9 @@ def show(session: Session) -> None:
         return
     lines = [
         f"{found.name}: {visible(found.location)}, {found.size_bytes / _BYTES_PER_MB:,.1f} MB",
-        f"{found.collections:,} collections, {found.documents:,} documents, {found.chunks:,} chunks",
-        *(f"{each.vectors:,} vectors of {visible(each.space)}" for each in found.spaces),
+        f"{quantity(found.collections, 'collection')}, {quantity(found.documents, 'document')}, "
+        f"{quantity(found.chunks, 'chunk')}",
+        *(f"{quantity(each.vectors, 'vector')} of {visible(each.space)}" for each in found.spaces),
     ]
     if found.vector_index:
         lines.append(f"vector index: {visible(found.vector_index)}")
@@ -98,8 +100,9 @@ def move(session: Session, target: str) -> None:
     held = moved.contents
     location = visible(moved.location)
     write(
-        f"{location} holds the same {held.documents:,} documents, {held.chunks:,} chunks and "
-        f"{held.vectors:,} vectors (checksum {held.checksum[:12]}).\n"
+        f"{location} holds the same {quantity(held.documents, 'document')}, "
+        f"{quantity(held.chunks, 'chunk')} and "
+        f"{quantity(held.vectors, 'vector')} (checksum {held.checksum[:12]}).\n"
         "To use it, set in the configuration:\n"
         f"  [store]\n  location = '{location}'\n"
         "Then the old one can be deleted.\n"
@@ -117,7 +120,7 @@ def rebuild(session: Session) -> None:
     if session.output == "json":
         write_json(rebuilt)
         return
-    write(f"{visible(rebuilt.location)}: {rebuilt.vectors:,} vectors\n")
+    write(f"{visible(rebuilt.location)}: {quantity(rebuilt.vectors, 'vector')}\n")
 
 
 @store.command()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 import click
 
+from mdvec.interfaces.cli import screen
 from mdvec.interfaces.passage import STEERING, cell_width, printable, visible, wrap
 
 _GAP = "  "
@@ -18,8 +18,46 @@ _INDENT = "  "
 _BETWEEN = " · "
 # A column that is narrower is hard to read.
 _LEAST_COLUMNS = 20
+_USUAL_COLUMNS = 80
 # Clear the screen of what is shown for a moment, such as a progress bar.
 _hiders: list[Callable[[], None]] = []
+
+
+@dataclass(slots=True)
+class Capture:
+    """What a command writes that runs for another process.
+
+    Attributes:
+        columns: As :func:`mdvec.interfaces.cli.screen.columns` says there.
+        output: The number of a stream and a text, in order.
+    """
+
+    columns: int | None
+    output: list[tuple[int, str]] = field(default_factory=list)
+
+
+_capture: ContextVar[Capture | None] = ContextVar("mdvec_capture", default=None)
+
+
+@contextmanager
+def captured(columns: int | None) -> Iterator[Capture]:
+    """Keep what is written in this context.
+
+    Yields:
+        What is kept.
+    """
+    capture = Capture(columns)
+    token = _capture.set(capture)
+    try:
+        yield capture
+    finally:
+        _capture.reset(token)
+
+
+def terminal_columns() -> int | None:
+    """Return the width of the terminal that results go to, 0 if it is not known; None if it is none."""
+    capture = _capture.get()
+    return screen.columns() if capture is None else capture.columns
 
 
 @contextmanager
@@ -49,16 +87,10 @@ def write_raw(text: str) -> None:
         Exit: With code 0, if the reader went away.
         OSError: If it cannot be written, such as on a full disk.
     """
-    _hide()
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError as error:
-        # What is still in the buffer must not fail once more when Python exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise click.exceptions.Exit(0) from error
-        raise
+        _write(screen.RESULTS, text)
+    except BrokenPipeError as error:
+        raise click.exceptions.Exit(0) from error
 
 
 def write_json(value: object) -> None:
@@ -77,15 +109,16 @@ def json_text(value: object) -> str:
 
 def write_documents(text: str) -> None:
     """Write text of documents: as it is to a file or a program, without control characters to a terminal."""
-    write_raw(printable(text, keep_newlines=True) if sys.stdout.isatty() else text)
+    write_raw(printable(text, keep_newlines=True) if terminal_columns() is not None else text)
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Write rows for people: a table that fits the terminal, aligned columns elsewhere."""
-    if sys.stdout.isatty():
-        write_raw(table_text(columns, rows, shutil.get_terminal_size().columns))
-    else:
+    width = terminal_columns()
+    if width is None:
         write_raw(aligned_text(columns, rows))
+    else:
+        write_raw(table_text(columns, rows, width or _USUAL_COLUMNS))
 
 
 def aligned_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -115,8 +148,7 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int
 
 def note(text: str) -> None:
     """Write something that is no part of the result to stderr."""
-    _hide()
-    click.echo(visible(text, keep_newlines=True), err=True)
+    _write(screen.ERRORS, visible(text, keep_newlines=True) + "\n")
 
 
 def warn(text: str) -> None:
@@ -144,7 +176,7 @@ def use_color(setting: str, env: Mapping[str, str]) -> bool:
         env: Environment variables.
     """
     if setting == "auto":
-        return sys.stdout.isatty() and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+        return terminal_columns() is not None and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
     return setting == "always"
 
 
@@ -153,9 +185,14 @@ def _json_escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-def _hide() -> None:
+def _write(stream: int, text: str) -> None:
+    capture = _capture.get()
+    if capture is not None:
+        capture.output.append((stream, text))
+        return
     for hide in _hiders:
         hide()
+    screen.write(stream, text)
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,143 +1,44 @@
-"""The calls of a workspace that only read: their shape on the wire, for a daemon and its clients."""
+"""A command line on its way to a daemon, and what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 
-from mdvec import run
-from mdvec.types.query import SearchQuery
 
-if TYPE_CHECKING:
-    from mdvec.config.schema import SearchSettings
-    from mdvec.types.collection import Collection
-    from mdvec.types.hit import SearchResult
-    from mdvec.types.links import DocumentLinks
-    from mdvec.types.report import Passage, TagCount, WorkspaceStatus
-    from mdvec.workspace import Workspace
-
-Lines = tuple[int | None, int | None]
-
-
-class Reader(Protocol):
-    """What a :class:`mdvec.workspace.Workspace` can be asked, here or in a daemon."""
-
-    def collections(self) -> list[Collection]:
-        """Return the enabled collections, by name."""
-        ...
-
-    def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
-        """Return the defaults of a search."""
-        ...
-
-    def search(self, query: SearchQuery) -> SearchResult:
-        """Answer a query."""
-        ...
-
-    def read(
-        self,
-        path: str,
-        *,
-        collection: str | None = None,
-        lines: Lines | None = None,
-        section: str | None = None,
-    ) -> Passage:
-        """Return a document or a part of it."""
-        ...
-
-    def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
-        """Return the links of a document and those to it."""
-        ...
-
-    def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
-        """Count the documents of each tag."""
-        ...
-
-    def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
-        """Return what is indexed, and whether it is true."""
-        ...
-
-
-class CollectionsCall(Struct, frozen=True):
-    """:meth:`Reader.collections`."""
-
-
-class NamesCall(Struct, frozen=True):
-    """:meth:`Reader.search_settings` and :meth:`Reader.tags`."""
-
-    collections: tuple[str, ...]
-
-
-class SearchCall(Struct, frozen=True):
-    """:meth:`Reader.search`."""
-
-    query: SearchQuery
-
-
-class ReadCall(Struct, frozen=True):
-    """:meth:`Reader.read`."""
-
-    path: str
-    collection: str | None
-    lines: Lines | None
-    section: str | None
-
-
-class LinksCall(Struct, frozen=True):
-    """:meth:`Reader.links`."""
-
-    path: str
-    collection: str | None
-
-
-class StatusCall(Struct, frozen=True):
-    """:meth:`Reader.status`."""
-
-    name: str | None
-    files: bool
-    check: bool
-
-
-class Answer(Struct, frozen=True):
-    """The answer to a call.
+class CommandLine(Struct, frozen=True):
+    """A command line of another process of the same user.
 
     Attributes:
-        value: What the method returned.
-        warnings: What it warned of that belongs to no result.
+        args: Its arguments, without the program's name.
+        cwd: Absolute path of its working directory.
+        env: Its environment variables that commands look at.
+        shared: See :func:`mdvec.interfaces.daemon.client.shared_environment`.
+        columns: Width of the terminal that results go to, 0 if it is not known; None if it is none.
     """
 
-    value: Any
-    warnings: list[str]
+    args: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    shared: list[str]
+    columns: int | None
 
 
-def calls(workspace: Workspace) -> dict[str, tuple[type[Struct], Callable[[Any], Answer]]]:
-    """Return the calls, by the name of their method: their parameters, and what answers them."""
+class Outcome(Struct, frozen=True):
+    """What came of a command line.
 
-    def answering(call: Callable[[Any], object]) -> Callable[[Any], Answer]:
-        def answer(params: Any) -> Answer:
-            warnings: list[str] = []
-            with run.bound(run.Run(on_warning=warnings.append)):
-                return Answer(call(params), warnings)
+    Attributes:
+        code: Its exit code; None if this daemon did not run it.
+        output: What it writes: the number of a stream and a text, in order.
+        place: The name of the place of the daemon that is to run it, if another one is.
+    """
 
-        return answer
+    code: int | None = None
+    output: list[tuple[int, str]] = []
+    place: str = ""
 
-    methods: dict[str, tuple[type[Struct], Callable[[Any], object]]] = {
-        "collections": (CollectionsCall, lambda _: workspace.collections()),
-        "search_settings": (NamesCall, lambda params: workspace.search_settings(params.collections)),
-        "search": (SearchCall, lambda params: workspace.search(params.query)),
-        "read": (
-            ReadCall,
-            lambda params: workspace.read(
-                params.path, collection=params.collection, lines=params.lines, section=params.section
-            ),
-        ),
-        "links": (LinksCall, lambda params: workspace.links(params.path, collection=params.collection)),
-        "tags": (NamesCall, lambda params: workspace.tags(params.collections)),
-        "status": (
-            StatusCall,
-            lambda params: workspace.status(params.name, files=params.files, check=params.check),
-        ),
-    }
-    return {f"workspace.{name}": (kind, answering(call)) for name, (kind, call) in methods.items()}
+
+Methods = dict[str, tuple[type[Struct], Callable[[Any], object]]]
+"""The methods for commands, by name: their parameters, and what answers them."""

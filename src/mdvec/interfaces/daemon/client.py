@@ -1,184 +1,153 @@
-"""The workspace of a running daemon, over its socket. It loads neither the engine nor a database driver."""
+"""Lets a running daemon do what a command line says. It imports next to nothing, for the sake of time."""
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator, Sequence
-from hashlib import blake2b
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+import os
+import sys
 
-import msgspec
-from msgspec import Struct
+from mdvec import __version__
 
-from mdvec import __version__, run
-from mdvec.errors import MdvecError
-from mdvec.interfaces.daemon.calls import (
-    Answer,
-    CollectionsCall,
-    Lines,
-    LinksCall,
-    NamesCall,
-    ReadCall,
-    SearchCall,
-    StatusCall,
-)
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mdvec.config.schema import Config, SearchSettings
-    from mdvec.interfaces.daemon.place import DaemonInfo
-    from mdvec.types.collection import Collection
-    from mdvec.types.hit import SearchResult
-    from mdvec.types.links import DocumentLinks
-    from mdvec.types.query import SearchQuery
-    from mdvec.types.report import Passage, TagCount, WorkspaceStatus
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
 
-_Value = TypeVar("_Value")
+COMMANDS = ("search", "get", "ls", "related", "tags", "status")
+"""What a daemon runs: commands that only read."""
 
+METHOD = "daemon.run"
+"""The method of a daemon that runs a command line, see :class:`mdvec.interfaces.daemon.calls.CommandLine`."""
+
+_REFUSING = {"--no-daemon", "--verbose"}
+_PASSED_PREFIX = "MDVEC_"
+_PASSED_NAMES = ("NO_COLOR", "TERM")
 _CONNECT_TIMEOUT_S = 2.0
-# What changes no answer.
-_OTHERS_MAY_DIFFER = ("display", "mcp", "log", "watch")
-_INTERNAL_ERRORS = range(-32768, -31999)
 
 
-class DaemonLostError(Exception):
-    """The daemon did not answer, or not so that it can be understood; nothing was changed by asking."""
+def outcome_of(
+    args: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, columns: int | None
+) -> tuple[int, list[tuple[int, str]]] | None:
+    """Let the daemon of the database run a command.
+
+    Any daemon finds out which database a command line means, so the first one is asked, and if it is not the
+    right one, then that. Nothing is changed by asking.
+
+    Args:
+        args: Arguments without the program's name.
+        env: Environment variables.
+        cwd: Absolute path of the working directory; None for the process's own.
+        columns: Width of the terminal that results go to, 0 if it is not known; None if it is none.
+
+    Returns:
+        The exit code, and what to write: the number of a stream and a text, in order. None if the command
+        has to run in this process.
+    """
+    if sys.platform == "win32" or not _can_be_served(args):
+        return None
+    sockets = _sockets()
+    if not sockets:
+        return None
+    import json
+
+    params: dict[str, object] = {
+        "args": [*args],
+        "env": {name: value for name, value in env.items() if _is_passed(name)},
+        "shared": shared_environment(),
+        "columns": columns,
+    }
+    place = ""
+    try:
+        params["cwd"] = os.fspath(cwd or os.getcwd())
+        call = {"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": params}
+        # A name that is no UTF-8 cannot be sent.
+        request = json.dumps(call, ensure_ascii=False).encode() + b"\n"
+    except (OSError, ValueError):
+        return None
+    while sockets:
+        try:
+            socket = sockets.pop(place) if place in sockets else sockets.popitem()[1]
+            outcome = _answer(socket, request)
+            if outcome["code"] is not None:
+                return outcome["code"], outcome["output"]
+            place = outcome["place"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # it is gone, or has a bug, which shows up here, too
+        if place not in sockets:
+            break
+    return None
 
 
-class RemoteWorkspace:
-    """A :class:`mdvec.interfaces.daemon.calls.Reader`; every call is one request, one after the other.
+def shared_environment() -> list[str]:
+    """Return what a daemon and its commands must have in common, since a process has it once.
 
-    A call imports only the classes of its own answer: making them all takes longer than a search.
+    That is where files are looked for, and how moments are printed.
+    """
+    places = (("CONFIG", "~/.config"), ("DATA", "~/.local/share"), ("CACHE", "~/.cache"))
+    return [
+        os.path.expanduser("~"),
+        os.environ.get("TZ", ""),
+        *(os.path.expanduser(os.environ.get(f"XDG_{name}_HOME") or usual) for name, usual in places),
+    ]
+
+
+def _can_be_served(args: Sequence[str]) -> bool:
+    return not _REFUSING.intersection(args) and any(name in args for name in COMMANDS)
+
+
+def _is_passed(name: str) -> bool:
+    return name.upper().startswith(_PASSED_PREFIX) or name in _PASSED_NAMES
+
+
+def _sockets() -> dict[str, str]:
+    """Return the sockets of the daemons of this version, by the names of their places."""
+    sockets: dict[str, str] = {}
+    folder = _daemons_folder()
+    try:
+        places = os.listdir(folder)
+    except OSError:
+        return {}
+    import json
+
+    for place in places:
+        try:
+            with open(os.path.join(folder, place, "daemon.json"), "rb") as file:
+                info = json.loads(file.read())
+            if info["version"] == __version__:
+                sockets[place] = info["socket"]
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+    return sockets
+
+
+def _daemons_folder() -> str:
+    """Return the folder of :func:`mdvec.interfaces.daemon.place.place_of`.
+
+    That takes platformdirs, which takes long to import. Where the two should differ, no daemon is found.
+    """
+    if sys.platform == "darwin":
+        data = "~/Library/Application Support"
+    else:
+        data = os.environ.get("XDG_DATA_HOME", "").strip() or "~/.local/share"
+    return os.path.join(os.path.expanduser(data), "mdvec", "daemons")
+
+
+def _answer(path: str, request: bytes) -> dict[str, Any]:
+    """Send a request to a daemon and return the result.
 
     Raises:
-        DaemonLostError: If nothing answers there.
+        OSError: If nothing answers there.
+        ValueError: If the answer is not complete.
+        KeyError: If the daemon could not do it.
     """
+    import json
+    import socket
 
-    def __init__(self, path: str) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(_CONNECT_TIMEOUT_S)
-        try:
-            self._socket.connect(path)
-        except OSError as error:
-            self._socket.close()
-            raise DaemonLostError from error
-        self._socket.settimeout(None)
-        self._lines = self._socket.makefile("rb")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # Closing cancels what is in work.
-        self._lines.close()
-        self._socket.close()
-
-    def collections(self) -> list[Collection]:
-        """Return the enabled collections, by name."""
-        from mdvec.types.collection import Collection
-
-        return self._ask("collections", CollectionsCall(), list[Collection])
-
-    def search_settings(self, collections: Sequence[str] = ()) -> SearchSettings:
-        """Return the defaults of a search."""
-        from mdvec.config.schema import SearchSettings
-
-        return self._ask("search_settings", NamesCall(tuple(collections)), SearchSettings)
-
-    def search(self, query: SearchQuery) -> SearchResult:
-        """Answer a query."""
-        from mdvec.types.hit import SearchResult
-
-        return self._ask("search", SearchCall(query), SearchResult)
-
-    def read(
-        self,
-        path: str,
-        *,
-        collection: str | None = None,
-        lines: Lines | None = None,
-        section: str | None = None,
-    ) -> Passage:
-        """Return a document or a part of it."""
-        from mdvec.types.report import Passage
-
-        return self._ask("read", ReadCall(path, collection, lines, section), Passage)
-
-    def links(self, path: str, *, collection: str | None = None) -> DocumentLinks:
-        """Return the links of a document and those to it."""
-        from mdvec.types.links import DocumentLinks
-
-        return self._ask("links", LinksCall(path, collection), DocumentLinks)
-
-    def tags(self, collections: Sequence[str] = ()) -> list[TagCount]:
-        """Count the documents of each tag."""
-        from mdvec.types.report import TagCount
-
-        return self._ask("tags", NamesCall(tuple(collections)), list[TagCount])
-
-    def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
-        """Return what is indexed, and whether it is true."""
-        from mdvec.types.report import WorkspaceStatus
-
-        return self._ask("status", StatusCall(name, files, check), WorkspaceStatus)
-
-    def _ask(self, method: str, params: Struct, kind: type[_Value]) -> _Value:
-        """Send a request and return its answer.
-
-        Raises:
-            DaemonLostError: If the daemon ends, or has a bug; asking here shows it.
-            MdvecError: What the method raised there.
-        """
-        message = {"jsonrpc": "2.0", "id": 1, "method": f"workspace.{method}", "params": params}
-        try:
-            self._socket.sendall(msgspec.json.encode(message) + b"\n")
-            response = msgspec.json.decode(self._lines.readline())
-            if "error" in response:
-                raise _error_of(response["error"])
-            answer = msgspec.convert(response["result"], Answer)
-            value = msgspec.convert(answer.value, kind)
-        # A name that is no UTF-8 cannot be sent.
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DaemonLostError from error
-        for warning in answer.warnings:
-            run.current().warn(warning)
-        return value
-
-
-def settings_id(config: Config, docs_dir: Path | None) -> str:
-    """Return what identifies the settings that answers depend on."""
-    shown = {
-        name: getattr(config, name) for name in config.__struct_fields__ if name not in _OTHERS_MAY_DIFFER
-    }
-    # It also decides which settings win over a collection's preset.
-    shown["from_environment"] = sorted(
-        each for each in config.from_environment if each.partition(".")[0] not in _OTHERS_MAY_DIFFER
-    )
-    shown["docs_dir"] = None if docs_dir is None else docs_dir.resolve()
-    encoded = msgspec.json.encode(shown, enc_hook=str, order="sorted")
-    return blake2b(encoded, digest_size=16).hexdigest()
-
-
-def why_not(info: DaemonInfo, settings: str) -> str:
-    """Return why a daemon is not used, for people; empty if it is."""
-    if info.version != __version__:
-        return f"the daemon runs mdvec {info.version}, and this is {__version__}"
-    return "" if info.settings == settings else "the daemon was started with other settings"
-
-
-def _error_of(error: dict[str, Any]) -> Exception:
-    """Return the error that was raised in the daemon."""
-    code = error["data"]["code"]
-    kind = next((each for each in _kinds(MdvecError) if each.code == code), None)
-    if kind is None and error["code"] in _INTERNAL_ERRORS and code != "os":
-        return DaemonLostError(error["message"])
-    return (kind or MdvecError)(error["message"], hint=error["data"]["hint"])
-
-
-def _kinds(kind: type[MdvecError]) -> Iterator[type[MdvecError]]:
-    yield kind
-    for each in kind.__subclasses__():
-        yield from _kinds(each)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_CONNECT_TIMEOUT_S)
+        connection.connect(path)
+        connection.settimeout(None)
+        connection.sendall(request)
+        with connection.makefile("rb") as lines:
+            result: dict[str, Any] = json.loads(lines.readline())["result"]
+    return result

@@ -10,12 +10,22 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from mdvec import __version__
 from mdvec.config.paths import user_data_dir
 from mdvec.errors import MdvecError
+from mdvec.interfaces.daemon.client import shared_environment
+
+if TYPE_CHECKING:
+    from mdvec.config.schema import Config
 
 # The shortest limit of an address of AF_UNIX is 104 bytes, on macOS.
 _MOST_SOCKET_BYTES = 100
+# What changes no answer.
+_OTHERS_MAY_DIFFER = ("access", "display", "mcp", "log", "watch")
 
 
 class DaemonError(MdvecError):
@@ -31,7 +41,7 @@ class DaemonInfo:
     Attributes:
         pid: Its process.
         version: The version of mdvec it runs.
-        settings: What identifies its settings, see :func:`mdvec.interfaces.daemon.client.settings_id`.
+        settings: What identifies its settings, see :func:`settings_id`.
         socket: Path of its socket.
         url: Of its HTTP server.
         database: Its database, for people.
@@ -103,6 +113,28 @@ def place_of(database: Path | str) -> DaemonPlace:
     """Return the place of the daemon of a database, whatever path leads to the file."""
     name = os.path.realpath(database) if isinstance(database, Path) else database
     return DaemonPlace(user_data_dir() / "daemons" / _short_hash(name))
+
+
+def settings_id(config: Config, docs_dir: Path | None) -> str:
+    """Return what identifies the settings that answers depend on."""
+    shown = {
+        name: getattr(config, name) for name in config.__struct_fields__ if name not in _OTHERS_MAY_DIFFER
+    }
+    # It also decides which settings win over a collection's preset.
+    shown["from_environment"] = sorted(
+        each for each in config.from_environment if each.partition(".")[0] not in _OTHERS_MAY_DIFFER
+    )
+    shown["environment"] = shared_environment()
+    shown["docs_dir"] = None if docs_dir is None else docs_dir.resolve()
+    encoded = msgspec.json.encode(shown, enc_hook=str, order="sorted")
+    return blake2b(encoded, digest_size=16).hexdigest()
+
+
+def why_not(info: DaemonInfo, settings: str) -> str:
+    """Return why a daemon is not used, for people; empty if it is."""
+    if info.version != __version__:
+        return f"the daemon runs mdvec {info.version}, and this is {__version__}"
+    return "" if info.settings == settings else "the daemon was started with other settings"
 
 
 def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:

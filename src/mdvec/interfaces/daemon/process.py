@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from mdvec import __version__, registry
 from mdvec.config.trust import make_private_folder
 from mdvec.errors import ListenError
-from mdvec.interfaces.daemon.calls import calls
-from mdvec.interfaces.daemon.client import settings_id
-from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace, socket_path
+from mdvec.interfaces.daemon.calls import Methods
+from mdvec.interfaces.daemon.place import DaemonError, DaemonInfo, DaemonPlace, settings_id, socket_path
 from mdvec.interfaces.errors import bug_listener
 from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.app import build_app, url_of
@@ -37,6 +36,7 @@ def run_daemon(
     config: Config,
     options: ServerOptions,
     place: DaemonPlace,
+    methods: Callable[[Workspace, str, str], Methods],
     *,
     docs_dir: Path | None,
     env: Mapping[str, str],
@@ -45,6 +45,19 @@ def run_daemon(
     verbose: bool = False,
 ) -> int:
     """Serve until SIGTERM or Ctrl-C.
+
+    Args:
+        workspace: What is served.
+        config: The settings.
+        options: Of the HTTP server.
+        place: Where the daemon is.
+        methods: Returns the methods for commands of its user: of a workspace, the name of the place, and
+            what identifies the settings.
+        docs_dir: The folder of the workspace, if it is used without registering it.
+        env: Environment variables.
+        any_port: Whether to take a free port if the one of the options is in use.
+        show: Receives what people are told.
+        verbose: Whether bugs are shown.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -65,14 +78,16 @@ def run_daemon(
         port: int = listener.getsockname()[1]
         path = socket_path(place, env)
         serve_rpc = registry.load("doors", "rpc-socket")
+        settings = settings_id(config, docs_dir)
+        more = methods(workspace, place.folder.name, settings)
         with (
             _listening(path) as rpc_listener,
-            serve_rpc(workspace, rpc_listener, more=calls(workspace), on_bug=on_bug),
+            serve_rpc(workspace, rpc_listener, more=more, on_bug=on_bug),
         ):
             info = DaemonInfo(
                 pid=os.getpid(),
                 version=__version__,
-                settings=settings_id(config, docs_dir),
+                settings=settings,
                 socket=str(path),
                 url=url_of(options.address, port),
                 database=str(workspace.database),

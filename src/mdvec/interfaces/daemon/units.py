@@ -12,6 +12,8 @@ from mdvec.interfaces.daemon.place import DaemonError, DaemonPlace
 _LABEL = "mdvec"
 # Secrets do not belong into a file that starts a program.
 _SECRETS = ("MDVEC_TOKEN",)
+# Commands that have others do not use the daemon.
+_KEPT = ("TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,17 @@ def unit_for(
         place: Of the daemon.
         command: What runs it in the foreground.
         cwd: Absolute path of the folder where it runs.
-        env: Environment variables; those of mdvec are kept, but for tokens.
+        env: Environment variables; those of mdvec are kept, but for tokens, and where files are looked for.
         platform: As in :data:`sys.platform`.
 
     Raises:
         DaemonError: If this system has neither.
     """
-    kept = {name: value for name, value in env.items() if name.startswith("MDVEC_") and name not in _SECRETS}
+    kept = {
+        name: value
+        for name, value in env.items()
+        if name in _KEPT or (name.startswith("MDVEC_") and name not in _SECRETS)
+    }
     name = f"{_LABEL}-{place.folder.name}"
     if platform == "linux":
         path = Path(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.guard import guarded
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.server import bind, serve
+from mdvec.workspace.restricted import RestrictedWorkspace
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -51,29 +53,46 @@ class WebDoor:
 def build_app(
     workspace: Workspace, config: Config, options: ServerOptions, port: int, *, on_bug: OnBug
 ) -> ASGIApp:
-    """Return the application of all web doors behind one guard."""
-    doors: list[WebDoor] = [
-        registry.load("web", name)(workspace, config, options, on_bug=on_bug)
-        for name in registry.names("web")
-    ]
+    """Return the application of all web doors behind one guard.
+
+    Tokens that may read some collections alone have doors of their own, to a workspace that holds no others.
+    """
+    doors = _doors(workspace, config, options, on_bug)
+    narrow = {each.collections for each in options.rights if each.collections is not None}
+    restricted = {
+        names: _doors(RestrictedWorkspace(workspace, names), config, options, on_bug) for names in narrow
+    }
+    every = [*doors, *itertools.chain(*restricted.values())]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for door in doors:
+            for door in every:
                 if door.lifespan is not None:
                     await stack.enter_async_context(door.lifespan())
             yield
 
     return guarded(
-        [route for door in doors for route in door.routes],
+        _routes(doors),
         options,
         port,
         on_bug=on_bug,
         lifespan=lifespan,
+        restricted={names: _routes(each) for names, each in restricted.items()},
         body_limits={path: limit for door in doors for path, limit in door.body_limits.items()},
         open_paths=frozenset().union(*(door.open_paths for door in doors)),
     )
+
+
+def _doors(workspace: Workspace, config: Config, options: ServerOptions, on_bug: OnBug) -> list[WebDoor]:
+    return [
+        registry.load("web", name)(workspace, config, options, on_bug=on_bug)
+        for name in registry.names("web")
+    ]
+
+
+def _routes(doors: Sequence[WebDoor]) -> list[Route | Mount]:
+    return [route for door in doors for route in door.routes]
 
 
 def serve_http(

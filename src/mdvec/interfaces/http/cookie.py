@@ -19,10 +19,15 @@ LOGIN_PATH = "/login"
 _LIFETIME_S = 30 * 24 * 60 * 60
 
 
-def start_session(response: Response, token: str) -> None:
-    """Set the cookie of a new session: scripts cannot read it, and no other site makes a browser send it."""
+def start_session(response: Response, key: bytes) -> None:
+    """Set the cookie of a new session: scripts cannot read it, and no other site makes a browser send it.
+
+    Args:
+        response: Carries the cookie.
+        key: That of the token that was entered (see :class:`mdvec.interfaces.http.rights.Right`).
+    """
     body = f"{int(time.time()) + _LIFETIME_S}.{secrets.token_hex(8)}"
-    value = f"{body}.{_signature(body, token)}"
+    value = f"{body}.{_signature(body, key)}"
     response.set_cookie(COOKIE, value, max_age=_LIFETIME_S, httponly=True, samesite="strict")
 
 
@@ -31,14 +36,14 @@ def end_session(response: Response) -> None:
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
 
 
-def has_session(cookies: str, token: str) -> bool:
-    """Return True if a Cookie header holds a session of this token that has not expired."""
+def has_session(cookies: str, key: bytes) -> bool:
+    """Return True if a Cookie header holds a session with this key that has not expired."""
     body, _, signature = cookie_parser(cookies).get(COOKIE, "").rpartition(".")
-    if not body or not hmac.compare_digest(signature.encode(), _signature(body, token).encode()):
+    if not body or not hmac.compare_digest(signature.encode(), _signature(body, key).encode()):
         return False
     expires, _, _ = body.partition(".")
     return int(expires) > time.time()
 
 
-def _signature(body: str, token: str) -> str:
-    return hmac.new(token.encode(), f"session {body}".encode(), hashlib.sha256).hexdigest()
+def _signature(body: str, key: bytes) -> str:
+    return hmac.new(key, f"session {body}".encode(), hashlib.sha256).hexdigest()

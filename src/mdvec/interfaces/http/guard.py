@@ -5,7 +5,6 @@ A refusal repeats nothing of the request, so that neither a token nor a text get
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from http import HTTPStatus
@@ -22,8 +21,9 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from mdvec import __version__
-from mdvec.interfaces.http.cookie import LOGIN_PATH, has_session
+from mdvec.interfaces.http.cookie import LOGIN_PATH
 from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.rights import Right, bearer_token, right_of_request
 
 HEALTH_PATH = "/health"
 """The path that needs no token, and is served while all places for requests are taken."""
@@ -57,6 +57,7 @@ def guarded(
     *,
     on_bug: Callable[[Exception], None],
     lifespan: Lifespan[Starlette] | None = None,
+    restricted: Mapping[frozenset[str], Sequence[Route | Mount]] | None = None,
     body_limits: Mapping[str, int] | None = None,
     open_paths: Collection[str] = (),
 ) -> ASGIApp:
@@ -67,11 +68,13 @@ def guarded(
     the browser then sends that name.
 
     Args:
-        routes: The routes of the doors.
+        routes: The routes of the doors, for those who may do everything.
         options: Which requests to accept.
         port: The port the server really listens at.
         on_bug: Receives exceptions of the routes.
         lifespan: Entered before the first request and left after the last.
+        restricted: The routes for tokens that may read these collections alone. Nothing is shared with other
+            tokens: no route, no session, no cache.
         body_limits: Largest body of a request in bytes, by path, where it is not ``MAX_BODY_BYTES``.
         open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
     """
@@ -80,13 +83,19 @@ def guarded(
         on_bug(error)
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "This is a bug in mdvec.")
 
-    served = [Route(HEALTH_PATH, _health, methods=["GET"]), *routes]
-    app = Starlette(
-        routes=served, lifespan=lifespan, exception_handlers={HTTPException: _refuse, Exception: fail}
-    )
-    app.router.redirect_slashes = False
+    def serving(routes: Sequence[Route | Mount], lifespan: Lifespan[Starlette] | None = None) -> Starlette:
+        served = [Route(HEALTH_PATH, _health, methods=["GET"]), *routes]
+        made = Starlette(
+            routes=served, lifespan=lifespan, exception_handlers={HTTPException: _refuse, Exception: fail}
+        )
+        made.router.redirect_slashes = False
+        return made
+
+    app = serving(routes, lifespan)
+    apps: dict[frozenset[str] | None, ASGIApp] = {None: app}
+    apps |= {names: serving(each) for names, each in (restricted or {}).items()}
     inner = CORSMiddleware(
-        _admitting(app, options.token, body_limits or {}, tuple(open_paths)),
+        _admitting(apps, options.rights, body_limits or {}, tuple(open_paths)),
         allow_origins=options.allowed_origins,
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("*",),
@@ -146,46 +155,53 @@ def _is_open(path: str, open_paths: Sequence[str]) -> bool:
     return any(path == each or (each.endswith("/") and path.startswith(each)) for each in open_paths)
 
 
-def _unauthorized(scope: Scope, headers: Headers, token: str | None) -> Response | None:
-    """Return the response to a request without the token (RFC 6750); a person is asked to enter it."""
-    if token is None or has_session(headers.get("cookie", ""), token):
-        return None
-    values = headers.getlist("authorization")
-    scheme, _, value = values[0].partition(" ") if len(values) == 1 else ("", "", "")
-    is_bearer = scheme.lower() == "bearer"
-    # Headers are Latin-1; the comparison takes the same time wherever the first difference is.
-    if is_bearer and hmac.compare_digest(value.strip().encode("latin-1", "replace"), token.encode("ascii")):
-        return None
-    if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+def _unauthorized(scope: Scope, headers: Headers) -> Response:
+    """Return the response to a request without a token (RFC 6750); a person is asked to enter it."""
+    is_bearer = bearer_token(headers) is not None
+    if not is_bearer and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
         wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")
         return RedirectResponse(f"{LOGIN_PATH}?{urlencode({'next': wanted})}", HTTPStatus.SEE_OTHER)
     challenge = 'Bearer realm="mdvec"'
     if is_bearer:
-        challenge += ', error="invalid_token", error_description="This is not the token of this server"'
+        challenge += ', error="invalid_token", error_description="This is not a token of this server"'
     detail = "The token is wrong." if is_bearer else "A token is needed: Authorization: Bearer TOKEN."
     return problem(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})
 
 
 def _admitting(
-    app: ASGIApp, token: str | None, body_limits: Mapping[str, int], open_paths: Sequence[str]
+    apps: Mapping[frozenset[str] | None, ASGIApp],
+    rights: Sequence[Right],
+    body_limits: Mapping[str, int],
+    open_paths: Sequence[str],
 ) -> ASGIApp:
-    """Pass on requests with the token, as many as there are places for, each with its whole body."""
+    """Pass requests with a token on to what it may see: as many as there are places for, each with its body.
+
+    Args:
+        apps: What may be seen, by the collections of a right.
+        rights: Of the tokens; empty when none is needed.
+        body_limits: As for :func:`guarded`.
+        open_paths: As for :func:`guarded`.
+    """
     free = {"requests": MAX_REQUESTS, "streams": MAX_STREAMS}
 
     async def admit(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] == HEALTH_PATH and scope["method"] in ("GET", "HEAD"):
-            await app(scope, receive, send)
-            return
         headers = Headers(scope=scope)
+        if scope["path"] == HEALTH_PATH and scope["method"] in ("GET", "HEAD"):
+            await apps[None](scope, receive, send)
+            return
+        right = right_of_request(rights, headers)
         waits = scope["method"] == "GET" and "text/event-stream" in headers.get("accept", "")
         kind = "streams" if waits or headers.get("mcp-method") == _LISTEN_METHOD else "requests"
-        refusal = None if _is_open(scope["path"], open_paths) else _unauthorized(scope, headers, token)
-        if refusal is None and free[kind] == 0:
+        refusal = None
+        if rights and right is None and not _is_open(scope["path"], open_paths):
+            refusal = _unauthorized(scope, headers)
+        elif free[kind] == 0:
             detail = f"Too many {kind} at once; try again."
             refusal = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, {"Retry-After": "1"})
         if refusal is not None:
             await refusal(scope, receive, send)
             return
+        app = apps[None if right is None else right.collections]
         free[kind] -= 1
         try:
             body = await _body(headers, receive, body_limits.get(scope["path"], MAX_BODY_BYTES))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.http.address import (
@@ -16,6 +17,10 @@ from mdvec.interfaces.http.address import (
     parse_address,
     parse_authority,
 )
+from mdvec.interfaces.http.rights import Right, rights_of
+
+if TYPE_CHECKING:
+    from mdvec.config.schema import AccessToken
 
 TOKEN_VARIABLE = "MDVEC_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable with the token."""
@@ -35,7 +40,7 @@ class ServerOptions:
 
     Attributes:
         address: Where it listens; port 0 for any free one.
-        token: What a request must carry; None when none is needed. Never printed.
+        rights: Of the tokens, one of which a request must carry; empty when none is needed.
         allowed_hosts: Further names of the server.
         allowed_origins: Web pages of other hosts that may use it, as browsers write them (see
             :func:`mdvec.interfaces.http.address.canonical_origin`).
@@ -43,7 +48,7 @@ class ServerOptions:
     """
 
     address: Authority
-    token: str | None = field(default=None, repr=False)
+    rights: tuple[Right, ...] = ()
     allowed_hosts: tuple[Authority, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -83,6 +88,7 @@ def server_options(
     *,
     env: Mapping[str, str],
     token_file: Path | None = None,
+    access: Sequence[AccessToken] = (),
     insecure: bool = False,
     allowed_hosts: Sequence[str] = (),
     allowed_origins: Sequence[str] = (),
@@ -93,6 +99,7 @@ def server_options(
         address: Where to listen, as written.
         env: Environment variables; one of them may hold the token.
         token_file: File with the token; it wins over the variable.
+        access: The tokens that may read some collections alone.
         insecure: Whether other machines may connect without a token.
         allowed_hosts: Further names, each with or without a port.
         allowed_origins: Web pages of other hosts.
@@ -111,7 +118,8 @@ def server_options(
             warnings.append(f"{token_file} can be read by other users; run 'chmod 600 {token_file}'")
     elif TOKEN_VARIABLE in env:
         token = _checked_token(env[TOKEN_VARIABLE], TOKEN_VARIABLE)
-    if not place.is_loopback and token is not None:
+    rights = rights_of(token, access)
+    if not place.is_loopback and rights:
         warnings.append("HTTP is not encrypted: outside a network you trust, put TLS in front of it")
     elif not place.is_loopback and insecure:
         warnings.append(f"everybody who can reach {place.host} can read what is indexed (--insecure)")
@@ -124,7 +132,7 @@ def server_options(
         )
     return ServerOptions(
         place,
-        token,
+        rights,
         tuple(map(_checked_host, allowed_hosts)),
         tuple(map(_checked_origin, allowed_origins)),
         tuple(warnings),

@@ -37,6 +37,7 @@ _SHARES = {
     Stage.MODEL: (20, 5),
     Stage.EMBED: (25, 70),
     Stage.INDEX: (95, 5),
+    Stage.PUBLISH: (0, 0),  # no agent publishes
 }
 
 

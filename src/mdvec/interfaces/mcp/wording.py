@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mdvec.interfaces.document_lists import Documents, Map
 from mdvec.interfaces.passage import one_line
-from mdvec.interfaces.present import context_line, trail, versions_line
+from mdvec.interfaces.present import context_line, published_line, trail, versions_line
 from mdvec.interfaces.wire import iso_time
 from mdvec.types.collection import RESERVED_NAMES, Collection
 from mdvec.types.folder_context import shown_contexts
@@ -113,6 +113,8 @@ def reindex_text(reports: Iterable[ImportReport], errors: Mapping[str, str]) -> 
 def status_text(status: WorkspaceStatus) -> str:
     """Write the contents of the index."""
     lines = [f"database: {status.database} ({status.size_bytes} bytes)", f"model: {status.model}"]
+    if status.published is not None:
+        lines.append(f"published: {published_line(status.published)}")
     for each in status.collections:
         counts = each.counts
         lines.append(

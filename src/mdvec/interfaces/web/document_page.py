@@ -48,7 +48,8 @@ class DocumentPage:
             if PurePosixPath(path).suffix.lower() in IMAGE_TYPES:
                 return RedirectResponse(f"/file/{quote(collection)}/{quote(path)}")
             raise
-        file = page.file if self._site.options.address.is_loopback else None
+        is_here = self._site.options.address.is_loopback and self._site.workspace.may_write
+        file = page.file if is_here else None
         line = marked.first if marked else 1
         return self._site.page(
             request,

@@ -16,7 +16,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from mdvec.errors import NotFoundError, UnreadableFileError, UsageError
+from mdvec.errors import NotAllowedError, NotFoundError, UnreadableFileError, UsageError
 from mdvec.interfaces.errors import OnBug, translate
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
@@ -87,7 +87,8 @@ class Site:
             language=language,
             csrf=self.csrf,
             path=request.url.path,
-            has_token=self.options.token is not None,
+            has_token=bool(self.options.rights),
+            may_write=self.workspace.may_write,
         )
 
     def page(self, request: Request, template: str, code: int = HTTPStatus.OK, **values: Any) -> Response:
@@ -107,6 +108,8 @@ class Site:
                 status = HTTPStatus.NOT_FOUND
             case UsageError():
                 status = HTTPStatus.BAD_REQUEST
+            case NotAllowedError():
+                status = HTTPStatus.FORBIDDEN
             case _:
                 status = HTTPStatus.INTERNAL_SERVER_ERROR
         template = "_failure.html" if is_fragment(request) else "failure.html"
@@ -124,7 +127,17 @@ class Site:
         return handle
 
     def changing(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
-        """Return a handler of a form that changes something: only a page of this process can send it."""
+        """Return a handler of a form that changes something, for those who may; see :meth:`sent`."""
+
+        async def change(request: Request, form: FormData) -> Response:
+            if not self.workspace.may_write:
+                raise NotAllowedError
+            return await function(request, form)
+
+        return self.sent(change)
+
+    def sent(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
+        """Return a handler of a form that only a page of this process can send."""
 
         async def handle(request: Request) -> Response:
             async with request.form() as form:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from http import HTTPStatus
 
 from starlette.datastructures import FormData
@@ -10,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from mdvec.interfaces.http.cookie import end_session, start_session
+from mdvec.interfaces.http.rights import right_of_token
 from mdvec.interfaces.web.frame import Site
 
 
@@ -25,11 +25,11 @@ class LoginPage:
             return self._form(request, _own_address(request.query_params.get("next", "")), HTTPStatus.OK)
         async with request.form() as form:
             entered, wanted = str(form.get("token", "")).strip(), _own_address(str(form.get("next", "")))
-        token = self._site.options.token
-        if token is None or not hmac.compare_digest(entered.encode(), token.encode()):
+        right = right_of_token(self._site.options.rights, entered)
+        if right is None:
             return self._form(request, wanted, HTTPStatus.FORBIDDEN)
         response = RedirectResponse(wanted, HTTPStatus.SEE_OTHER)
-        start_session(response, token)
+        start_session(response, right.session_key)
         return response
 
     async def leave(self, _: Request, __: FormData) -> Response:

@@ -43,7 +43,7 @@ def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_b
         Route("/status/{collection}", site.handler(status.files)),
         Route("/events", site.handler(status.events)),
         Route("/login", site.handler(login.show), methods=["GET", "POST"]),
-        Route("/logout", site.changing(login.leave), methods=["POST"]),
+        Route("/logout", site.sent(login.leave), methods=["POST"]),
         Route("/collections", site.changing(status.add), methods=["POST"]),
         Route("/collections/{collection}/import", site.changing(status.start), methods=["POST"]),
         Route("/collections/{collection}/cancel", site.changing(status.cancel), methods=["POST"]),

@@ -159,6 +159,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "stage_model": ("Preparing the model", "モデルを準備しています"),
     "stage_embed": ("Embedding passages", "意味を索引しています"),
     "stage_index": ("Updating the vector index", "ベクトル索引を更新しています"),
+    "stage_publish": ("Publishing", "公開しています"),
     "tag_map": ("Map of tags", "タグの地図"),
     "tag_map_hint": ("The larger, the more documents", "大きいほど文書が多い"),
     "source": ("Source", "場所"),

@@ -8,6 +8,8 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 from psycopg.types.string import StrDumper
 
 from mdvec.errors import (
@@ -39,9 +41,20 @@ def stored_text(text: str) -> str:
     return storable(text).replace(_NUL, "\N{REPLACEMENT CHARACTER}")
 
 
+class Binary(bytes):
+    """A value as the server sends it in its binary format; a cast in the SQL names the type."""
+
+
 class _TextDumper(StrDumper):
     def dump(self, obj: str) -> Any:
         return super().dump(stored_text(obj))
+
+
+class _BinaryDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: Binary) -> Binary:
+        return obj
 
 
 def connect(address: str, *, prepared_statements: bool) -> Connection:
@@ -73,6 +86,7 @@ def connect(address: str, *, prepared_statements: bool) -> Connection:
         msg = f"{shown(address)} cannot be reached: {_reason(error, address)}"
         raise StoreUnavailableError(msg) from None  # it may repeat a piece of the password
     connection.adapters.register_dumper(str, _TextDumper)
+    connection.adapters.register_dumper(Binary, _BinaryDumper)
     return connection
 
 

@@ -87,7 +87,8 @@ class Database:
         self._writing_thread: int | None = None
         self._closed = False
         path = f"{identifier(access.schema)}, {identifier(self.opened.vector_schema)}"
-        self._settings = f"SET LOCAL search_path = {path}"
+        # They are set here, once, and by no statement of a search.
+        self._settings = f"SET LOCAL search_path = {path}; {self.opened.settings}"
         if access.role is not None:
             self._settings += f"; SET LOCAL ROLE {identifier(access.role)}"
 

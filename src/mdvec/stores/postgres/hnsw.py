@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mdvec.stores.exact import as_similarities
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.vectors import (
-    Inside,
-    VectorReader,
-    VectorWriter,
-    as_text,
-)
+from mdvec.stores.postgres.halfvec import as_halfvec, as_vector
+from mdvec.stores.postgres.vectors import Inside, VectorReader, VectorWriter
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.samples import Samples
 from mdvec.types.ids import SpaceId, TextHash
 from mdvec.types.query import Where
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# With less, a fifth of the nearest ten are missed among vectors that are as alike as those of E5.
-_LEAST_EF_SEARCH = 200
-_MOST_EF_SEARCH = 1000  # pgvector takes no more
 _MOST_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
 _SPARE = 32  # the index compares in half precision: the last of the nearest may come out just behind
 _BATCH_ROWS = 4096
@@ -58,9 +52,10 @@ _SIMILARITIES = {
         FROM names n JOIN vectors v ON v.text_hash = n.text_hash
         WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[]) GROUP BY n.document_id""",
 }
-# Hashes are random: the first ones are a fair sample, and the index gives them in order.
-_SAMPLE = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = %s ORDER BY v.text_hash LIMIT %s"""
+# How many chunks and vectors had ever been written.
+_ROWS = "SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"
+_TEXT_IDS = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
+    WHERE v.space_id = %s"""
 
 
 class LargeSpaceReader(VectorReader):
@@ -69,8 +64,7 @@ class LargeSpaceReader(VectorReader):
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         if not self._is_large(space_id):
             return super()._sampled(space_id, count)
-        rows = self.connection.execute(_SAMPLE, (space_id, count))
-        return self._places_of([row[0] for row in rows])
+        return self._sampled_by_server(space_id, count)
 
     def _nearest(
         self,
@@ -99,12 +93,21 @@ class LargeSpaceReader(VectorReader):
             return super()._similarities(kind, space_id, query, ids)
         return self._similarities_by_server(kind, space_id, query, ids)
 
+    def _sampled_by_server(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return what :meth:`_sampled` returns, without a matrix."""
+
+        def all_ids() -> Iterator[int]:
+            return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
+
+        samples = Samples() if self._spaces is None else self._spaces.samples
+        return samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self._places_of)
+
     def _similarities_by_server(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, float]:
         """Return what :meth:`_similarities` returns, as the server computes it."""
-        text = "[" + ",".join(map(repr, query.tolist())) + "]"
-        rows = self.connection.execute(_SIMILARITIES[kind], (text, space_id, list(set(ids)))).fetchall()
+        arguments = (as_vector(query), space_id, list(set(ids)))
+        rows = self.connection.execute(_SIMILARITIES[kind], arguments).fetchall()
         products = np.array([product for _, product in rows], dtype=np.float64)
         return dict(zip((row[0] for row in rows), as_similarities(products).tolist(), strict=True))
 
@@ -129,12 +132,8 @@ class LargeSpaceReader(VectorReader):
             named=_NAMED[kind],
             condition=condition.text,
         )
-        vector = as_text(query)
+        vector = as_halfvec(query)
         arguments = [vector, *condition.arguments] if template is _NEAREST else [*condition.arguments, vector]
-        ef_search = min(_MOST_EF_SEARCH, max(_LEAST_EF_SEARCH, 2 * size))
-        self.connection.execute(
-            f"SET LOCAL hnsw.ef_search = {ef_search}; SET LOCAL hnsw.iterative_scan = relaxed_order"
-        )
         return [row[0] for row in self.connection.execute(sql, (*arguments, size))]
 
     def _is_large(self, space_id: SpaceId) -> bool:

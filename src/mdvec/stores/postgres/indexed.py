@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdvec.errors import ConfigError
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.hnsw import LargeSpaceReader
 from mdvec.stores.postgres.snapshots import Snapshot
-from mdvec.stores.postgres.vectors import STORED, Inside
+from mdvec.stores.postgres.vectors import Inside
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.feed import ATTACHED, Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
@@ -28,10 +29,6 @@ _DIALECT = Dialect(STORED, ">f2")
 
 _MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
     WHERE c.oid = 'chunks'::regclass"""
-# How many chunks and vectors had ever been written.
-_ROWS = "SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"
-_TEXT_IDS = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = %s"""
 
 
 def is_attached(connection: Connection) -> bool:
@@ -76,7 +73,6 @@ class IndexedVectors(LargeSpaceReader):
         current_version: Callable[[], int],
     ) -> None:
         super().__init__(connection, memo, spaces, exact_up_to)
-        self._samples = attached.samples
         feed = SqlChanges(self._as_in_sqlite, _DIALECT, self.version, current_version)
         self._index = FollowedIndex(attached, feed)
         self.index: FollowedIndex | None = self._index
@@ -110,10 +106,7 @@ class IndexedVectors(LargeSpaceReader):
         return self._similarities_by_server(kind, space_id, query, ids)
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        def all_ids() -> Iterator[int]:
-            return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
-
-        return self._samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self._places_of)
+        return self._sampled_by_server(space_id, count)
 
     def _as_in_sqlite(self, sql: str, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Run a query that is written as for SQLite."""

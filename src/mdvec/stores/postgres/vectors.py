@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdvec.stores.loaded import KeptSpace, LoadedSpace, LoadedSpaces, Seen
@@ -10,6 +10,7 @@ from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.claims import ClaimReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.documents import DocumentReader
+from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, little_endian
 from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
@@ -26,9 +27,6 @@ _BATCH_ROWS = 4096
 
 Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
 """The owners that may be found, where they are few; else returns those of some that may."""
-
-# What stands before the numbers, which are in the order of the network: two lengths of two bytes.
-STORED = "substring(halfvec_send(v.vector) FROM 5)"
 
 _NEWEST = """SELECT coalesce((SELECT max(id) FROM vectors), 0), coalesce((SELECT max(id) FROM chunks), 0),
     coalesce((SELECT max(id) FROM names), 0)"""
@@ -57,9 +55,10 @@ _MISSING_NAMES = """FROM names n JOIN documents d ON d.id = n.document_id
     WHERE d.collection_id = %s AND NOT d.superseded AND NOT EXISTS(
         SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = n.text_hash)"""
 
+_TYPE = "SELECT 'halfvec'::regtype::oid"
 _PUT = """INSERT INTO vectors(space_id, text_hash, vector, named)
-    SELECT %s, u.text_hash, u.vector::halfvec, EXISTS(SELECT 1 FROM names n WHERE n.text_hash = u.text_hash)
-    FROM unnest(%s::bytea[], %s::text[]) WITH ORDINALITY u(text_hash, vector, position)
+    SELECT %s, u.text_hash, u.vector, EXISTS(SELECT 1 FROM names n WHERE n.text_hash = u.text_hash)
+    FROM unnest(%s::bytea[], %s::halfvec[]) WITH ORDINALITY u(text_hash, vector, position)
     WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = u.text_hash)
     ORDER BY u.position"""
 _TAKE = """INSERT INTO taken(space_id, text_hash, token)
@@ -334,9 +333,9 @@ class VectorWriter(VectorReader):
             msg = f"vectors of shape {vectors.shape} where {expected} was expected"
             raise ValueError(msg)
         first = {key: at for at, key in reversed([*enumerate(hashes)])}
-        rows = sorted(first.items(), key=lambda pair: pair[1])
-        keys, texts = [key for key, _ in rows], [as_text(vectors[at]) for _, at in rows]
-        self.connection.execute(_PUT, (space_id, keys, texts, space_id))
+        keys = sorted(first, key=lambda key: first[key])
+        halfvecs = as_halfvecs(vectors[[first[key] for key in keys]], self._number(_TYPE, ()))
+        self.connection.execute(_PUT, (space_id, keys, halfvecs, space_id))
         self.connection.execute(_GIVE_BACK, (space_id, keys))
 
     def take_texts(self, space_id: SpaceId, hashes: Sequence[TextHash], token: str) -> set[TextHash]:
@@ -364,17 +363,3 @@ class VectorWriter(VectorReader):
         if removed:
             self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
         return removed
-
-
-def little_endian(vectors: Iterable[bytes]) -> list[bytes]:
-    """Return vectors in the order of bytes that :func:`mdvec.stores.exact.encode` writes."""
-    import numpy as np
-
-    return [np.frombuffer(vector, ">f2").astype("<f2").tobytes() for vector in vectors]
-
-
-def as_text(vector: NDArray[np.float32]) -> str:
-    """Return a vector as pgvector reads it; rounded here, as every store rounds."""
-    import numpy as np
-
-    return "[" + ",".join(map(repr, vector.astype(np.float16).astype(np.float64).tolist())) + "]"

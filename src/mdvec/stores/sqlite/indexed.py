@@ -22,6 +22,7 @@ from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.stores.sqlite.vectors import Inside, VectorReader
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
+from mdvec.stores.vectors.samples import Samples
 from mdvec.types.ids import SpaceId
 from mdvec.types.query import Where
 
@@ -49,7 +50,7 @@ class IndexedVectors(VectorReader):
     Args:
         connection: The snapshot.
         memo: What is known of versions.
-        spaces: What is known of pending texts; no matrix is loaded.
+        spaces: What is known of pending texts, and samples; no matrix is loaded.
         attached: The index.
         current_version: Reads the version that the store has now.
     """
@@ -63,7 +64,7 @@ class IndexedVectors(VectorReader):
         current_version: Callable[[], int],
     ) -> None:
         super().__init__(connection, memo, spaces)
-        self._samples = attached.samples
+        self._samples = Samples() if spaces is None else spaces.samples
         self._index = FollowedIndex(attached, changes(connection, self.version, current_version))
         self.index: FollowedIndex | None = self._index
 

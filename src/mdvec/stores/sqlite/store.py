@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -42,6 +43,8 @@ class SqliteStore:
         read_only: Do not write even where it is possible. A file in a place that cannot be written
             is opened so by itself.
         vector_index: Searched instead of a matrix in memory; closed with the store.
+        keeps_spaces: Whether to write a file of vectors beside it for other processes; None to do so where
+            the store can be written.
         follow_links: Whether the path may hold symbolic links.
         mark: What the database gets if it has no mark (see :meth:`mark_of`); None for none.
 
@@ -62,12 +65,14 @@ class SqliteStore:
         follow_links: bool = True,
         mark: int | None = None,
         vector_index: VectorIndex | None = None,
+        keeps_spaces: bool | None = None,
     ) -> None:
         self._database = Database(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
         self._claims = Claims(self._database)
         self._memo = Memo()
-        self._spaces = LoadedSpaces(self.path, read_only=self.read_only)
+        keeps_spaces = not self.read_only if keeps_spaces is None else keeps_spaces
+        self._spaces = LoadedSpaces(self.path, read_only=not keeps_spaces)
         self._index = vector_index
         self._attached = None if vector_index is None else self._attach(vector_index)
 
@@ -80,6 +85,17 @@ class SqliteStore:
         """
         with translated(path):
             return read_mark(path.absolute())
+
+    @staticmethod
+    def upgrade(path: Path) -> None:
+        """Bring a file of :meth:`write_copy` up to date that an older version wrote.
+
+        Raises:
+            StoreError: If it is no such file, or damaged.
+        """
+        from mdvec.stores.sqlite.copying import upgrade
+
+        upgrade(path)
 
     @property
     def location(self) -> str:
@@ -141,6 +157,14 @@ class SqliteStore:
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
         return await_change(self._current_version, version, timeout_s=timeout_s)
+
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> None:
+        """Write collections into a file; see :class:`mdvec.stores.sharing.CopyableStore`."""
+        from mdvec.stores.sqlite.copying import write_copy
+
+        with self._database.reading() as connection:
+            Snapshot(connection, None, None)  # reads: from here on the snapshot stays
+            write_copy(connection, path, names, version)
 
     def check(self) -> list[StoreError]:
         """Examine the whole file for damage; slow.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from mdvec import run
 from mdvec.errors import StoreError
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorIndex, VectorKind
-from mdvec.stores.vectors.samples import Samples
 from mdvec.types.ids import CollectionId, SpaceId
 
 if TYPE_CHECKING:
@@ -85,12 +84,10 @@ class AttachedIndex:
     Attributes:
         index: The index.
         catching_up: Held by the thread that applies changes: one is enough.
-        samples: What was sampled of its spaces.
     """
 
     def __init__(self, index: VectorIndex) -> None:
         self.index = index
-        self.samples = Samples()
         self.catching_up = threading.Lock()
 
 

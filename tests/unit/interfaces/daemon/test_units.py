@@ -28,6 +28,7 @@ def test_a_systemd_unit_runs_the_command_as_it_is() -> None:
     assert '"--docs-dir" "/my \\"notes\\"/100%%/$$HOME"\n' in text
     assert "WorkingDirectory=/my 100%%\n" in text
     assert 'Environment="MDVEC_SEARCH_K=7"\n' in text
+    assert 'Environment="XDG_CONFIG_HOME=/c"\n' in text
     assert "secret" not in text
     assert "enable --now mdvec-0123.service" in unit.start
 
@@ -38,7 +39,7 @@ def test_a_launchd_agent_runs_the_command_as_it_is() -> None:
     agent = plistlib.loads(unit.content)
     assert unit.path.name == "mdvec-0123.plist"
     assert agent["ProgramArguments"] == COMMAND
-    assert agent["EnvironmentVariables"] == {"MDVEC_SEARCH_K": "7"}
+    assert agent["EnvironmentVariables"] == {"MDVEC_SEARCH_K": "7", "XDG_CONFIG_HOME": "/c"}
 
 
 def test_other_systems_have_no_such_file() -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mdvec.config.schema import AccessToken
 from mdvec.errors import UsageError
 from mdvec.interfaces.http.address import Authority
 from mdvec.interfaces.http.options import ServerOptions, server_options
+from mdvec.interfaces.http.rights import Right, digest_of, right_of_token
 
 TOKEN = "0123456789abcdefghij"
 
@@ -17,7 +19,7 @@ TOKEN = "0123456789abcdefghij"
 def test_loopback_needs_no_token() -> None:
     """On this machine alone there is nothing to warn of."""
     options = server_options("127.0.0.1:8765", env={})
-    assert (options.token, options.warnings) == (None, ())
+    assert (options.rights, options.warnings) == ((), ())
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:1", "[::]:1", "192.168.1.5:1", "my-machine:1"])
@@ -28,8 +30,10 @@ def test_other_addresses_need_a_token_or_a_clear_word(address: str) -> None:
     assert all(word in caught.value.hint for word in ("--token-file", "MDVEC_TOKEN", "--insecure"))
     assert "everybody" in server_options(address, env={}, insecure=True).warnings[0]
     with_token = server_options(address, env={"MDVEC_TOKEN": TOKEN})
-    assert with_token.token == TOKEN
+    assert right_of_token(with_token.rights, TOKEN) == Right(digest_of(TOKEN), TOKEN.encode())
     assert "TLS" in with_token.warnings[0]
+    narrow = AccessToken(hash=digest_of(TOKEN).hex(), collections=("notes",))
+    assert "TLS" in server_options(address, env={}, access=[narrow]).warnings[0]
 
 
 def test_a_file_counts_before_the_variable(tmp_path: Path) -> None:
@@ -38,7 +42,11 @@ def test_a_file_counts_before_the_variable(tmp_path: Path) -> None:
     path.write_text(f"{TOKEN}\n")
     path.chmod(0o600)
     options = server_options("127.0.0.1:1", env={"MDVEC_TOKEN": "another-token-altogether"}, token_file=path)
-    assert (options.token, options.warnings) == (TOKEN, ())
+    assert options.warnings == ()
+    assert [right_of_token(options.rights, each) is None for each in (TOKEN, "another-token-altogether")] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such mode")
@@ -65,6 +73,25 @@ def test_bad_tokens_are_refused_and_not_repeated(token: str) -> None:
 def test_the_token_is_not_shown() -> None:
     """Options that are printed by mistake do not show it."""
     assert TOKEN not in repr(server_options("127.0.0.1:1", env={"MDVEC_TOKEN": TOKEN}))
+
+
+def test_a_token_has_one_right() -> None:
+    """The same token twice would leave open what it may do."""
+    narrow = AccessToken(hash=digest_of(TOKEN).hex(), collections=("notes",))
+    for env, access in (({}, [narrow, narrow]), ({"MDVEC_TOKEN": TOKEN}, [narrow])):
+        with pytest.raises(UsageError, match="given twice"):
+            server_options("127.0.0.1:1", env=env, access=access)
+
+
+def test_sessions_are_signed_by_what_is_in_no_file() -> None:
+    """With a token of its own servers share sessions; without one each process has others."""
+    narrow = AccessToken(hash=digest_of("x").hex(), collections=("notes",))
+
+    def key(**env: str) -> bytes:
+        return server_options("127.0.0.1:1", env=env, access=[narrow]).rights[-1].session_key
+
+    assert key(MDVEC_TOKEN=TOKEN) == key(MDVEC_TOKEN=TOKEN) != key(MDVEC_TOKEN=TOKEN[::-1])
+    assert key() != key()
 
 
 def test_hosts_and_origins_are_read() -> None:

@@ -1,0 +1,143 @@
+"""Finds the command, runs it in this process, and turns errors into messages and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mdvec import __version__
+from mdvec.interfaces.cli import EXIT_INTERRUPTED
+from mdvec.interfaces.cli.session import Group, Opener, Session, common_options
+from mdvec.interfaces.cli.terminal import note, print_failure
+from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
+
+TARGETS = {
+    "search": "mdvec.interfaces.cli.search:search",
+    "get": "mdvec.interfaces.cli.reading:get",
+    "ls": "mdvec.interfaces.cli.listing:ls",
+    "related": "mdvec.interfaces.cli.listing:related",
+    "tags": "mdvec.interfaces.cli.reading:tags",
+    "import": "mdvec.interfaces.cli.importing:import_",
+    "tool": "mdvec.interfaces.cli.tool:tool",
+    "model": "mdvec.interfaces.cli.model:model",
+    "status": "mdvec.interfaces.cli.status:status",
+    "store": "mdvec.interfaces.cli.store:store",
+    "publish": "mdvec.interfaces.cli.publishing:publish",
+    "open": "mdvec.interfaces.cli.opening:open_",
+    "serve": "mdvec.interfaces.cli.serving:serve",
+    "watch": "mdvec.interfaces.cli.serving:watch",
+    "rpc": "mdvec.interfaces.cli.serving:rpc",
+    "site": "mdvec.interfaces.cli.site:site",
+    "daemon": "mdvec.interfaces.cli.daemon:daemon",
+    "token": "mdvec.interfaces.cli.token:token",
+    "doctor": "mdvec.interfaces.cli.status:doctor",
+    "compact": "mdvec.interfaces.cli.upkeep:compact",
+    "trust": "mdvec.interfaces.cli.upkeep:trust",
+    "install": "mdvec.interfaces.cli.installing:install",
+    "uninstall": "mdvec.interfaces.cli.installing:uninstall",
+    "eval": "mdvec.interfaces.cli.evaluating:eval_",
+    "feedback": "mdvec.interfaces.cli.evaluating:feedback",
+    "config": "mdvec.interfaces.cli.configuration:config",
+    "preset": "mdvec.interfaces.cli.configuration:preset",
+}
+"""Where each command is, by name."""
+
+_WITH_WORDS = ("mdvec search", "mdvec feedback")
+_SYNONYMS = {"collection": "tool"}
+# No command is longer, and comparing takes its time.
+_MOST_COMPARED_CHARS = 40
+
+
+class LazyGroup(Group):
+    """Imports a command when it is named, so that ``--version`` loads none of them.
+
+    Args:
+        targets: Where each command is, by name.
+        settings: Of the group.
+    """
+
+    def __init__(self, *, targets: Mapping[str, str] = TARGETS, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._targets = targets
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands' names in the order of a day's work."""
+        return list(self._targets)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command.
+
+        Raises:
+            UsageError: If there is no such command.
+        """
+        target = self._targets.get(_SYNONYMS.get(cmd_name, cmd_name))
+        if target is None:
+            if ctx.resilient_parsing:  # the shell asks for completions
+                return None
+            from difflib import get_close_matches
+
+            near = get_close_matches(cmd_name[:_MOST_COMPARED_CHARS], [*self._targets, *_SYNONYMS], n=1)
+            ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        module, _, attribute = target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.command(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="mdvec", message="%(prog)s %(version)s")
+@common_options
+def cli() -> None:
+    """Search your Markdown and text, in Japanese and English, on your own machine.
+
+    Try it on a folder: mdvec search --docs-dir DIR "what you are looking for"
+    """
+
+
+def run_command(
+    args: Sequence[str], *, env: Mapping[str, str], cwd: Path | None = None, opener: Opener | None = None
+) -> int:
+    """Run a command line in this process, see :func:`mdvec.interfaces.cli.main.run`."""
+    session = Session(env, cwd or Path(), opener)
+    try:
+        session.cwd = cwd or Path.cwd()
+        code = cli.main(args=list(args), prog_name="mdvec", standalone_mode=False, obj=session)
+    except click.ClickException as error:
+        return _report_usage(error, args)
+    except click.Abort:
+        note("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last resort: a traceback only with --verbose
+        return report(error, args, verbose=session.verbose)
+    return code if isinstance(code, int) else 0
+
+
+def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        note(error.format_message())
+        return EXIT_USAGE
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context else "mdvec"
+    hint = f"Run '{path} --help' to see its options."
+    if isinstance(error, click.NoSuchOption) and path in _WITH_WORDS:
+        hint += " Put -- before words that start with a dash."
+    print_failure(shortened(error.format_message(), args), hint)
+    return error.exit_code
+
+
+def report(error: Exception, args: Sequence[str], *, verbose: bool = False) -> int:
+    """Print what went wrong, and return the exit code."""
+    failure = translate(error)
+    hint = failure.hint
+    if failure.code == "internal":
+        hint = "This is a bug in mdvec. Run again with --verbose to see where it happened."
+        if verbose:
+            note("".join(traceback.format_exception(error)).rstrip())
+    print_failure(shortened(failure.message, args), shortened(hint, args))
+    return failure.exit_code

@@ -1,0 +1,54 @@
+"""Standard output and error of this process: what they can show, and writing to them."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+RESULTS = 1
+"""The stream of results, standard output."""
+ERRORS = 2
+"""The stream of everything else, standard error."""
+
+
+def set_encodings() -> None:
+    """Give pipes and files UTF-8 on every platform, and terminals what they can show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+
+
+def columns() -> int | None:
+    """Return the width of the terminal that results go to, 0 if it is not known; None if it is none.
+
+    As :func:`shutil.get_terminal_size`, whose module takes long to import.
+    """
+    if sys.stdout is None or not sys.stdout.isatty():
+        return None
+    configured = os.environ.get("COLUMNS", "")
+    if configured.isdecimal() and int(configured):
+        return int(configured)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
+def write(stream: int, text: str) -> None:
+    """Write text to one of the streams, at once.
+
+    Raises:
+        OSError: If it cannot be written, such as on a full disk; what is left fails no second time.
+    """
+    file = sys.stdout if stream == RESULTS else sys.stderr
+    if file is None:
+        return
+    try:
+        file.write(text)
+        file.flush()
+    except OSError:
+        if stream == RESULTS:
+            # What is still in the buffer must not fail once more when Python exits.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+        raise

@@ -1,0 +1,173 @@
+"""Where versions are published: a folder, or a bucket. A few verbs, so that a place is easily added."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mdvec import registry
+from mdvec.errors import ConfigError, StoreError
+from mdvec.text.addresses import scheme_of, without_password
+
+
+class Place(Protocol):
+    """Objects by name. A name is two or three words with slashes between them."""
+
+    @property
+    def location(self) -> str:
+        """Where it is, for people; never with a password."""
+        ...
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of all objects whose first word this is, in order; nothing is no error.
+
+        Raises:
+            StoreError: If the place cannot be used.
+        """
+        ...
+
+    def get(self, name: str) -> bytes | None:
+        """Return an object; None if there is none.
+
+        Raises:
+            StoreError: If the place cannot be used.
+        """
+        ...
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write an object, or replace it. A reader may see a part of it meanwhile.
+
+        Raises:
+            StoreError: If the place cannot be used.
+        """
+        ...
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object at once or not at all; return False, and change nothing, if there is one.
+
+        Raises:
+            StoreError: If the place cannot be used.
+        """
+        ...
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove objects; one that is not there is no error.
+
+        Raises:
+            StoreError: If the place cannot be used.
+        """
+        ...
+
+
+def open_place(location: Path | str, *, region: str | None = None, endpoint: str | None = None) -> Place:
+    """Open a place; nothing is read or made.
+
+    Args:
+        location: A folder, or ``s3://BUCKET[/PATH]``.
+        region: Of the bucket; None for that of the environment.
+        endpoint: The address of a server other than Amazon's that speaks S3.
+
+    Raises:
+        ConfigError: If it is neither, or what a bucket needs is not installed.
+    """
+    scheme = scheme_of(str(location))
+    if not scheme:
+        return FolderPlace(Path(location).absolute())
+    if scheme != "s3":
+        msg = f"nothing can be published to {without_password(str(location))}"
+        raise ConfigError(msg, hint="Name a folder, or s3://BUCKET/PATH.")
+    try:
+        from mdvec.stores.published.buckets import Bucket
+    except ImportError as error:
+        msg = "what reads and writes s3:// is not installed"
+        raise ConfigError(msg, hint=f"Install it: {registry.install_command('s3')}") from error
+    return Bucket(str(location), region=region, endpoint=endpoint)
+
+
+class FolderPlace:
+    """A folder, which several machines may share.
+
+    Args:
+        folder: Absolute; made with the first object.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def location(self) -> str:
+        """Its path."""
+        return str(self._folder)
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files below a folder, but for those that are being written."""
+
+        def skip_missing(error: OSError) -> None:  # another process may remove a folder meanwhile
+            if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                raise error
+
+        with self._translated():
+            return sorted(
+                (Path(place) / name).relative_to(self._folder).as_posix()
+                for place, _, names in os.walk(self._folder / folder, onerror=skip_missing)
+                for name in names
+                if not name.startswith(".")
+            )
+
+    def get(self, name: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
+        with self._translated():
+            try:
+                return (self._folder / name).read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file to the disk."""
+        with self._translated():
+            self._write(self._folder / name, content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file under another name, and link it: that succeeds once, however many try."""
+        path = self._folder / name
+        new = path.with_name(f".{path.name}.{os.getpid()}")
+        with self._translated():
+            self._write(new, content)
+            try:
+                os.link(new, path)
+            except FileExistsError:
+                return False
+            except OSError:  # a file system without links; there only one may publish at a time
+                if path.exists():
+                    return False
+                new.replace(path)
+            finally:
+                new.unlink(missing_ok=True)
+        return True
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove files, and the folders that are empty then."""
+        with self._translated():
+            for name in names:
+                path = self._folder / name
+                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # it holds other files
+                    path.parent.rmdir()
+
+    def _write(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            msg = f"{self._folder} cannot be used: {error.strerror or error}"
+            raise StoreError(msg, hint="Check the folder and its permissions, and run again.") from error

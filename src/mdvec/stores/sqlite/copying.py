@@ -1,0 +1,119 @@
+"""A copy of some collections in a file of its own, without what is nobody else's business."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection as AnyCollection
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from mdvec import run
+from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
+from mdvec.stores.sqlite.connection import Access, Connection, connect, translated
+from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.schema import SCHEMA
+from mdvec.stores.sqlite.snapshots import Transaction
+from mdvec.types.collection import Collection, SourceSpec
+
+_PAGES_A_STEP = 4096
+
+# A larger share of free pages is taken out. Else all pages stay in place: what did not change is then equal
+# from copy to copy.
+_MOST_FREE = 0.25
+
+# Nothing is behind it, so that nothing is looked for where the copy is read.
+_NO_SOURCE = SourceSpec("push", "")
+
+# Comments are for the author; what was left out or failed names files that are not there; claims and the mark
+# are about machines. A document with comments gets a new checksum.
+_FORGET = f"""
+CREATE TEMP TABLE commented AS SELECT document_id AS id FROM contents WHERE comments != '[]';
+UPDATE contents SET comments = '[]' WHERE document_id IN (SELECT id FROM commented);
+UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM}
+  WHERE id IN (SELECT id FROM commented) AND checksum IS NOT NULL;
+DROP TABLE commented;
+DELETE FROM exclusions;
+DELETE FROM failures;
+DELETE FROM claims;
+DELETE FROM removed_owners;
+DELETE FROM meta WHERE key NOT IN ('generation', 'vector_epoch');
+"""  # noqa: S608 - a constant
+
+
+def write_copy(source: Connection, target: Path, names: AnyCollection[str], version: int) -> None:
+    """Write some collections of a snapshot into a file; all else is removed, and overwritten, in it.
+
+    Comments, file names of what is not in the index, places of sources and everything about this machine are
+    left out.
+
+    Args:
+        source: The snapshot, in which something was read already.
+        target: A file that is not there.
+        names: The collections.
+        version: What the copy's snapshots call their version.
+
+    Raises:
+        ImportStoppedError: If the run is cancelled; a part of the file is there.
+    """
+    with translated(target):
+        copy = connect(target, Access.MAKE)
+        try:
+            with copy.backup("main", source, "main") as backup:
+                while not backup.done:
+                    backup.step(_PAGES_A_STEP)
+                    run.current().check()
+            copy.pragma("journal_mode", "delete")
+        finally:
+            copy.close()
+    with contextlib.closing(Database(target)) as database:
+        with database.writing() as connection:
+            _keep_only(Transaction(connection, None, None), names)
+            connection.execute(_FORGET)
+            # What was deleted is still in the word index, until it is merged into one piece.
+            connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
+        with database.writing() as connection:
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (version - 1,))
+    with _alone(target) as copy:
+        free, pages = copy.pragma("freelist_count"), copy.pragma("page_count")
+        if free > _MOST_FREE * pages:
+            copy.execute("PRAGMA temp_store = FILE; VACUUM")
+
+
+def upgrade(path: Path) -> None:
+    """Bring the tables of a copy that an older version wrote up to date.
+
+    Raises:
+        StoreError: If it is no copy, or damaged.
+    """
+    with translated(path), contextlib.closing(connect(path, Access.READ)) as connection:
+        is_current = int(connection.pragma("user_version")) >= SCHEMA.version
+    if not is_current:
+        Database(path).close()
+        with _alone(path):
+            pass
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[Connection]:
+    """Open a file that nobody else uses, and leave it without a log."""
+    with translated(path):
+        connection = connect(path, Access.WRITE)
+        try:
+            connection.pragma("journal_mode", "delete")
+            yield connection
+        finally:
+            connection.close()
+
+
+def _keep_only(writer: Transaction, names: AnyCollection[str]) -> None:
+    for each in writer.collections():
+        if each.name in names:
+            writer.change_collection(each.id, _without_place)
+        else:
+            writer.delete_collection(each.id)
+    writer.drop_unused()
+
+
+def _without_place(collection: Collection) -> Collection:
+    return replace(collection, source=_NO_SOURCE, revision="", checked_up_to="", next_embedding=None)

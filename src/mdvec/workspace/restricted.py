@@ -1,0 +1,122 @@
+"""A workspace as someone sees it who may read some of its collections, and nothing else.
+
+This is the one place where rights are enforced. Every use case reads through the collections and the store
+of its workspace, so that a door cannot show what these do not.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from mdvec.stores.interface import Store
+from mdvec.stores.restricted import RestrictedStore, refuse
+from mdvec.types.collection import Collection
+from mdvec.types.report import ImportOptions, ImportReport, WorkspaceStatus
+from mdvec.workspace.collections import Collections
+from mdvec.workspace.workspace import Workspace
+
+
+class _RestrictedCollections(Collections):
+    """Some collections of a database, to be read."""
+
+    def __init__(self, whole: Collections, names: frozenset[str]) -> None:
+        vars(self).update(vars(whole))
+        self._whole = whole
+        self._names = names
+        self._shown: tuple[Store, RestrictedStore] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the whole store is open."""
+        return self._whole.is_open
+
+    def store(self) -> Store:
+        """Return what may be seen of the store."""
+        store, known = self._whole.store(), self._shown
+        if known is None or known[0] is not store:
+            known = self._shown = store, RestrictedStore(store, self._names)
+        return known[1]
+
+    def close(self) -> None:
+        """Do nothing: the whole store stays open."""
+
+
+class RestrictedWorkspace(Workspace):
+    """Some collections of a workspace, to be read; an unknown collection and any other are the same.
+
+    It uses the store and the models of the whole workspace, which has to stay open. A search does not look
+    for changed files: that would write.
+
+    Args:
+        whole: The workspace.
+        names: The collections that may be read.
+    """
+
+    may_write = False
+
+    def __init__(self, whole: Workspace, names: Iterable[str]) -> None:
+        self.database = whole.database
+        search = msgspec.structs.replace(whole._config.search, sync_budget_ms=0)
+        self._config = msgspec.structs.replace(whole._config, search=search)
+        self._parts = whole._parts
+        self._first_index = None
+        self._assemble(_RestrictedCollections(whole._collections, frozenset(names)))
+        self._looking = threading.Lock()
+        self._seen: tuple[int, WorkspaceStatus] | None = None
+        self._generation = 0
+
+    def add_collection(self, *_: Any, **__: Any) -> Collection:
+        """Refuse, before anything on this machine is looked at.
+
+        Raises:
+            NotAllowedError: Always.
+        """
+        refuse()
+
+    def import_collection(
+        self,
+        name: str,
+        options: ImportOptions = ImportOptions(),  # noqa: ARG002, B008 - as in the whole workspace
+    ) -> ImportReport:
+        """Refuse.
+
+        Raises:
+            CollectionNotFoundError: If there is none of that name to read.
+            NotAllowedError: Otherwise.
+        """
+        self.collection(name)
+        refuse()
+
+    def generation(self) -> int:
+        """Return a number that grows whenever anything changes in what may be read."""
+        return self._look()[0]
+
+    def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
+        """Return the generation as soon as it is not this one, or when so many seconds have passed.
+
+        Raises:
+            ImportStoppedError: If the run is cancelled meanwhile.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            now, version = self._look()
+            left_s = deadline - time.monotonic()
+            if now != generation or left_s <= 0:
+                return now
+            self._collections.store().wait_for_change(version, timeout_s=left_s)
+
+    def _look(self) -> tuple[int, int]:
+        """Return the generation of what may be read, and the version of the whole store."""
+        with self._looking:
+            version = super().generation()
+            if self._seen is None or self._seen[0] != version:
+                status = self.status()
+                # Changes of other collections change nothing here.
+                self._generation += self._seen is None or self._seen[1] != status
+                self._seen = version, status
+            return self._generation, version

@@ -1,0 +1,198 @@
+"""A team's index: processes that work on one database in PostgreSQL, and a server that only reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.conformance.servers import MDVEC
+from tests.postgres_server import new_schema, shared_server
+from tests.waiting import HANG_S, wait_until
+
+from mdvec import open_workspace
+from mdvec.config import load_config
+from mdvec.testing.embedder import HashingEmbedder
+
+pytestmark = pytest.mark.postgres
+
+_PLUGIN = '''
+import json
+import os
+from pathlib import Path
+
+from mdvec.embedding.interface import Role
+from mdvec.testing.embedder import HashingEmbedder
+
+
+class Counting(HashingEmbedder):
+    """Writes down each text that it embeds."""
+
+    def __init__(self, **settings):
+        super().__init__(dimension=16)
+
+    @property
+    def texts_at_once(self):
+        return 4
+
+    def embed(self, texts, role=Role.DOCUMENT, titles=()):
+        if role is Role.DOCUMENT:
+            with Path(os.environ["TEST_EMBEDDED"], str(os.getpid())).open("a") as file:
+                file.writelines(f"{json.dumps(text)}\\n" for text in texts)
+        yield from super().embed(texts, role, titles)
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """What the machines of a team have in common.
+
+    Attributes:
+        folder: Where their notes are; each machine has a home of its own in it.
+        schema: In the database.
+    """
+
+    folder: Path
+    schema: str
+
+    def environment(self, machine: str) -> dict[str, str]:
+        """Return the environment of processes on a machine."""
+        inherited = {
+            key: value for key, value in os.environ.items() if not key.startswith(("MDVEC_", "XDG_"))
+        }
+        home = self.folder / machine
+        home.mkdir(exist_ok=True)
+        path = os.pathsep.join(filter(None, [str(self.folder / "plugin"), os.environ.get("PYTHONPATH", "")]))
+        return {
+            **inherited,
+            "HOME": str(home),
+            "PYTHONPATH": path,
+            "MDVEC_STORE_LOCATION": shared_server(),
+            "MDVEC_STORE_POSTGRES_SCHEMA": self.schema,
+            "MDVEC_EMBEDDING_PROVIDER": "counting",
+            "TEST_EMBEDDED": str(self.folder / "embedded"),
+        }
+
+    def start(self, machine: str, *args: str) -> tuple[subprocess.Popen[bytes], Path]:
+        """Start a process on a machine; the file has what it says."""
+        log = self.folder / f"{machine}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*MDVEC, *args],
+                env=self.environment(machine),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        return process, log
+
+    def embedded(self) -> Counter[str]:
+        """Return how often each text was embedded, by any process."""
+        files = (self.folder / "embedded").iterdir()
+        return Counter(json.loads(line) for file in files for line in file.read_text("utf-8").splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A process that serves HTTP.
+
+    Attributes:
+        process: The process.
+        url: Where.
+    """
+
+    process: subprocess.Popen[bytes]
+    url: str
+
+    def finds(self, word: str) -> bool:
+        """Return True if a document holds a word, and everything has its vector."""
+        parameters = {"q": word, "mode": "lexical"}
+        found = httpx2.get(f"{self.url}/search", params=parameters, timeout=HANG_S).json()
+        return bool(found["hits"]) and found["pending_chunks"] == 0
+
+    def watcher(self) -> int:
+        """Return the process that keeps the index up to date; 0 for none."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": "mdvec.status"}
+        status: dict[str, Any] = httpx2.post(f"{self.url}/rpc", json=message, timeout=HANG_S).json()["result"]
+        found = re.search(r"process (\d+)", status["watcher"] or "")
+        return int(found[1]) if found else 0
+
+
+@contextmanager
+def serving(process: subprocess.Popen[bytes], log: Path) -> Iterator[Running]:
+    """Wait until a process serves HTTP, and end it afterwards."""
+    try:
+
+        def url() -> str:
+            found = re.search(r"http://127\.0\.0\.1:\d+", log.read_text("utf-8", "replace"))
+            return found[0] if found else ""
+
+        wait_until(lambda: url() or process.poll() is not None)
+        assert url(), log.read_text("utf-8", "replace")
+        yield Running(process, url())
+    finally:
+        process.kill()
+        process.wait(HANG_S)
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    """Two collections, most of whose texts are the same; nothing is imported yet."""
+    metadata = tmp_path / "plugin" / "counting-1.dist-info"
+    metadata.mkdir(parents=True)
+    (tmp_path / "embedded").mkdir()
+    (tmp_path / "plugin" / "counting_embedder.py").write_text(_PLUGIN, encoding="utf-8")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[mdvec.embedding]\ncounting = counting_embedder:Counting\n")
+    made = Team(tmp_path, new_schema())
+    for name in ("plans", "minutes"):
+        (tmp_path / name).mkdir()
+        for number in range(12):
+            text = f"# Note {number}\n\nThe same in both, {number}.\n\n## Part\n\nOwn of {name} {number}.\n"
+            (tmp_path / name / f"{number}.md").write_text(text)
+    env = {"MDVEC_STORE_LOCATION": shared_server(), "MDVEC_STORE_POSTGRES_SCHEMA": made.schema}
+    config = load_config(cwd=tmp_path, env=env).config
+    with open_workspace(config, embedder=HashingEmbedder(dimension=16)) as workspace:
+        for name in ("plans", "minutes"):
+            workspace.add_collection(name, "", str(tmp_path / name))
+    return made
+
+
+def test_workers_and_a_server_share_one_index(team: Team) -> None:
+    """Every text is embedded once, all see each edit, and a worker that dies is replaced by the other."""
+    imports = [team.start(f"{name}-machine", "import", "-n", name) for name in ("plans", "minutes")]
+    for process, log in imports:
+        assert process.wait(HANG_S) == 0, log.read_text("utf-8", "replace")
+    workers = [team.start(f"worker{number}", "daemon", "run", "--http", "127.0.0.1:0") for number in (1, 2)]
+    reader = team.start("reader", "serve", "--http", "127.0.0.1:0", "--no-watch")
+    with ExitStack() as stack:
+        running = [stack.enter_context(serving(*each)) for each in (*workers, reader)]
+        *both, server = running
+        wait_until(server.watcher)
+        (team.folder / "plans" / "new.md").write_text("# Gyroscope\n\nIt turns.\n")
+        (team.folder / "minutes" / "3.md").write_text("# Note 3\n\nA marmalade of oranges.\n")
+        for each in running:
+            wait_until(partial(each.finds, "gyroscope"))
+            wait_until(partial(each.finds, "marmalade"))
+        [watching] = [each for each in both if each.process.pid == server.watcher()]
+        watching.process.kill()
+        watching.process.wait(HANG_S)
+        (team.folder / "plans" / "last.md").write_text("# Periscope\n\nIt looks.\n")
+        running.remove(watching)
+        for each in running:
+            wait_until(partial(each.finds, "periscope"))
+        assert server.watcher() in {each.process.pid for each in both} - {watching.process.pid}
+    counts = team.embedded()
+    assert len(counts) > 40
+    assert {text: count for text, count in counts.items() if count > 1} == {}

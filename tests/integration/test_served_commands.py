@@ -1,0 +1,227 @@
+"""Command lines that a daemon runs for other processes, and those that it leaves to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.waiting import HANG_S
+
+from mdvec import __version__
+from mdvec.config import Config
+from mdvec.config.schema import SearchSettings
+from mdvec.interfaces.cli.served import methods
+from mdvec.interfaces.daemon import client
+from mdvec.interfaces.daemon.calls import CommandLine, Outcome
+from mdvec.interfaces.daemon.client import METHOD, outcome_of, shared_environment
+from mdvec.interfaces.daemon.place import place_of, settings_id
+from mdvec.types.report import ImportOptions
+from mdvec.workspace import open_workspace
+
+Serve = Callable[..., Outcome]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with an empty folder ``docs``."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "docs").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def serve(home: Path) -> Iterator[Serve]:
+    """Run a command line as the daemon of the folder ``docs`` would; keywords are variables."""
+    (home / "docs" / "tea.md").write_text("# Tea\n\nGreen tea is steeped.\n")
+    config = Config(
+        search=SearchSettings(sync_budget_ms=0), from_environment=frozenset({"search.sync_budget_ms"})
+    )
+    with open_workspace(config, docs_dir=home / "docs") as workspace:
+        workspace.import_collection("docs", ImportOptions(embed=False))
+        place = place_of(workspace.database).folder.name
+        _, run = methods(workspace, place, settings_id(config, home / "docs"))[METHOD]
+
+        def call(
+            *args: str,
+            cwd: Path = home,
+            columns: int | None = None,
+            shared: list[str] | None = None,
+            **env: str,
+        ) -> Outcome:
+            variables = {"MDVEC_SEARCH_SYNC_BUDGET_MS": "0", **env}
+            line = CommandLine(args, str(cwd), variables, shared or shared_environment(), columns)
+            outcome = run(line)
+            assert isinstance(outcome, Outcome)
+            return outcome
+
+        yield call
+
+
+def test_results_and_notes_are_returned_in_order(
+    serve: Serve, home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each text names its stream; the daemon itself writes nothing."""
+    note = f"using the index in {home / 'docs'}; -n NAME and --database choose others\n"
+    document = "# Tea\n\nGreen tea is steeped.\n"
+    assert serve("get", "tea.md", cwd=home / "docs") == Outcome(0, [(2, note), (1, document)])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_paths_are_relative_to_the_folder_of_the_command(serve: Serve, home: Path) -> None:
+    """What a path leads to from there is meant."""
+    assert serve("get", "tea.md", "--docs-dir", ".", cwd=home / "docs").code == 0
+    assert serve("get", "tea.md", "--docs-dir", "docs", cwd=home / "docs").code is None
+
+
+def test_the_width_of_a_terminal_is_that_of_the_command(serve: Serve) -> None:
+    """A table is laid out for it, and as wide as it is where there is no terminal."""
+    [(_, wide)], [(_, narrow)] = (
+        serve("ls", "--docs-dir", "docs", columns=columns).output for columns in (None, 20)
+    )
+    assert wide.startswith("UPDATED")
+    assert "UPDATED" not in narrow
+
+
+def test_an_error_of_the_workspace_is_an_outcome(serve: Serve) -> None:
+    """Message, hint and exit code are those of the command."""
+    outcome = serve("get", "tee.md", "--docs-dir", "docs")
+    assert outcome.code == 1
+    assert outcome.output[0][1].startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("import", "--docs-dir", "docs"),
+        ("search", "x", "--docs-dir", "docs", "--verbose"),
+        ("search", "x", "--docs-dir", "docs", "--no-daemon"),
+        ("search", "x", "--docs-dir", "docs", "--chunker", "vault"),
+        ("search", "x", "--docs-dir", "nowhere"),
+        ("search", "x", "--docs-dir", "docs", "--nonsense"),
+        ("search", "--help"),
+        ("get", "a", "--links", "--outline", "--docs-dir", "docs"),
+        ("search", "x", "--data-dir", "data"),
+        ("--version", "search"),
+        (),
+    ],
+)
+def test_what_a_daemon_does_not_run(
+    serve: Serve, capfd: pytest.CaptureFixture[str], args: tuple[str, ...]
+) -> None:
+    """Other commands, wrong ones, help, and what asks for the work to be done there."""
+    assert serve(*args) == Outcome()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_another_database_is_named_by_its_place(serve: Serve, home: Path) -> None:
+    """The command can ask its daemon, which has that name."""
+    other = place_of(home / "other.sqlite").folder.name
+    assert serve("tags", "--database", "other.sqlite") == Outcome(place=other)
+    assert serve("tags", MDVEC_STORE_LOCATION=str(home / "other.sqlite")) == Outcome(place=other)
+
+
+def test_other_settings_or_folders_of_the_user_are_not_served(serve: Serve, home: Path) -> None:
+    """They are those of the process that runs the command."""
+    args = ("tags", "--docs-dir", "docs")
+    assert serve(*args).code == 0
+    assert serve(*args, MDVEC_SEARCH_K="3") == Outcome()
+    assert serve(*args, shared=["/elsewhere", *shared_environment()[1:]]) == Outcome()
+    (home / "docs" / "mdvec.toml").write_text("[store]\nlocation = 'x.sqlite'\n")
+    assert serve(*args) == Outcome()  # a person may be asked for trust
+
+
+@contextmanager
+def answering(home: Path, answers: dict[str, object], version: str = __version__) -> Iterator[list[str]]:
+    """Listen at a socket for each place; None closes the connection, and nothing listens for False.
+
+    Yields:
+        The places that were asked, in order.
+    """
+    asked: list[str] = []
+    threads = []
+
+    def answer(listener: socket.socket, place: str, result: object) -> None:
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rwb") as lines:
+            request = lines.readline()
+            if not request:  # the end of the test
+                return
+            assert json.loads(request)["method"] == METHOD
+            asked.append(place)
+            if result is not None:
+                lines.write(json.dumps(result).encode() + b"\n")
+
+    for place, result in answers.items():
+        folder = home / ".local" / "share" / "mdvec" / "daemons" / place
+        folder.mkdir(parents=True)
+        path = home / f"{place}.sock"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(os.fspath(path))
+        (folder / "daemon.json").write_text(json.dumps({"version": version, "socket": str(path)}))
+        if result is False:
+            listener.close()
+            continue
+        listener.listen()
+        listener.settimeout(HANG_S)
+        thread = threading.Thread(target=answer, args=(listener, place, result), daemon=True)
+        thread.start()
+        threads.append((thread, listener))
+    try:
+        yield asked
+    finally:
+        for thread, listener in threads:
+            with socket.socket(socket.AF_UNIX) as last:
+                last.connect(listener.getsockname())
+            thread.join(HANG_S)
+            listener.close()
+
+
+DONE = {"code": 0, "output": [[1, "found\n"]], "place": ""}
+
+
+def ask(*args: str) -> object:
+    return outcome_of(args or ("search", "tea"), env={}, cwd=None, columns=None)
+
+
+def test_the_daemon_of_another_place_is_asked(home: Path) -> None:
+    """The first one knows which one is meant."""
+    elsewhere: dict[str, object] = {"code": None, "output": [], "place": "b"}
+    with answering(home, {"a": {"result": elsewhere}, "b": {"result": DONE}}) as asked:
+        assert ask() == (0, [[1, "found\n"]])
+    assert asked in (["a", "b"], ["b"])  # in the order of the folder
+
+
+@pytest.mark.parametrize("answer", [False, None, {"error": {"code": -32603}}, {"result": {"nonsense": 1}}])
+def test_a_daemon_that_is_gone_or_fails_is_not_missed(home: Path, answer: object) -> None:
+    """The command runs in its own process."""
+    with answering(home, {"a": answer}):
+        assert ask() is None
+
+
+def test_a_daemon_is_not_asked_where_it_must_not(home: Path) -> None:
+    """Neither one of another version, nor by another command, nor when the user does not want it."""
+    with answering(home, {"a": {"result": DONE}}) as asked:
+        for args in (("import",), ("search", "tea", "--no-daemon"), ("search", "a\udcff")):
+            assert ask(*args) is None
+    assert asked == []
+    (home / ".local/share/mdvec/daemons/a/daemon.json").write_text('{"version": "0.0.1"}')
+    assert ask() is None
+
+
+@pytest.mark.parametrize("data_home", [None, "", "/data/of/me"])
+def test_daemons_are_looked_for_where_they_are(
+    monkeypatch: pytest.MonkeyPatch, data_home: str | None
+) -> None:
+    """The folder is the one of platformdirs."""
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    if data_home is not None:
+        monkeypatch.setenv("XDG_DATA_HOME", data_home)
+    assert client._daemons_folder() == os.fspath(place_of("x").folder.parent)
