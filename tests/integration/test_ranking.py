@@ -77,6 +77,23 @@ def test_exact_evidence_is_first(tmp_path: Path, model_cache: Path) -> None:
             assert found(workspace, "同期が途中で止まったときは", mode)[0] == "sync.md"
 
 
+def test_a_heading_over_a_link_is_no_answer(tmp_path: Path, model_cache: Path) -> None:
+    """What it points to comes first; what answers itself stays first; scores of both can be read."""
+    files = {
+        "install.md": "# Install\n\n## Add React to an existing project\n\n"
+        "If you have one, you can [add React to your project](existing.md).\n",
+        "existing.md": "# Using React in existing projects\n\nNo rewrite is needed. Add React "
+        "to one page of an existing project first, then to the next.\n",
+        "limits.md": "# API\n\n## Rate limit\n\nA hundred a minute, else you get [an error](errors.md).\n",
+        "errors.md": "# Errors\n\nThe status 429 means: wait, and try again later.\n",
+    }
+    with searched(tmp_path, model_cache, files) as workspace:
+        first, second = workspace.search(SearchQuery("add React to an existing project")).hits[:2]
+        assert (first.path, second.path) == ("existing.md", "install.md")
+        assert 0.5 < second.score <= first.score
+        assert found(workspace, "rate limit")[0] == "limits.md"
+
+
 def test_a_footer_of_every_note_does_not_win(tmp_path: Path, model_cache: Path) -> None:
     """Learned from the collection as it is: the last notes with a footer bring it back."""
     kinds = ("Tasks", "Mail", "Calendar", "Books", "Photos")

@@ -133,7 +133,9 @@ def _listed(query: SearchQuery, where: Where, view: View) -> _Ranking:
     """Rank the first passages of each document inside, the last updated document first."""
     documents = [*view.documents_inside(where)][: query.limit]
     places = [place for each in documents for place in view.places_in([each], where, query.per_document or 1)]
-    found = [Candidate(place.id, 1.0, None, None, None, None, coverage=1.0) for place in places]
+    found = [
+        Candidate(place.id, 1.0, None, None, None, None, coverage=1.0, in_scores=1.0) for place in places
+    ]
     return _Ranking(found, {place.id: place for place in places}, complete=True)
 
 
@@ -196,7 +198,7 @@ def _show(
     whole = {each.document_id for each in chunks.values()} if query.expand is not Expansion.CHUNK else set()
     whole |= {chunks[each.best.id].document_id for each in wanted if len(each.chunks) > 1}
     bodies = view.bodies(sorted(whole)) if whole else {}
-    tokens_left, more_left = query.max_tokens, query.expand_tokens
+    tokens_left, more_left, behind = query.max_tokens, query.expand_tokens, 0.0
     hits: list[tuple[SearchHit, StoredChunk]] = []
     shown: list[tuple[DocumentId, Extract]] = []
     for number, each in enumerate(wanted):
@@ -213,7 +215,8 @@ def _show(
             tokens_left -= part.tokens
         more_left -= part.tokens
         shown.append((best.document_id, part))
-        score = score_of(first_probability, passages[0].evidence - each.evidence)
+        behind = max(behind, passages[0].in_scores - each.in_scores)
+        score = score_of(first_probability, behind)
         hits.append((_hit(len(hits) + 1, each.best, score, best, part), best))
         if len(hits) == query.limit:
             break

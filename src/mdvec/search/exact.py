@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mdvec import run
 from mdvec.stores.interface import View
+from mdvec.stores.records import StoredChunk
+from mdvec.text.links import resolve
 from mdvec.text.phrases import is_heading, phrase_finder
 from mdvec.types.ids import ChunkId
 
@@ -15,11 +17,17 @@ _READ = 60
 # What more passages than this hold is a word of the subject, no evidence for one of them.
 _FEW = 10
 
+# A section of at most so many tokens may say no more than where the answer is: it does when what it links to
+# has at least this share of its own evidence of words.
+_SHORT = 120
+_AS_GOOD = 0.6
+
 
 def exact_matches(text: str, ranking: Sequence[tuple[ChunkId, float]], view: View) -> frozenset[ChunkId]:
     """Return the chunks that say exactly what the query does, where these are few.
 
-    Those whose heading is the query come before those that hold it.
+    Those whose heading is the query come before those that hold it. Where such a section only points to
+    another document, that is the answer.
 
     Args:
         text: The query.
@@ -30,8 +38,38 @@ def exact_matches(text: str, ranking: Sequence[tuple[ChunkId, float]], view: Vie
     if holds is None or not ranking:
         return frozenset()
     with run.current().step("exact") as details:
-        chunks = view.chunks([chunk for chunk, _ in ranking[:_READ]]).values()
-        headed = {each.id for each in chunks if each.heading_path and is_heading(text, each.heading_path[-1])}
-        found = headed or {each.id for each in chunks if holds(each.text)}
+        scores = dict(ranking[:_READ])
+        stored = view.chunks([*scores])
+        chunks = [stored[chunk] for chunk in scores if chunk in stored]
+        headed = [each for each in chunks if each.heading_path and is_heading(text, each.heading_path[-1])]
+        found = {_pointed_at(each, chunks, scores, view) for each in headed}
+        found = found or {each.id for each in chunks if holds(each.text)}
         details.update(read=len(chunks), found=len(found))
     return frozenset(found) if len(found) <= _FEW else frozenset()
+
+
+def _pointed_at(
+    section: StoredChunk, chunks: Sequence[StoredChunk], scores: Mapping[ChunkId, float], view: View
+) -> ChunkId:
+    """Return the chunk of the document that a short section points to; the section itself when to none.
+
+    Args:
+        section: A section whose heading is the query.
+        chunks: Where it may point to, best first.
+        scores: Their evidence of words.
+        view: The snapshot.
+    """
+    if section.token_count > _SHORT:
+        return section.id
+    least = _AS_GOOD * scores[section.id]
+    others = {
+        each.path: each.id
+        for each in reversed(chunks)
+        if each.collection_id == section.collection_id
+        and each.document_id != section.document_id
+        and scores[each.id] >= least
+    }
+    links = view.links_of(section.document_id) if others else ()
+    inside = (each for each in links if section.start_line <= each.line <= section.end_line)
+    targets = (resolve(each, section.path, others) for each in inside)
+    return next((others[target] for target in targets if target in others), section.id)

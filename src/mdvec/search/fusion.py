@@ -16,8 +16,10 @@ _LEXICAL_WEIGHT = 0.8
 # What it is worth at least to be called exactly as the query.
 _NAMED_EVIDENCE = 7.0
 
-# What it is worth to say exactly what the query does, beside all of its words.
+# What it is worth to say exactly what the query does, beside all of its words: so much in the order of hits,
+# and so much in their scores, since other texts answer in other words.
 _EXACT_EVIDENCE = 7.0
+_EXACT_IN_SCORES = 2.0
 
 # What a word of the query counts in a text of the other writing, where it is a name or a chance meeting.
 _OTHER_LANGUAGE_SHARE = 0.8
@@ -108,6 +110,7 @@ class Candidate:
         lexical_rank: From 1; None when no term was found.
         coverage: Share of a full word match, unknown words counted as missing, 0..1; None when words
             were not looked for, or say nothing of a foreign chunk.
+        in_scores: What scores are made of: the evidence, but for most of what exact evidence adds to it.
     """
 
     id: ChunkId
@@ -117,6 +120,7 @@ class Candidate:
     dense_rank: int | None
     lexical_rank: int | None
     coverage: float | None
+    in_scores: float
 
 
 def fuse(
@@ -167,6 +171,7 @@ def fuse(
             dense_ranks.get(chunk),
             lexical_ranks.get(chunk),
             _coverage(lexical, shares, chunk),
+            fused[chunk] - (_EXACT_EVIDENCE - _EXACT_IN_SCORES) * (chunk in lexical.exact),
         )
         for chunk in sorted(fused, key=lambda chunk: (-fused[chunk], chunk))
     ]
@@ -185,7 +190,9 @@ def rank_by_similarity(
     similarities = _merged(each.similarities for each in dense)
     evidence = {chunk: deviations[chunk] - _commonness(chunk, repetitions) for chunk in order}
     return [
-        Candidate(chunk, evidence[chunk], similarities[chunk], plain[chunk], rank, None, None)
+        Candidate(
+            chunk, evidence[chunk], similarities[chunk], plain[chunk], rank, None, None, evidence[chunk]
+        )
         for rank, chunk in enumerate(order, 1)
     ]
 
@@ -197,7 +204,11 @@ def rank_by_words(
     shares, weight = _shares(lexical), _weight(lexical)
     evidence = {chunk: weight * share - _commonness(chunk, repetitions) for chunk, share in shares.items()}
     return [
-        Candidate(chunk, evidence[chunk], None, None, None, rank, _coverage(lexical, shares, chunk))
+        Candidate(
+            *(chunk, evidence[chunk], None, None, None, rank),
+            coverage=_coverage(lexical, shares, chunk),
+            in_scores=evidence[chunk],
+        )
         for rank, chunk in enumerate(_order_of_words(lexical, shares, repetitions), 1)
     ]
 

@@ -26,12 +26,22 @@ class Passage:
     Attributes:
         best: The best of them, for which it is found.
         chunks: All of them, in the order of the document.
-        evidence: That of the best, less what a further passage of a document loses.
+        lost: What a further passage of a document loses.
     """
 
     best: Candidate
     chunks: tuple[ChunkId, ...]
-    evidence: float
+    lost: float = 0.0
+
+    @property
+    def evidence(self) -> float:
+        """What passages are ordered by."""
+        return self.best.evidence - self.lost
+
+    @property
+    def in_scores(self) -> float:
+        """What scores are made of."""
+        return self.best.in_scores - self.lost
 
 
 def joined_passages(
@@ -50,7 +60,7 @@ def joined_passages(
     for each in candidates:
         documents.setdefault(places[each.id].document_id, []).append(each)
     passages = [
-        Passage(best, chunks, best.evidence - _loss(number))
+        Passage(best, chunks, _loss(number))
         for own in documents.values()
         for number, (best, chunks) in enumerate(_joined(own, places)[:per_document], 1)
     ]
@@ -67,7 +77,7 @@ def single_chunks(
         document_id = places[each.id].document_id
         taken[document_id] = taken.get(document_id, 0) + 1
         if per_document is None or taken[document_id] <= per_document:
-            passages.append(Passage(each, (each.id,), each.evidence))
+            passages.append(Passage(each, (each.id,)))
     return passages
 
 

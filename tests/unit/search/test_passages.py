@@ -22,7 +22,11 @@ def candidates(evidence: dict[int, float]) -> tuple[list[Candidate], dict[ChunkI
         places[ChunkId(chunk)] = ChunkPlace(
             ChunkId(chunk), DocumentId(document), CollectionId(1), ordinal, unspaced=False
         )
-    return [Candidate(ChunkId(each), evidence[each], None, None, None, None, None) for each in order], places
+    found = [
+        Candidate(ChunkId(each), evidence[each], None, None, None, None, None, evidence[each])
+        for each in order
+    ]
+    return found, places
 
 
 def found(evidence: dict[int, float], per_document: int | None = None) -> list[tuple[int, ...]]:

@@ -51,7 +51,7 @@ def contents(parts: Sequence[int], tail: int = 10) -> bytes:
     return b"".join(random.Random(seed).randbytes(PART) for seed in parts) + b"x" * tail
 
 
-def publish(place: FolderPlace, folder: Path, content: bytes) -> Manifest:
+def publish(place: FolderPlace, folder: Path, content: bytes | bytearray) -> Manifest:
     file = folder / "file"
     file.write_bytes(content)
     previous = dataset.latest(place)
@@ -68,21 +68,46 @@ def fetched(place: FolderPlace, folder: Path, near: LocalFile | None = None) -> 
 
 
 def test_only_what_changed_is_sent_and_fetched(place: CountingPlace, tmp_path: Path) -> None:
-    """A version names the parts that it shares with the one before; a machine has those in its file."""
+    """A version takes the pages that it shares from the one before; a machine has those in its file."""
     assert dataset.latest(place) is None
     first = publish(place, tmp_path, contents([1, 2, 2, 3]))
-    assert len(place.written) == 4, "three different parts and the rest"
+    assert len(place.written) == 3 + 1 + 1, "different pages, the rest, and digests of all"
     assert fetched(place, tmp_path) == contents([1, 2, 2, 3])
     (tmp_path / "fetched").rename(tmp_path / "near")
-    place.written, place.fetched = [], []
+    place.written = []
     second = publish(place, tmp_path, contents([1, 4, 2, 3]))
-    assert place.written == [f"parts/{second.parts[1]}"]
-    assert second.parts[1].startswith("0000000002/")
+    new = [f"parts/{name}" for name in second.parts if name.startswith("0000000002/")]
+    assert len(new) == 1
+    assert sorted(place.written) == sorted([*new, f"parts/{second.pages}"])
     near = LocalFile(tmp_path / "near", first)
+    place.fetched = []
     assert fetched(place, tmp_path, near) == contents([1, 4, 2, 3])
-    assert place.fetched == place.written
+    assert place.fetched == new
     near.path.write_bytes(contents([9, 9, 9, 9]))
     assert fetched(place, tmp_path, near) == contents([1, 4, 2, 3]), "a damaged file is of no use"
+    near.path.unlink()
+    assert fetched(place, tmp_path, near) == contents([1, 4, 2, 3])
+
+
+def test_a_few_pages_are_sent_alone(place: CountingPlace, tmp_path: Path) -> None:
+    """Pages that change all over a file come together in one part."""
+    content = bytearray(contents([1, 2, 3]))
+    publish(place, tmp_path, content)
+    for at in range(0, len(content), PART // 8):
+        content[at] ^= 1
+    place.written = []
+    publish(place, tmp_path, content)
+    assert len(place.written) == 2, "pages, and digests"
+    assert fetched(place, tmp_path) == content
+
+
+def test_scattered_pages_are_gathered(place: CountingPlace, tmp_path: Path) -> None:
+    """A file that uses little of many parts is sent anew, so that nobody fetches much more than it."""
+    content = contents([1, 2, 3, 4], tail=0)
+    publish(place, tmp_path, content)
+    some = b"".join(content[at : at + PART // 4] for at in range(0, len(content), PART))
+    assert [name[:10] for name in publish(place, tmp_path, some).parts] == ["0000000002"]
+    assert fetched(place, tmp_path) == some
 
 
 DYING = """
@@ -108,7 +133,8 @@ dataset.publish(place, Path(sys.argv[2]), previous.number + 1, ["notes"], previo
 """
 
 
-@pytest.mark.parametrize("writes", [0, 1, 2], ids=["first part", "last part", "manifest"])
+@pytest.mark.harness
+@pytest.mark.parametrize("writes", [0, 1, 3], ids=["first part", "last part", "manifest"])
 def test_a_killed_publisher_leaves_the_version_before(
     place: CountingPlace, tmp_path: Path, writes: int
 ) -> None:
@@ -144,10 +170,10 @@ def test_old_versions_are_removed(place: CountingPlace, tmp_path: Path) -> None:
     for name in foreign:
         place.put(name, b"")
     assert dataset.prune(place, 3, keep=5) == 0
-    assert len(place.names("parts")) == 5 + 2
+    assert len(place.names("parts")) == 4 + 2 + 2 + 2
     assert dataset.prune(place, 3, keep=1) == 2
     assert dataset.numbers(place) == [3]
-    assert len(place.names("parts")) == 3 + 2
+    assert len(place.names("parts")) == 4 + 2
     assert {*foreign} <= {*place.names("parts"), *place.names("versions"), *place.names("other")}
     assert fetched(place, tmp_path) == contents([1, 4])
 
@@ -169,6 +195,13 @@ def test_what_is_damaged_or_gone_is_an_error(place: CountingPlace, tmp_path: Pat
     place.put(name, text.replace(manifest.parts[0], "../../secret").encode())
     with pytest.raises(DamagedDatabaseError, match=r"version 1 of .* is damaged"):
         dataset.latest(place)
+    place.put(name, text.replace('"runs":[[0,', '"runs":[[9,').encode())
+    with pytest.raises(DamagedDatabaseError, match="names a part that it has not"):
+        dataset.latest(place)
+    place.put(name, text.replace('"runs":[[0,0,', '"runs":[[0,1,').encode())
+    place.put(part, content or b"")
+    with pytest.raises(DamagedDatabaseError, match="version 1 of"):
+        fetched(place, tmp_path)
     place.put(name, text.replace('"format":1', '"format":2').encode())
     with pytest.raises(NewerDatabaseError, match="newer mdvec"):
         dataset.latest(place)

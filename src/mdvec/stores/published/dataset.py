@@ -1,9 +1,9 @@
-"""Versions of a database in a place: each a manifest that names parts by what they hold.
+"""Versions of a database in a place: each a manifest that says where the pages of the file are.
 
-``versions/NUMBER.json`` is the manifest. Once it is there, so is the version, whole: it is written last and
-never changed. ``parts/NUMBER/SHA256`` is a part of the file, compressed, which the version NUMBER sent
-first. A version names the parts of the one before that it has in common, so only what has changed is sent
-and fetched.
+``versions/NUMBER.json`` is the manifest. Once it is there, so is the version, whole; it is written last and
+never changed. ``parts/NUMBER/SHA256`` holds pages that the version NUMBER was the first to have, compressed.
+A version takes the pages that it shares with the one before from the parts of that one, so that only what
+has changed is sent and fetched.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import re
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import msgspec
 
@@ -25,8 +26,11 @@ from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, StoreError, W
 from mdvec.stores.published.places import Place
 
 _FORMAT: Final = 1
-_PART_BYTES: Final = 1 << 20  # larger ones change more often, smaller ones cost more requests
-_MOST_PART_BYTES: Final = 64 << 20
+_PAGE_BYTES: Final = 4096  # as SQLite's: what changes is a page
+_PART_PAGES: Final = 256  # smaller parts cost more requests
+_PART_BYTES: Final = _PART_PAGES * _PAGE_BYTES
+_DIGEST_BYTES: Final = 16
+_MOST_UNUSED: Final = 2  # times as many pages in all parts as in the file; then it is sent anew
 _THREADS: Final = 8
 _LEVEL: Final = 1  # of zlib: texts become a third, vectors stay, and a core does 100 MB a second
 
@@ -38,6 +42,10 @@ _PART_NAME: Final = r"[0-9]{10}/[0-9a-f]{64}"
 _PART: Final = re.compile(f"{_PARTS}/{_PART_NAME}")
 
 Number = Annotated[int, msgspec.Meta(ge=1, lt=10**10)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Run = tuple[Count, Count, Count]
+"""Pages that follow each other in a part and in the file: index of the part, first page there, how many."""
+
 PartName = Annotated[str, msgspec.Meta(pattern=f"^{_PART_NAME}$")]
 
 
@@ -50,17 +58,21 @@ class Manifest(msgspec.Struct, frozen=True):
         published_ms: When, in milliseconds since 1970.
         collections: What it holds.
         size_bytes: Of the file.
-        part_bytes: Of every part but the last.
-        parts: Their names, in order: the version that sent it, and the SHA-256 of its bytes.
+        sha256: Of the file, in hexadecimal digits.
+        parts: The version that sent it, and the SHA-256 of its bytes, for each.
+        runs: Where the pages of the file are, in order.
+        pages: The part that holds a digest of each page, for the next publisher.
     """
 
     format: int
     number: Number
     published_ms: int
     collections: tuple[str, ...]
-    size_bytes: Annotated[int, msgspec.Meta(ge=0)]
-    part_bytes: Annotated[int, msgspec.Meta(ge=1, le=_MOST_PART_BYTES)]
+    size_bytes: Count
+    sha256: str
     parts: tuple[PartName, ...]
+    runs: tuple[Run, ...]
+    pages: PartName
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +108,14 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
         if msgspec.json.decode(content, type=_Format).format > _FORMAT:
             msg = f"version {number} of {place.location} was published by a newer mdvec"
             raise NewerDatabaseError(msg, hint="Upgrade with 'pip install -U mdvec'.")
-        return msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=Manifest)
+        if any(part >= len(manifest.parts) for part, _, _ in manifest.runs):
+            msg = "it names a part that it has not"
+            raise msgspec.ValidationError(msg)
     except msgspec.MsgspecError as error:
         msg = f"version {number} of {place.location} is damaged: {error}"
         raise DamagedDatabaseError(msg, hint="Publish again.") from error
+    return manifest
 
 
 def latest(place: Place) -> Manifest | None:
@@ -117,7 +133,7 @@ def latest(place: Place) -> Manifest | None:
 def publish(
     place: Place, file: Path, number: int, collections: Sequence[str], previous: Manifest | None
 ) -> tuple[Manifest, int]:
-    """Write a version: what the previous one has not, then the manifest. Until then nobody sees it.
+    """Write a version: the pages that the previous one has not, then the manifest. Until then nobody sees it.
 
     Args:
         place: Where.
@@ -134,30 +150,47 @@ def publish(
         ImportStoppedError: If the run is cancelled; what was sent does no harm.
         StoreError: If the place cannot be used.
     """
-    # Only parts of the newest version are named again: those of older ones may be on their way out.
-    there = {} if previous is None else {each[-_HASH_CHARS:]: each for each in previous.parts}
-    names: list[str] = []
     size = file.stat().st_size
-    sent = 0
-    with file.open("rb") as content, ThreadPoolExecutor(_THREADS) as pool:
-        while batch := [part for _ in range(_THREADS) if (part := content.read(_PART_BYTES))]:
-            run.current().check()
-            new: dict[str, bytes] = {}
-            for part in batch:
-                digest = hashlib.sha256(part).hexdigest()
-                if digest not in there:
-                    there[digest] = f"{number:010}/{digest}"
-                    new[there[digest]] = part
-                names.append(there[digest])
-            sent += sum(pool.map(lambda name, parts=new: _send(place, name, parts[name]), new))
-            run.current().report(run.Stage.PUBLISH, len(names), -(-size // _PART_BYTES))
+    # Only pages of the newest version are taken: parts of older ones may be on their way out.
+    known = {} if previous is None else _known_pages(place, previous)
+    parts = [] if previous is None else [*previous.parts]
+    runs: list[Run] = []
+    digests, total, pack = bytearray(), hashlib.sha256(), bytearray()
+    with _Sender(place, number) as sender, file.open("rb") as content:
+        while page := content.read(_PAGE_BYTES):
+            total.update(page)
+            digest = hashlib.blake2b(page, digest_size=_DIGEST_BYTES).digest()
+            digests += digest
+            if digest not in known:
+                known[digest] = len(parts), len(pack) // _PAGE_BYTES
+                pack += page.ljust(_PAGE_BYTES, b"\0")
+            _add(runs, *known[digest])
+            if len(pack) == _PART_BYTES:
+                parts.append(sender.send(bytes(pack)))
+                pack.clear()
+                run.current().report(run.Stage.PUBLISH, content.tell() // _PART_BYTES, size // _PART_BYTES)
+        if pack:
+            parts.append(sender.send(bytes(pack)))
+        pages = sender.send(bytes(digests))
+    used = sorted({part for part, _, _ in runs})
+    if previous is not None and len(used) * _PART_BYTES > max(_MOST_UNUSED * size, 2 * _PART_BYTES):
+        return publish(place, file, number, collections, None)
+    renumbered = {part: at for at, part in enumerate(used)}
     manifest = Manifest(
-        _FORMAT, number, time.time_ns() // 1_000_000, tuple(collections), size, _PART_BYTES, tuple(names)
+        format=_FORMAT,
+        number=number,
+        published_ms=time.time_ns() // 1_000_000,
+        collections=tuple(collections),
+        size_bytes=size,
+        sha256=total.hexdigest(),
+        parts=tuple(parts[part] for part in used),
+        runs=tuple((renumbered[part], first, count) for part, first, count in runs),
+        pages=pages,
     )
     if not place.create(_manifest_name(number), msgspec.json.encode(manifest)):
         msg = f"another process has published version {number} of {place.location} meanwhile"
         raise WriterBusyError(msg, hint="Run it again to publish yours after that one.")
-    return manifest, sent
+    return manifest, sender.sent_bytes
 
 
 def prune(place: Place, newest: int, keep: int) -> int:
@@ -178,7 +211,12 @@ def prune(place: Place, newest: int, keep: int) -> int:
     # A manifest goes before its parts do: who can read it can fetch it, or sees that a part is gone.
     place.delete([_manifest_name(number) for number in old])
     kept = [read_manifest(place, number) for number in found if number not in old]
-    needed = {f"{_PARTS}/{name}" for manifest in kept if manifest is not None for name in manifest.parts}
+    needed = {
+        f"{_PARTS}/{name}"
+        for manifest in kept
+        if manifest is not None
+        for name in (*manifest.parts, manifest.pages)
+    }
     ours = (name for name in place.names(_PARTS) if _PART.fullmatch(name))
     beyond = f"{_PARTS}/{newest + 1:010}/"
     place.delete([name for name in ours if name < beyond and name not in needed])
@@ -186,35 +224,107 @@ def prune(place: Place, newest: int, keep: int) -> int:
 
 
 def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None) -> int:
-    """Write the file of a version; what a file on this machine has is not fetched.
+    """Write the file of a version; pages that a file on this machine has are not fetched.
 
     Returns:
         How many parts were fetched.
 
     Raises:
-        DamagedDatabaseError: If a part is not what its name says.
-        StoreError: If a part is gone, or the place or the file cannot be used.
+        DamagedDatabaseError: If a part, or the whole, is not what the manifest says.
+        StoreError: If a part is gone, or the place cannot be used.
+        OSError: If the file cannot be written.
     """
-    own = {} if near is None else {name[-_HASH_CHARS:]: at for at, name in enumerate(near.manifest.parts)}
-    fetched = 0
+    own = {} if near is None else {place: at for at, place in enumerate(_places(near.manifest))}
+    needed: dict[str, list[tuple[int, int]]] = {}
+    with target.open("wb") as file, ThreadPoolExecutor(_THREADS) as pool, ExitStack() as stack:
+        source = None
+        if near is not None:
+            with suppress(OSError):  # it is gone
+                source = stack.enter_context(near.path.open("rb"))
+        for at, (name, page) in enumerate(_places(manifest)):
+            if source is not None and (name, page) in own:
+                source.seek(own[name, page] * _PAGE_BYTES)
+                file.seek(at * _PAGE_BYTES)
+                file.write(source.read(_PAGE_BYTES))
+            else:
+                needed.setdefault(name, []).append((page, at))
+        names = [*needed]
+        for first in range(0, len(names), _THREADS):
+            batch = names[first : first + _THREADS]
+            for name, part in zip(batch, pool.map(lambda each: _receive(place, each), batch), strict=True):
+                for page, at in needed[name]:
+                    file.seek(at * _PAGE_BYTES)
+                    file.write(part[page * _PAGE_BYTES : (page + 1) * _PAGE_BYTES])
+        file.truncate(manifest.size_bytes)
+    with target.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest == manifest.sha256:
+        return len(needed)
+    if near is not None:  # which is damaged, or was upgraded
+        return fetch(place, manifest, target, None)
+    msg = f"version {manifest.number} of {place.location} is damaged"
+    raise DamagedDatabaseError(msg, hint="Publish again.")
 
-    def bring(name: str) -> tuple[bytes, bool]:
-        digest = name[-_HASH_CHARS:]
-        if near is not None and digest in own:
-            part = _read(near.path, own[digest] * near.manifest.part_bytes, near.manifest.part_bytes)
-            if hashlib.sha256(part).hexdigest() == digest:
-                return part, False
-        return _receive(place, name, manifest.part_bytes), True
 
-    with target.open("wb") as file, ThreadPoolExecutor(_THREADS) as pool:
-        for batch in _batches(manifest.parts):
-            for part, was_fetched in pool.map(bring, batch):
-                file.write(part)
-                fetched += was_fetched
-    if target.stat().st_size != manifest.size_bytes:
-        msg = f"version {manifest.number} of {place.location} is damaged: its size is wrong"
-        raise DamagedDatabaseError(msg, hint="Publish again.")
-    return fetched
+class _Sender:
+    """Sends parts in threads, a few at a time.
+
+    Attributes:
+        sent_bytes: How many bytes were sent, once the context has ended.
+    """
+
+    def __init__(self, place: Place, number: int) -> None:
+        self._place = place
+        self._number = number
+        self._pool = ThreadPoolExecutor(_THREADS)
+        self._pending: list[Future[int]] = []
+        self.sent_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        self._pool.shutdown()
+        if kind is None:
+            self._collect(0)
+
+    def send(self, part: bytes) -> str:
+        """Send a part, some time, and return its name."""
+        run.current().check()
+        name = f"{self._number:010}/{hashlib.sha256(part).hexdigest()}"
+        self._collect(2 * _THREADS)
+        self._pending.append(self._pool.submit(_send, self._place, name, part))
+        return name
+
+    def _collect(self, most_left: int) -> None:
+        while len(self._pending) > most_left:
+            self.sent_bytes += self._pending.pop(0).result()
+
+
+def _add(runs: list[Run], part: int, page: int) -> None:
+    """Add a page to the last run, or begin a run with it."""
+    if runs and runs[-1][0] == part and sum(runs[-1][1:]) == page:
+        runs[-1] = part, runs[-1][1], runs[-1][2] + 1
+    else:
+        runs.append((part, page, 1))
+
+
+def _places(manifest: Manifest) -> Iterator[tuple[str, int]]:
+    """Yield the part of each page of a file, and which page of the part it is."""
+    for part, first, count in manifest.runs:
+        for page in range(first, first + count):
+            yield manifest.parts[part], page
+
+
+def _known_pages(place: Place, manifest: Manifest) -> dict[bytes, tuple[int, int]]:
+    """Return where the pages of a version are, by their digests: index of the part, and page there."""
+    count = -(-manifest.size_bytes // _PAGE_BYTES)
+    digests = _receive(place, manifest.pages, count * _DIGEST_BYTES)
+    index = {name: at for at, name in enumerate(manifest.parts)}
+    return {
+        digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES]: (index[name], page)
+        for at, (name, page) in enumerate(_places(manifest))
+    }
 
 
 class _Format(msgspec.Struct):
@@ -225,17 +335,13 @@ def _manifest_name(number: int) -> str:
     return f"{_VERSIONS}/{number:010}.json"
 
 
-def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (names[at : at + _THREADS] for at in range(0, len(names), _THREADS))
-
-
 def _send(place: Place, name: str, part: bytes) -> int:
     content = zlib.compress(part, _LEVEL)
     place.put(f"{_PARTS}/{name}", content)
     return len(content)
 
 
-def _receive(place: Place, name: str, most_bytes: int) -> bytes:
+def _receive(place: Place, name: str, most_bytes: int = _PART_BYTES) -> bytes:
     content = place.get(f"{_PARTS}/{name}")
     if content is None:
         msg = f"part {name} of {place.location} is gone"
@@ -248,13 +354,3 @@ def _receive(place: Place, name: str, most_bytes: int) -> bytes:
         msg = f"part {name} of {place.location} is damaged"
         raise DamagedDatabaseError(msg, hint="Publish again.")
     return part
-
-
-def _read(path: Path, offset: int, count: int) -> bytes:
-    """Return a stretch of a file; nothing if it is gone."""
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            return file.read(count)
-    except OSError:
-        return b""

@@ -1,0 +1,133 @@
+"""Asks two public trees of documents what their owners would, and shows the first five hits.
+
+    python -m benchmarks.asked react-ja=DIR knowledge=DIR --embed-cache DIR     asks, writes JSON
+    python -m benchmarks.asked --markdown                                       prints that JSON as a page
+
+``benchmarks/asked/NAME.jsonl`` has the questions with the documents that answer them (``good``), written by
+reading before anything was asked; and what a reader found to answer as well afterwards (``also``).
+docs/explanation/two-trees.md is the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import RESULTS, write_result
+from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec.config import Config
+from mdvec.evaluation.corpus import temporary_folder
+from mdvec.types.hit import SearchHit
+
+QUESTIONS = Path(__file__).parent / "asked"
+
+SHOWN = 5
+
+VERDICTS = {
+    "good": "right",
+    "also": "right, by another page than was named before",
+    "later": "wrong; the answer is hit {rank}",
+    "missing": "wrong; the answer is not among the five",
+}
+
+
+def ask(name: str, workspace: Workspace) -> list[dict[str, Any]]:
+    """Ask all questions of a tree, and return each with its hits and its verdict."""
+    lines = (QUESTIONS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [_asked(json.loads(line), workspace) for line in lines]
+
+
+def _asked(question: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
+    found = workspace.search(SearchQuery(question["query"], limit=SHOWN))
+    return {
+        **question,
+        "confidence": found.confidence.value,
+        **_verdict(question, [hit.path for hit in found.hits]),
+        "hits": [_shown(hit) for hit in found.hits],
+    }
+
+
+def _verdict(question: Mapping[str, Any], paths: list[str]) -> dict[str, Any]:
+    """Return what a reader calls the first hit, and the rank of the first right one."""
+    first = next(iter(paths), "")
+    known = [*question["good"], *question.get("also", ())]
+    rank = next((rank for rank, path in enumerate(paths, 1) if path in known), None)
+    if first in known:
+        return {"verdict": "good" if first in question["good"] else "also", "rank": 1}
+    return {"verdict": "later" if rank else "missing", "rank": rank}
+
+
+def _shown(hit: SearchHit) -> dict[str, Any]:
+    return {
+        "path": hit.path,
+        "line": hit.start_line,
+        "heading": " › ".join(hit.heading_path),
+        "score": round(hit.score, 2),
+    }
+
+
+def page(trees: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
+    """Return all questions and hits as Markdown."""
+    parts: list[str] = []
+    for name, asked in trees.items():
+        parts.append(f"## `{name}`")
+        for number, each in enumerate(asked, 1):
+            verdict = VERDICTS[each["verdict"]].format(rank=each["rank"])
+            answers = ", ".join(f"`{path}`" for path in each["good"])
+            parts += [
+                f"### {number}. {each['query']}",
+                f"Answered by {answers}. Confidence `{each['confidence']}`. First hit: **{verdict}**.",
+                "\n".join(_row(rank, hit) for rank, hit in enumerate(each["hits"], 1)),
+            ]
+    return "\n\n".join(parts)
+
+
+def _row(rank: int, hit: Mapping[str, Any]) -> str:
+    heading = hit["heading"].replace("<", "\\<").replace("{", "\\{")
+    return f"{rank}. {hit['score']:.2f} `{hit['path']}:{hit['line']}` {heading}".rstrip()
+
+
+def counts(asked: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many questions have each verdict."""
+    verdicts = [each["verdict"] for each in asked]
+    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+
+
+def _pair(text: str) -> tuple[str, Path]:
+    name, _, folder = text.partition("=")
+    return name, Path(folder)
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("trees", type=_pair, nargs="*", metavar="NAME=DIR")
+    parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
+    parser.add_argument("--output", type=Path, default=RESULTS / "asked.json", metavar="F")
+    parser.add_argument("--markdown", action="store_true", help="print the questions and hits")
+    arguments = parser.parse_args()
+    if arguments.trees:
+        result: dict[str, Any] = {}
+        with temporary_folder() as temporary:
+            for name, folder in arguments.trees:
+                database = (arguments.embed_cache or temporary) / f"{name}.sqlite"
+                with open_workspace(Config(), database=database) as workspace:
+                    if not workspace.collections():
+                        workspace.add_collection(name, "", str(folder))
+                    workspace.import_collection(name)
+                    result[name] = ask(name, workspace)
+        write_result("asked", result, arguments.output)
+    result = json.loads(arguments.output.read_text(encoding="utf-8"))["result"]
+    for name, asked in result.items():
+        print(name, counts(asked))
+    if arguments.markdown:
+        print(page(result))
+
+
+if __name__ == "__main__":
+    main()
