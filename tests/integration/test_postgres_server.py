@@ -27,6 +27,7 @@ from mdvec.errors import (
 )
 from mdvec.search.answer import find
 from mdvec.search.proximity import QuerySpace
+from mdvec.stores.postgres import hnsw, opening
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import SearchQuery, Where
 
@@ -360,6 +361,29 @@ def test_a_warm_search_is_one_transaction_and_few_statements(monkeypatch: pytest
     assert [seen.count(word) for word in ("BEGIN", "COMMIT", "SET")] == [1, 1, 0]
     assert 5 < len(seen) - 2 <= 20
     store.close()
+
+
+def test_a_large_space_is_searched_by_its_index(monkeypatch: pytest.MonkeyPatch, sql: Any) -> None:
+    """And not by sorting all of its vectors, which gives the same hits."""
+    monkeypatch.setattr(hnsw, "_MOST_PROPOSED", 40)
+    monkeypatch.setattr(opening, "_EF_SEARCH", 40)
+    schema = new_schema()
+    store = open_postgres(schema=schema, exact_up_to=1)
+    notes = add_collection(store)
+    vectors = unit_vectors(2_000, dimension=128)
+    hashes = [text_hash(f"text {number}") for number in range(len(vectors))]
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", [f"text {number}" for number in range(40)]))
+        space_id = writer.open_space(replace(SPACE, dimension=128))
+        writer.put_vectors(space_id, hashes, vectors)
+    sql.execute(f"ANALYZE {schema}.vectors")
+    with store.read() as view:
+        (hit,) = view.nearest_chunks(space_id, vectors[7], Where((notes.id,)), 1)
+        index = f"vectors_text_{space_id}"
+        used = view.connection.execute("SELECT pg_stat_get_xact_numscans(to_regclass(%s))", (index,))
+        assert used.fetchall() == [(1,)]
+    store.close()
+    assert hit[1] == pytest.approx(1, abs=1e-3)
 
 
 def test_vectors_are_stored_as_they_are_rounded() -> None:

@@ -23,6 +23,7 @@ ENGINE = [
     "chromadb",
     "lancedb",
     "ray",
+    "obstore",
     "apsw",
 ]
 TEXT_AND_SCREEN = ["markdown_it", "pyromark", "rich", "msgspec", "yaml", "platformdirs"]

@@ -133,6 +133,7 @@ dataset.publish(place, Path(sys.argv[2]), previous.number + 1, ["notes"], previo
 """
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize("writes", [0, 1, 3], ids=["first part", "last part", "manifest"])
 def test_a_killed_publisher_leaves_the_version_before(
     place: CountingPlace, tmp_path: Path, writes: int

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 _MOST_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
 _SPARE = 32  # the index compares in half precision: the last of the nearest may come out just behind
-_BATCH_ROWS = 4096
+_MOST_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that is too few, all are compared
 
 # The numbers of a space and its dimension are part of the text, or the index could not be used. OFFSET 0
 # keeps the order of the index: owners are looked up for one vector after the other, until there are enough.
+# Without the inner LIMIT the planner wants the cheapest way to all rows, and that is to sort all vectors.
 _NEAREST = """SELECT o.owner FROM (
     SELECT v.text_hash FROM vectors v WHERE v.space_id = {space}{named}
-    ORDER BY v.vector::halfvec({dimension}) <#> %s::halfvec({dimension})
+    ORDER BY v.vector::halfvec({dimension}) <#> %s::halfvec({dimension}) LIMIT {most}
 ) v CROSS JOIN LATERAL ({owners} AND {table}.text_hash = v.text_hash AND {condition} OFFSET 0) o LIMIT %s"""
 # Without the cast it is another expression than that of the index.
 _EXACT = """SELECT o.owner FROM ({owners} AND {condition}) o JOIN vectors v ON v.text_hash = o.text_hash
@@ -131,6 +132,7 @@ class LargeSpaceReader(VectorReader):
             table=_TABLES[kind],
             named=_NAMED[kind],
             condition=condition.text,
+            most=_MOST_PROPOSED,
         )
         vector = as_halfvec(query)
         arguments = [vector, *condition.arguments] if template is _NEAREST else [*condition.arguments, vector]

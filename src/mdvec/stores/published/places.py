@@ -104,12 +104,17 @@ class FolderPlace:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files below a folder, but for those that are being written."""
-        found = (self._folder / folder).rglob("*")
+
+        def skip_missing(error: OSError) -> None:  # another process may remove a folder meanwhile
+            if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                raise error
+
         with self._translated():
             return sorted(
-                each.relative_to(self._folder).as_posix()
-                for each in found
-                if not each.name.startswith(".") and each.is_file()
+                (Path(place) / name).relative_to(self._folder).as_posix()
+                for place, _, names in os.walk(self._folder / folder, onerror=skip_missing)
+                for name in names
+                if not name.startswith(".")
             )
 
     def get(self, name: str) -> bytes | None:
