@@ -22,6 +22,7 @@ ENGINE = [
     "httpx2",
     "chromadb",
     "lancedb",
+    "obstore",
     "apsw",
 ]
 TEXT_AND_SCREEN = ["markdown_it", "pyromark", "rich", "msgspec", "yaml", "platformdirs"]

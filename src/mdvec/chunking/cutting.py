@@ -32,9 +32,11 @@ _MOST_ESTIMATED_CHARS = 100_000
 
 def body_token_ends(document: Document, token_ends: TokenEnds) -> Sequence[int]:
     """Tokenise what follows the frontmatter; the ends are positions of the body."""
+    import numpy as np
+
     begin = document.content_start
     ends = token_ends(document.body[begin:])
-    return array("i", map(begin.__add__, ends)) if begin else ends
+    return array("i", (np.array(ends, np.int32) + np.int32(begin)).tobytes()) if begin else ends
 
 
 class TokenRuler:

@@ -21,6 +21,8 @@ MAX_CHARS = 200_000
 _MAX_DEPTH = 64
 # n aliases expand to at most about e^(n/e) values, so this bounds a "billion laughs" to some 10^5.
 _MAX_ALIASES = 32
+# One of these signs opens each mapping and each list.
+_COLLECTION_SIGNS = "[{-:?"
 # A bound on what is stored, after aliases are expanded.
 _MAX_VALUES = 50_000
 # JSON readers (and Python's own int()) balk at longer integers.
@@ -133,6 +135,8 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
 
 def _refuse_bombs(source: str) -> None:
     """Check the events, which libyaml yields without recursion, before values are built."""
+    if "*" not in source and sum(map(source.count, _COLLECTION_SIGNS)) <= _MAX_DEPTH:
+        return  # it holds too few signs for a bomb
     depth = aliases = 0
     for event in yaml.parse(source, Loader=_SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):

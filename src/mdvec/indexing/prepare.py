@@ -113,22 +113,26 @@ def make_record(
     # Bounded, since the terms are written with every chunk.
     names = embedded_names(document)
     title = index_terms("\n".join(names))
-    terms = tuple(chunk_terms(title, chunk) for chunk in chunks)
+    terms: list[ChunkTerms] = []
+    skeletons: list[bytes] = []
     # The chunk of a document without text is its frontmatter.
     is_text = bool(chunks) and chunks[0].end > document.content_start
+    for chunk in chunks:
+        terms.append(chunk_terms(title, chunk))
+        skeletons.append(_skeleton(chunk, names) if is_text else b"")
     if is_text and (properties := property_text(document.frontmatter)):
         # As one more heading of its first chunk, a document is found by the words of its properties.
         named = replace(chunks[0], heading_path=(*chunks[0].heading_path, properties))
-        terms = (chunk_terms(title, named), *terms[1:])
+        terms[0] = chunk_terms(title, named)
     return DocumentRecord(
         entry=entry,
         content_hash=content_hash,
         fingerprint=fingerprint,
         document=document,
         chunks=chunks,
-        terms=terms,
+        terms=tuple(terms),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
-        skeletons=tuple(_skeleton(chunk, names) if is_text else b"" for chunk in chunks),
+        skeletons=tuple(skeletons),
     )
 
 

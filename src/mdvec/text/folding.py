@@ -16,6 +16,7 @@ _FINAL_LONG_VOWEL = re.compile(rf"(?<=[{KATAKANA}]{{3}})ー(?![{KATAKANA}])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 # All of ASCII but letters and digits; quicker than the expression above.
 _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_ASCII = bytes(range(128))
 
 # Normalising sorts the combining marks of a character, in quadratic time in Python. As in Unicode's
 # stream-safe text format (UAX 15), a joiner, which is no mark, parts more than 30 of them.
@@ -53,6 +54,12 @@ def fold_name(name: str) -> str:
     folded = normalise(name)
     words = ascii_words(folded) if folded.isascii() else _BETWEEN_WORDS.sub(" ", folded).split()
     return " ".join(words) or folded.strip()
+
+
+def beyond_ascii(text: str) -> str:
+    """Return the characters of a text that are not ASCII, in order; much faster than a loop over all."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
 def ascii_words(text: str) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from mdvec.text.folding import fold_name
-from mdvec.text.scripts import is_unspaced
+from mdvec.text.folding import beyond_ascii, fold_name
+from mdvec.text.scripts import holds_unspaced, is_unspaced
 
 _FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
@@ -18,6 +18,8 @@ _ADDRESS_APART = re.compile(f"({_ADDRESS.pattern})")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _NUMBER = re.compile(r"\d+")
+# All of ASCII but letters, which become small.
+_ASCII_LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 
 # A document can be megabytes long; its beginning shows what it is written in.
 _SAMPLE_CHARS = 50_000
@@ -29,7 +31,7 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     Code and addresses are in English everywhere, so they say nothing. The title is a part of the prose.
     """
     sample = body[:_SAMPLE_CHARS]
-    if sample.isascii() and title.isascii():
+    if not holds_unspaced(beyond_ascii(title + sample)):
         return False
     prose = sample
     for pattern in (_FENCE, _CODE, _ADDRESS, _TAG):
@@ -37,12 +39,23 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     return is_unspaced(f"{title}\n{prose.strip()}")
 
 
-def part_addresses(text: str) -> tuple[str, list[str]]:
+# The terms and the skeleton of a chunk are made one after the other.
+@functools.lru_cache(maxsize=2)
+def part_addresses(text: str) -> tuple[str, Sequence[str]]:
     """Return a text with a space in place of each address and each target of a link, and these."""
-    if "://" not in text and "](" not in text:
-        return text, []
-    parts = _ADDRESS_APART.split(text)
-    return " ".join(parts[::2]), parts[1::2]
+    if not _may_hold_address(text):
+        return text, ()
+    prose: list[str] = []
+    addresses: list[str] = []
+    for line in text.splitlines(keepends=True):  # looking for them takes long, and no line end is inside
+        parts = _ADDRESS_APART.split(line) if _may_hold_address(line) else [line]
+        prose.append(" ".join(parts[::2]))
+        addresses += parts[1::2]
+    return "".join(prose), addresses
+
+
+def _may_hold_address(text: str) -> bool:
+    return "://" in text or "](" in text
 
 
 def skeleton(text: str, names: Iterable[str]) -> str:
@@ -58,7 +71,11 @@ def skeleton(text: str, names: Iterable[str]) -> str:
     for sign, pattern in (("[[", _WIKILINK), ("<", _TAG)):
         if sign in bare:
             bare = pattern.sub(" ", bare)
-    folded = f" {_letters(_NUMBER.sub(' ', bare))} "
+    if bare.isascii():  # the same as below, but quick
+        letters = " ".join(bare.translate(_ASCII_LETTERS).split())
+    else:
+        letters = _letters(_NUMBER.sub(" ", bare))
+    folded = f" {letters} "
     for name in _longest_first(tuple(names)):
         folded = folded.replace(f" {name} ", " ")
     return " ".join(folded.split())

@@ -9,7 +9,7 @@ from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
-from mdvec.text.folding import ascii_words, normalise
+from mdvec.text.folding import ascii_words, beyond_ascii, normalise
 from mdvec.text.prose import part_addresses
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
@@ -38,6 +38,9 @@ ANY_END = "*"
 """After a term: any that begins so. No text gives a term with this sign in it."""
 
 _BIGRAM = 2
+
+# Replacing so many one after the other is faster than looking at each character.
+_FEW_SIGNS = 8
 
 # Words and bigrams recur: a few thousand of them make up most texts. About 15 MB each when full.
 _REMEMBERED = 1 << 16
@@ -147,7 +150,7 @@ def index_terms(text: str) -> Terms:
     """
     prose, addresses = part_addresses(text)
     found = _by_kind(prose)
-    addressed = _by_kind(" ".join(addresses))
+    addressed = _by_kind(" ".join(addresses)) if addresses else _TermsByKind()
     return Terms(
         main=(*found.words, *found.bigrams),
         words=(*found.written, *found.stop_words, *addressed.words, *addressed.bigrams),
@@ -242,8 +245,12 @@ def _without_foreign_signs(text: str) -> str:
     """Blank dashes, quotation marks and the like outside ASCII: most texts are ASCII then, which is quick."""
     if text.isascii():
         return text
-    signs = [character for character in set(text) if character > "\x7f" and _is_sign[character]]
-    return text.translate({ord(sign): " " for sign in signs}) if signs else text
+    signs = [character for character in set(beyond_ascii(text)) if _is_sign[character]]
+    if len(signs) > _FEW_SIGNS:
+        return text.translate({ord(sign): " " for sign in signs})
+    for sign in signs:
+        text = text.replace(sign, " ")
+    return text
 
 
 def _add_words(words: Sequence[str], found: _TermsByKind) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.text.prose import is_unspaced_prose, skeleton
+from mdvec.text.prose import is_unspaced_prose, part_addresses, skeleton
 from mdvec.text.terms import index_terms
 
 CODE = "```python\n" + "for record in records:\n    print(record.identifier)\n" * 20 + "```\n"
@@ -45,6 +45,22 @@ def test_other_words_are_another_text() -> None:
     """A name is left out as a whole word, and an empty one not at all."""
     assert skeleton("Sync and synchronise", ["Sync", "", "!"]) == "and synchronise"
     assert skeleton("One thing", []) != skeleton("Another thing", [])
+
+
+@pytest.mark.parametrize("text", ["The 2nd NOTE of a_b, v1.2: 12 - 4!\n\n| x | y1 |", "1 - 2", "", "*"])
+def test_plain_english_has_the_skeleton_it_has_beside_other_letters(text: str) -> None:
+    """The quick way for ASCII gives what the general one gives."""
+    assert skeleton(f"{text} é", []).removesuffix("é").rstrip() == skeleton(text, [])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028"])
+def test_an_address_ends_with_its_line(end: str) -> None:
+    """Lines are looked at one by one, whatever ends them, and all else stays as it is."""
+    text = f"one{end}see [a](b.md){end}https://x.org/y{end}two [c](d.md"
+    assert part_addresses(text) == (
+        f"one{end}see [a]( ){end} {end}two [c](d.md",
+        ["b.md", "https://x.org/y"],
+    )
 
 
 def test_words_of_addresses_are_minor() -> None:
