@@ -295,7 +295,7 @@ def test_progress_and_cancellation(world: World, agent: Agent) -> None:
 
     agent.run(reindex_and_leave)
     assert told == sorted(told)
-    report = world.shell.json("import", "-n", "work", "-m", "update", "--no-embed", "--wait", "30")
+    report = world.shell.json("import", "-n", "work", "-m", "update", "--no-embed", "--wait", "120")
     assert (report["added"], report["failed"]) == (0, 0)
     assert report["unchanged"] >= MANY_NOTES
     answer = agent.data("search", query=f"w{number}x7x3", mode="lexical", limit=1)
