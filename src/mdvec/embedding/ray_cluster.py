@@ -100,7 +100,7 @@ class RayCluster:
                     logging_level="info" if self._shows_output else "critical",
                 )
         except (RayError, ConnectionError, RuntimeError, ValueError) as error:
-            msg = f"the Ray cluster {self._address} cannot be used: {_first_line(error)}"
+            msg = f"the Ray cluster {self._address} cannot be used: {_summary(error)}"
             hint = (
                 "Is it running, with the same versions of Python and Ray as here? 'ray status' there tells."
             )
@@ -254,11 +254,11 @@ def _result(task: Any) -> tuple[list[tuple[Sequence[int], Matrix]], EmbeddingErr
 
 def _translated(error: Exception) -> EmbeddingError:
     cause = getattr(error, "cause", None) if isinstance(error, RayTaskError) else None
-    msg = f"a task of the Ray cluster has failed: {_first_line(cause or error)}"
+    msg = f"a task of the Ray cluster has failed: {_summary(cause or error)}"
     hint = "Every node needs the same version of mdvec, what the model needs, and memory for it."
     return EmbeddingError(msg, hint=hint)
 
 
-def _first_line(error: BaseException) -> str:
+def _summary(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return " ".join(lines[:2]) or type(error).__name__
