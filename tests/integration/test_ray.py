@@ -38,6 +38,7 @@ import pathlib, sys
 from tests.fakes.cluster import run_import
 sys.exit(run_import(sys.argv[2:], pathlib.Path(sys.argv[1])))
 """
+NODE = {"num_cpus": 1, "object_store_memory": 80_000_000, "node_ip_address": "127.0.0.1"}
 TEXTS = [f"the {word} of text {number}" for number in range(20) for word in ("start", "end")]
 
 
@@ -46,6 +47,7 @@ def nodes() -> Iterator[Any]:
     """Three nodes of one CPU; the first is the head."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # all on 127.0.0.1
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
@@ -53,11 +55,11 @@ def nodes() -> Iterator[Any]:
 
         cluster = Cluster(
             initialize_head=True,
-            head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80_000_000},
+            head_node_args={**NODE, "include_dashboard": False},
         )
         patch.setenv("RAY_ADDRESS", cluster.address)
         for _ in range(2):
-            cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+            cluster.add_node(**NODE)
         try:
             yield cluster
         finally:
@@ -158,7 +160,7 @@ def test_an_import_that_is_killed_is_resumed(nodes: Any, notes: Path, tmp_path: 
 
 def test_a_node_that_dies_is_replaced_by_the_others(nodes: Any, cluster: Any, calls: Path) -> None:
     """Its tasks are done elsewhere; each text has one vector."""
-    doomed = nodes.add_node(num_cpus=1, object_store_memory=80_000_000)
+    doomed = nodes.add_node(**NODE)
     nodes.wait_for_nodes()
     (calls / "stuck").write_text(" ".join(each.node_id for each in nodes.list_all_nodes()), encoding="utf-8")
     cluster.connect()

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 # Before Ray is imported: nothing is sent home, and a task that asks for no GPU may still see one.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+if "RAY_ADDRESS" not in os.environ:
+    # A cluster of our own has the address 127.0.0.1, as on macOS: nothing listens to other machines.
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 import ray
 from ray.exceptions import RayError, RayTaskError
@@ -46,8 +49,8 @@ class RayCluster:
     """A cluster, connected to when it is first needed.
 
     Args:
-        address: ``ray`` for the cluster that RAY_ADDRESS names, else one that ``ray start`` began here,
-            else a new one of this machine alone; ``ray://HOST:PORT`` for one elsewhere.
+        address: ``ray`` for the cluster that RAY_ADDRESS names, or without that a new one of this machine
+            alone; ``ray://HOST:PORT`` for one elsewhere.
         shows_output: Whether to show what tasks print.
     """
 
@@ -90,12 +93,13 @@ class RayCluster:
         """
         if self._task is not None:
             return
-        address = None if self._address == "ray" else self._address
+        address = os.environ.get("RAY_ADDRESS", "") if self._address == "ray" else self._address
+        own = {} if address else {"include_dashboard": False}
         try:
             with run.current().step("connect_to_ray"):
                 ray.init(
-                    address,
-                    include_dashboard=None if address else False,
+                    address or "local",
+                    **own,
                     log_to_driver=self._shows_output,
                     logging_level="info" if self._shows_output else "critical",
                 )
