@@ -53,6 +53,8 @@ _BUILTIN = {
         "lancedb": "mdvec.stores.vectors.lancedb:LanceVectorIndex",
         "chroma": "mdvec.stores.vectors.chroma:ChromaVectorIndex",
     },
+    # What embeds in place of this machine.
+    "clusters": {"ray": "mdvec.embedding.ray_cluster:RayCluster"},
     # Doors do not know each other; the command line opens the others by name.
     "doors": {
         "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
@@ -73,6 +75,7 @@ _BUILTIN = {
 }
 # Built-in adapters that need more packages, and the extra that installs them.
 _EXTRAS = {
+    ("clusters", "ray"): "ray",
     ("stores", "postgres"): "postgres",
     **{("vector_indexes", name): name for name in ("sqlite-vec", "lancedb", "chroma")},
 }
@@ -93,7 +96,7 @@ def names(stage: str) -> list[str]:
 
     Args:
         stage: ``sources``, ``chunking``, ``embedding``, ``stores``, ``vector_indexes``,
-            ``doors`` or ``web``.
+            ``clusters``, ``doors`` or ``web``.
     """
     others = sorted({point.name for point in _entry_points(group=f"mdvec.{stage}")})
     return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]

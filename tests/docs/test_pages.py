@@ -71,7 +71,7 @@ def test_every_test_that_the_default_leaves_out_is_run() -> None:
         for word, choice in itertools.pairwise(step)
         if word == "-m" and choice not in ("pytest", "coverage")
     }
-    assert left_out == ["torch", "node", "browser", "harness", "postgres", "lancedb", "chroma", "s3"]
+    assert left_out == ["torch", "node", "browser", "harness", "postgres", "lancedb", "chroma", "s3", "ray"]
     for marker in left_out:
         [step, *_] = [
             step

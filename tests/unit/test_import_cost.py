@@ -22,6 +22,7 @@ ENGINE = [
     "httpx2",
     "chromadb",
     "lancedb",
+    "ray",
     "obstore",
     "apsw",
 ]

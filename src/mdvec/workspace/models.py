@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
+from mdvec import registry
 from mdvec.config.schema import PriceSettings
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError, SourceError, UsageError
 from mdvec.indexing.work import Work
@@ -20,7 +21,7 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
-from mdvec.workspace.wiring import Embedders, Parts
+from mdvec.workspace.wiring import Cluster, Embedders, Parts
 
 
 class Models:
@@ -219,6 +220,25 @@ class Models:
             collection = self._collections.named(name)
             report = ImportReport(collection.name, warnings=(warning,))
             return self.resume_change(Work(collection, store, claim), report)
+
+    @contextmanager
+    def embedding_on(self, address: str, *, shows_output: bool = False) -> Iterator[None]:
+        """Have passages embedded by a cluster, for as long as the workspace is open; leave it at the end.
+
+        Args:
+            address: Begins with the name of the kind of cluster, such as ``ray`` or ``ray://HOST:PORT``.
+            shows_output: Whether to show what its machines print.
+
+        Raises:
+            ConfigError: If there is no such kind, or it is not installed.
+        """
+        kind = registry.load("clusters", address.partition("://")[0])
+        cluster: Cluster = kind(address, shows_output=shows_output)
+        self._parts.embedders.use_cluster(cluster)
+        try:
+            yield
+        finally:
+            cluster.close()
 
     def resume_change(self, work: Work, report: ImportReport) -> ImportReport:
         """Make the vectors of the next model, and then take it into use in one transaction.

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from mdvec import registry
+import msgspec
+
+from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
 from mdvec.config.paths import default_cache_dir, place_beside
-from mdvec.config.schema import Config
+from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
 from mdvec.indexing.prepare import Recipe
@@ -83,6 +86,23 @@ class Model:
         return None if space is None else view.find_space(space)
 
 
+class Cluster(Protocol):
+    """Machines that embed; made by the registry from an address, and connected to when it is first needed."""
+
+    def embedder(self, own: Embedder, make: Callable[[], Embedder]) -> Embedder:
+        """Return an embedder whose passages are embedded there.
+
+        Args:
+            own: The embedder here.
+            make: Makes it there; it can be pickled.
+        """
+        ...
+
+    def close(self) -> None:
+        """Leave it."""
+        ...
+
+
 class Embedders:
     """The embedders of a workspace, each made when it is first needed and shared by all collections."""
 
@@ -93,6 +113,7 @@ class Embedders:
         self._guard = threading.Lock()
         self._made: dict[EmbeddingSpec, Embedder] = {}
         self._models: dict[EmbeddingSpec, Model] = {}
+        self._cluster: Cluster | None = None
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -114,18 +135,27 @@ class Embedders:
             return self._override
         with self._guard:  # one for all, however many threads come first
             if spec not in self._made:
-                factory: EmbedderFactory = registry.load("embedding", spec.provider)
-                self._made[spec] = factory(
-                    model=spec.model,
-                    dimension=spec.dimension,
-                    runtime=Runtime(
-                        cache_dir=self._settings.cache_dir or default_cache_dir(),
-                        threads=self._settings.threads,
-                        batch_tokens=self._settings.batch_tokens,
-                    ),
-                    **self._config.arguments("embedding", spec.provider, factory),
-                )
+                self._made[spec] = self._make(spec)
             return self._made[spec]
+
+    def use_cluster(self, cluster: Cluster) -> None:
+        """Have the passages of all models embedded by a cluster from now on."""
+        with self._guard:
+            self._cluster = cluster
+            self._made.clear()
+            self._models.clear()
+
+    def _make(self, spec: EmbeddingSpec) -> Embedder:
+        factory: EmbedderFactory = registry.load("embedding", spec.provider)
+        arguments = self._config.arguments("embedding", spec.provider, factory)
+        own = make_embedder(spec, self._settings, arguments)
+        if self._cluster is None:
+            return own
+        # A node runs as many tasks as it has cores.
+        settings = msgspec.structs.replace(self._settings, threads=1)
+        return self._cluster.embedder(
+            own, functools.partial(make_elsewhere, __version__, spec, settings, arguments)
+        )
 
     def model(self, spec: EmbeddingSpec | None) -> Model:
         """Return a model; whether it can be used is found out once.
@@ -331,6 +361,47 @@ class Parts:
             **estimating,
             **{**configured, **self._config.arguments("chunking", spec.strategy, factory), **own},
         )
+
+
+def make_embedder(spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]) -> Embedder:
+    """Make an embedder.
+
+    Args:
+        spec: The model.
+        settings: ``[embedding]``.
+        arguments: The settings of the provider.
+
+    Raises:
+        ConfigError: If there is no such provider, or it does not offer this.
+    """
+    factory: EmbedderFactory = registry.load("embedding", spec.provider)
+    runtime = Runtime(
+        cache_dir=settings.cache_dir or default_cache_dir(),
+        threads=settings.threads,
+        batch_tokens=settings.batch_tokens,
+    )
+    return factory(model=spec.model, dimension=spec.dimension, runtime=runtime, **arguments)
+
+
+def make_elsewhere(
+    version: str, spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]
+) -> Embedder:
+    """Make an embedder on a machine of a cluster.
+
+    Args:
+        version: Of mdvec, where the import runs.
+        spec: The model.
+        settings: ``[embedding]``.
+        arguments: The settings of the provider.
+
+    Raises:
+        EmbedderUnavailableError: If another version of mdvec is here.
+        ConfigError: If there is no such provider.
+    """
+    if version != __version__:
+        msg = f"mdvec is {__version__} here, and {version} where the import runs"
+        raise EmbedderUnavailableError(msg, hint=f"Run there: pip install 'mdvec=={version}'")
+    return make_embedder(spec, settings, arguments)
 
 
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:

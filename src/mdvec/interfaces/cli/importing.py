@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -26,6 +27,7 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 if TYPE_CHECKING:
     from mdvec.errors import EmbeddingError
     from mdvec.types.model_report import ImportEstimate
+    from mdvec.workspace import Workspace
 
 
 @click.command("import", cls=Command)
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
 )
 @click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
 @click.option("--check", is_flag=True, help="Read every file, and make anew what is damaged in the index.")
+@click.option(
+    "--on", "cluster", metavar="CLUSTER", help="Embed on the machines of a cluster: ray or ray://HOST:PORT."
+)
 @click.option("--allow-empty", is_flag=True, help="Accept a folder that has no documents any more.")
 @folder_options
 @wait_option
@@ -65,6 +70,7 @@ def import_(
     no_embed: bool,
     allow_empty: bool,
     check: bool,
+    cluster: str | None,
     wait: float,
 ) -> None:
     """Read documents into the index, or bring it up to date.
@@ -84,7 +90,10 @@ def import_(
         wait_s=wait,
     )
     failed = False
-    with session.open(makes=session.docs_dir is not None) as (workspace, _):
+    with (
+        session.open(makes=session.docs_dir is not None) as (workspace, _),
+        _embedding_on(cluster, workspace, session),
+    ):
         names = names or tuple(each.name for each in workspace.collections())
         output = session.output
         if not names:
@@ -113,6 +122,14 @@ def import_(
                 _print_missing_vectors(report.failure, f"{embedded_so_far(report)}. Run {resume} to resume.")
     if failed:
         ctx.exit(EXIT_FAILED)
+
+
+def _embedding_on(
+    cluster: str | None, workspace: Workspace, session: Session
+) -> AbstractContextManager[None]:
+    if cluster is None:
+        return nullcontext()
+    return workspace.models.embedding_on(cluster, shows_output=session.verbose)
 
 
 def _print_report(report: ImportReport, output: str) -> None:
