@@ -251,9 +251,52 @@ def test_a_claim_that_cannot_be_given_back_now_is_given_back_later(
         msg = "it is away"
         raise StoreUnavailableError(msg)
 
-    with store.claim(notes, "importing", wait_s=0):
+    with store.claim(notes, "importing", wait_s=0) as claim:
         monkeypatch.setattr(database, "writing", fail)
-    assert read(store, lambda view: view.activities())
+    assert isinstance(claim, holders.HeldClaim)
+    assert not read(store, lambda view: view.activities())  # over for this process at once
     wait_until(lambda: len(away) > 2)  # tried again meanwhile
+    assert claim.holder.token in holders._given_back
     monkeypatch.undo()
-    wait_until(lambda: not read(store, lambda view: view.activities()))
+    wait_until(lambda: claim.holder.token not in holders._given_back)
+    assert not read(store, lambda view: view.activities())
+
+
+def test_a_run_that_is_cancelled_gives_its_claim_back(
+    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where it has to wait for another writer, which ends as soon as a run is cancelled."""
+    if isinstance(store, MemoryStore):
+        return
+    database = store._database  # type: ignore[attr-defined]
+    writing = database.writing
+
+    def wait(*arguments: object) -> object:
+        run.current().check()
+        return writing(*arguments)
+
+    with run.bound(run.Run()) as working, store.claim(notes, "importing", wait_s=0) as claim:
+        working.cancel()
+        monkeypatch.setattr(database, "writing", wait)
+    assert isinstance(claim, holders.HeldClaim)
+    assert claim.holder.token not in holders._given_back
+
+
+def test_a_store_that_is_closed_keeps_no_collection(
+    store: Store, notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim that could not be given back before is, when the store is closed."""
+    if isinstance(store, MemoryStore):
+        return
+    database = store._database  # type: ignore[attr-defined]
+
+    def fail(*_: object) -> None:
+        msg = "it is away"
+        raise StoreUnavailableError(msg)
+
+    with store.claim(notes, "importing", wait_s=0) as claim:
+        monkeypatch.setattr(database, "writing", fail)
+    monkeypatch.undo()
+    store.close()
+    assert isinstance(claim, holders.HeldClaim)
+    assert claim.holder.token not in holders._given_back

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mdvec import run
-from mdvec.errors import ImportStoppedError, StoreError, WriterBusyError
+from mdvec.errors import StoreError, WriterBusyError
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
 
@@ -81,8 +81,14 @@ class HeldClaim:
         return self.holder
 
 
+# Claims that this process has given back, and whose rows are still there.
+_given_back: set[str] = set()
+
+
 class Releases:
     """Removes claims from a store, in the background as soon as that is possible if it is not now.
+
+    A claim that is given back is over for this process at once, also for other stores that it has opened.
 
     Args:
         remove: Removes the claim with a token.
@@ -94,11 +100,9 @@ class Releases:
         self._guard = threading.Lock()
         self._closed = threading.Event()
 
-    def __contains__(self, token: str) -> bool:
-        return token in self._left
-
     def release(self, token: str) -> None:
         """Remove a claim, and raise nothing: what went wrong before, such as a full disk, must be seen."""
+        _given_back.add(token)
         if self._try(token):
             return
         with self._guard:
@@ -108,8 +112,10 @@ class Releases:
             threading.Thread(target=self._try_again, name="mdvec releases", daemon=True).start()
 
     def close(self) -> None:
-        """Stop trying: claims end with the process."""
+        """Try once more, then no longer: to other processes, what is left ends with this one."""
         self._closed.set()
+        for token in list(self._left):
+            self._try(token)
 
     def _try_again(self) -> None:
         left = True
@@ -122,9 +128,11 @@ class Releases:
 
     def _try(self, token: str) -> bool:
         try:
-            self._remove(token)
-        except (StoreError, ImportStoppedError):
+            with run.bound(run.Run()):  # the import may be cancelled, but not this
+                self._remove(token)
+        except StoreError:
             return False
+        _given_back.discard(token)
         return True
 
 
@@ -165,7 +173,9 @@ def new_holder(collection: Collection | None, purpose: str) -> Holder:
 
 
 def is_alive(holder: Holder) -> bool:
-    """Return True if the process of a claim still runs, as far as can be known here."""
+    """Return True if a claim is not given back and its process still runs, as far as can be known here."""
+    if holder.token in _given_back:
+        return False
     if holder.machine != _machine():
         return now_ms() - holder.heartbeat_ms < SILENCE_S * 1000
     import psutil

@@ -92,7 +92,7 @@ class Claims:
         collection_id = None if collection is None else collection.id
         with self._database.reading() as connection:
             current = _find(connection, collection_id)
-        if current is not None and not self._is_over(current):
+        if current is not None and is_alive(current):
             return current
         mine, activity = claim.holder, claim.holder.activity
         with self._database.writing(claim.wait_s) as connection:
@@ -121,9 +121,6 @@ class Claims:
                 ),
             )
         return None
-
-    def _is_over(self, holder: Holder) -> bool:
-        return holder.token in self._releases or not is_alive(holder)
 
 
 def _exists(connection: Connection, collection_id: CollectionId) -> bool:
