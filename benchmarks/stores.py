@@ -260,13 +260,19 @@ def overlap(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -
     return same / max(1, sum(len(each) for each in expected))
 
 
-def markdown_table(results: Mapping[str, Any]) -> str:
-    """Return the figures as a Markdown table: those of SQLite, and the others as multiples of them."""
+def recorded_table() -> str:
+    """Return the table of what was recorded: ``stores.json``, and later runs of some stores beside it."""
+    records = [json.loads(each.read_text(encoding="utf-8")) for each in sorted(RESULTS.glob("stores*.json"))]
+    return markdown_table(*(each["result"] for each in records))
+
+
+def markdown_table(*runs: Mapping[str, Any]) -> str:
+    """Return figures of runs as a Markdown table: those of SQLite, and the others as multiples of them."""
     lines = [
         f"| chunks | store | {' | '.join(title for title, _ in FIGURES.values())} | same hits |",
         f"|---:|---|{'---:|' * len(FIGURES)}---:|",
     ]
-    for size, stores in results.items():
+    for size, stores in (each for results in runs for each in results.items()):
         base = stores[BASE]
         for name, found in stores.items():
             cells = [
@@ -306,11 +312,9 @@ def main() -> None:
         parser.add_argument(inner, default="", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.page:
-        record = json.loads((arguments.output or RESULTS / "stores.json").read_text(encoding="utf-8"))
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(TABLE_START)
         after = rest.partition(TABLE_END)[2]
-        table = markdown_table(record["result"])
-        PAGE.write_text(f"{before}{TABLE_START}{table}{TABLE_END}{after}", encoding="utf-8")
+        PAGE.write_text(f"{before}{TABLE_START}{recorded_table()}{TABLE_END}{after}", encoding="utf-8")
         return
     if arguments.work:
         work = write if arguments.work == "write" else search

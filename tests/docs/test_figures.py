@@ -39,6 +39,14 @@ def test_the_japanese_summary_has_the_same_figures() -> None:
         assert row.split("|", 2)[2] in page
 
 
+def test_the_figures_of_the_daemon_are_the_recorded_ones() -> None:
+    """``python -m benchmarks.speed_start`` records them."""
+    record = json.loads((ROOT / "benchmarks/results/speed_start.json").read_text(encoding="utf-8"))["result"]
+    page = " ".join((ROOT / "docs/how-to/daemon.md").read_text(encoding="utf-8").split())
+    with_daemon, without = record["daemon_hybrid_search_wall_ms"], record["hybrid_search_wall_ms"]
+    assert f"took {with_daemon} ms instead of {without} " in page
+
+
 def test_the_figures_of_freshness_are_the_recorded_ones() -> None:
     """``python -m benchmarks.freshness`` records them."""
     record = json.loads((ROOT / "benchmarks/results/freshness.json").read_text(encoding="utf-8"))["result"]

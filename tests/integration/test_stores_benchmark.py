@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -29,8 +28,6 @@ def test_a_small_size() -> None:
 
 def test_the_page_shows_the_recorded_figures() -> None:
     """``python -m benchmarks.stores --page`` writes it."""
-    recorded = ROOT / "benchmarks/results/stores.json"
     page = (ROOT / "docs/how-to/choose-a-store.md").read_text(encoding="utf-8")
     shown = page.partition(stores.TABLE_START)[2].partition(stores.TABLE_END)[0]
-    record = json.loads(recorded.read_text(encoding="utf-8"))
-    assert shown == stores.markdown_table(record["result"])
+    assert shown == stores.recorded_table()
