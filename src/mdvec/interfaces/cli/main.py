@@ -69,7 +69,7 @@ def _run_by_daemon(args: Sequence[str], env: Mapping[str, str], cwd: Path | None
     except KeyboardInterrupt:
         screen.write(screen.ERRORS, "interrupted\n")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:  # whoever reads the output has what they wanted
+    except BrokenPipeError:  # the reader of the output has enough
         return 0
     except OSError as error:
         from mdvec.interfaces.cli.commands import report

@@ -56,7 +56,7 @@ def run_daemon(
         docs_dir: The folder of the workspace, if it is used without registering it.
         env: Environment variables.
         any_port: Whether to take a free port if the one of the options is in use.
-        show: Receives what people are told.
+        show: Receives messages for people.
         verbose: Whether bugs are shown.
 
     Returns:

@@ -44,7 +44,7 @@ class LocalCopies:
         Args:
             place: Where it is.
             manifest: The version.
-            prepare: Makes a new copy ready to be searched; nobody sees it before that.
+            prepare: Makes a new copy ready to be searched; no reader sees it before.
 
         Raises:
             DatabaseFullError: If there is no space for it.
