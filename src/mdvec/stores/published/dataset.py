@@ -133,7 +133,7 @@ def latest(place: Place) -> Manifest | None:
 def publish(
     place: Place, file: Path, number: int, collections: Sequence[str], previous: Manifest | None
 ) -> tuple[Manifest, int]:
-    """Write a version: the pages that the previous one has not, then the manifest. Until then nobody sees it.
+    """Write a version: the pages that the previous one has not, then the manifest. No reader sees it before.
 
     Args:
         place: Where.

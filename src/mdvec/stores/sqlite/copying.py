@@ -1,4 +1,4 @@
-"""A copy of some collections in a file of its own, without what is nobody else's business."""
+"""A copy of some collections in a file of its own, without what is private."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def upgrade(path: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[Connection]:
-    """Open a file that nobody else uses, and leave it without a log."""
+    """Open a file that no other process uses, and leave it without a log."""
     with translated(path):
         connection = connect(path, Access.WRITE)
         try:
