@@ -15,8 +15,7 @@ from mdvec.stores.sharing import CopyableStore, SharedStore
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.text.addresses import scheme_of
 from mdvec.types.report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
-from mdvec.workspace.origin import open_database
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
