@@ -188,7 +188,7 @@ def _holds_one(terms: Sequence[str], collections: Sequence[CollectionId]) -> Sql
 
 def _counted(terms: ChunkTerms) -> tuple[int, dict[str, list[int]]]:
     """Return the length of a chunk, and how often each field has each term."""
-    fields = (terms.title, terms.heading, terms.body, terms.minor)
+    fields = [each.split() for each in (terms.title, terms.heading, terms.body, terms.minor)]
     counts: dict[str, list[int]] = {}
     for at, field in enumerate(fields):
         for term, count in Counter(map(stored_text, field)).items():
