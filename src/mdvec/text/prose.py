@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mdvec.text.folding import beyond_ascii, normalise
+from mdvec.text.folding import beyond_ascii, fold_name, normalise
 from mdvec.text.joined import PART, CharacterKinds, batches, codes_of, join_texts, text_of
 from mdvec.text.scripts import holds_unspaced, is_unspaced
 
@@ -20,6 +20,7 @@ _ADDRESS_SIGN = re.compile(r"://|\]\(")
 
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
+_NUMBER = re.compile(r"\d+")
 # What is left in a skeleton, with the sign between texts.
 _LETTERS = re.compile(rf"[^\W\d_]|{PART}")
 _ASCII_LETTERS = {code: " " for code in range(128) if not _LETTERS.match(chr(code))}
@@ -83,8 +84,8 @@ def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
     Returns:
         For each text folded words between single spaces; empty when nothing is left.
     """
-    folded_names = {" ".join(_letters(name).split()) for name in names} - {""}
-    longest_first = sorted(folded_names, key=len, reverse=True)
+    folded = [_NUMBER.sub(" ", fold_name(name)) for name in names]
+    longest_first = sorted(filter(_LETTERS.search, folded), key=len, reverse=True)
     return [each for batch in batches(texts) for each in _skeletons(batch, longest_first)]
 
 
