@@ -261,5 +261,11 @@ END $$;
 {_REMEMBER}{policies({"removed_owners": "false"})}
 """  # noqa: S608 - only constants are put in
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2)
+# Leases of several processes stand side by side, and each says which collections it can watch.
+_SHARED_LEASES = """
+ALTER TABLE claims DROP CONSTRAINT claims_collection_id_key, ADD UNIQUE (collection_id),
+  ADD COLUMN offered bigint[] NOT NULL DEFAULT '{}';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2, _SHARED_LEASES)
 """SQL from nothing to version 1, from 1 to 2, and so on, in the schema of ``search_path``."""
