@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
+import re
+import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +30,16 @@ def time_ms(call: Callable[[], object]) -> float:
     started = time.perf_counter()
     call()
     return (time.perf_counter() - started) * 1000
+
+
+def peak_rss_mb() -> float:
+    """Return the most memory this process was resident with, in MB; that of its parent does not count."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Linux counts into ru_maxrss what a process had before it ran another program.
+    [peak] = re.findall(r"^VmHWM:\s*(\d+) kB", status.read_text(encoding="ascii"), re.MULTILINE)
+    return int(peak) / 1024
 
 
 def commit() -> str:

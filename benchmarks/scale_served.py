@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("step", choices=("publish", "search"))
     parser.add_argument("paths", type=Path, nargs="+")
     arguments = parser.parse_args()
-    print(json.dumps({"publish": publish, "search": search}[arguments.step](*arguments.paths)))
+    print(json.dumps((publish if arguments.step == "publish" else search)(*arguments.paths)))
 
 
 if __name__ == "__main__":

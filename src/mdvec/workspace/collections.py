@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdvec import registry
-from mdvec.config.paths import database_place
+from mdvec.config.paths import database_place, is_folder_name
 from mdvec.config.schema import Config
 from mdvec.errors import (
     CollectionExistsError,
@@ -114,6 +114,9 @@ class Collections:
             if self.docs_dir is not None:
                 hint = f"'{self.import_command([], ImportMode.UPDATE)}' makes it."
             msg = f"there is no index yet: {self.shown} does not exist"
+            if is_folder_name(self.location):
+                msg = f"{self.shown} does not exist: no index is there, and nothing published"
+                hint = "Connect the disk that it is on; 'mdvec tool add' would make an index there."
             raise NoIndexError(msg, hint=hint)
 
     def close(self) -> None:
@@ -302,8 +305,8 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
 
     Args:
         location: ``NAME:PLACE`` or ``NAME+ADDRESS`` for a source of that name, such as
-            ``github:OWNER/REPO[@REF][:PATH]`` and ``git+URL[@REF][:PATH]``; else a folder. A folder whose
-            name starts so is written ``./github:…``.
+            ``github:OWNER/REPO[@REF][:PATH]``, ``git+URL[@REF][:PATH]`` and ``s3://BUCKET[/PATH]``; else a
+            folder. A folder whose name starts so is written ``./github:…``.
         include: Globs of files to take; all when empty.
         exclude: Globs of files to leave out.
 
@@ -311,7 +314,7 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
         What a collection keeps, in one spelling for one place.
 
     Raises:
-        ConfigError: If the extension that it names cannot be loaded.
+        ConfigError: If the extension that it names cannot be loaded, or what it needs is not installed.
         UsageError: If it starts like a repository and is none, or carries a password.
         SourceMissingError: If there is no such folder.
     """

@@ -11,7 +11,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.answer import find
 from mdvec.search.filters import clean
-from mdvec.search.forms import with_other_form
+from mdvec.search.forms import embed_forms
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
 from mdvec.search.where import narrowed
@@ -232,11 +232,8 @@ def _query_space(
     alone: bool,
 ) -> QuerySpace:
     with run.current().step("embed_query"):
-        vector = embedder.embed_query(text)
-    ranked_by = None
-    if alone:  # what other spaces find is compared in the one form in which models were measured
-        with run.current().step("embed_other_form"):
-            ranked_by = with_other_form(text, vector, embedder)
+        # What several spaces find is compared in the one form in which models were measured.
+        vector, ranked_by = embed_forms(text, embedder) if alone else (embedder.embed_query(text), None)
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
     measured = view.unrelated(space_id)
     unspaced = holds_unspaced(text)

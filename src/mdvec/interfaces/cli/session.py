@@ -199,7 +199,8 @@ class Session:
         Args:
             config: The settings, if they are loaded.
             makes: Whether to make a database that is not there; commands that read make none.
-            serves: Whether the command runs until it is ended, and so writes a log.
+            serves: Whether the command runs until it is ended, and so writes a log. It makes a database, too,
+                unless that may be a folder of another machine that is not there now.
             log_file: Where it goes if no file is configured; None for standard error.
 
         Yields:
@@ -211,6 +212,7 @@ class Session:
         if self.data_dir is not None and self.docs_dir is None:
             msg = "--data-dir needs --docs-dir"
             raise UsageError(msg, hint="Add --docs-dir, or name a database with --database.")
+        from mdvec.config.paths import is_folder_name
         from mdvec.interfaces import logs
 
         opener = self.opener or _real_opener()
@@ -224,7 +226,7 @@ class Session:
                 docs_dir=self.docs_dir,
                 data_dir=self.data_dir,
                 choice=self._folder_choice(),
-                makes=makes or serves,
+                makes=makes or (serves and not is_folder_name(self.database_place(config))),
             )
             with workspace, workspace.explaining():
                 yield workspace, config

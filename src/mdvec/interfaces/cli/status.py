@@ -82,8 +82,8 @@ def _print_status(found: WorkspaceStatus, name: str | None) -> None:
         note("no collections")
         note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
         return
-    for each in found.watchers:
-        write(f"watcher: {visible(str(each))}\n")
+    for watcher in found.watchers:
+        write(f"watcher: {visible(str(watcher))}\n")
     write("\n")
     write_table(
         ("name", "enabled", "documents", "chunks", "pending", "failed", "excluded", "last indexed"),

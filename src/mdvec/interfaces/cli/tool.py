@@ -17,7 +17,10 @@ from mdvec.interfaces.passage import visible
 from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
 from mdvec.types.folder_context import CONTEXT_FILE, shown_contexts
 
-_SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], or push: for what programs write"
+_SOURCES = (
+    "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], s3://BUCKET/PATH, or push: for what "
+    "programs write"
+)
 _name_option = name_option(required=True)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
