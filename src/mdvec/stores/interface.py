@@ -381,7 +381,7 @@ class Writer(View, Protocol):
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
         """Compare every text and vector with its checksum, and discard those that are damaged; slow.
 
-        Damaged vectors are removed, also those that other collections use. Damaged documents of the collection lose their
+        Damaged vectors of all collections are removed. Damaged documents of the collection lose their
         fingerprint and content hash, so that its next import reads them again; what they hold stays until
         then. A store that its database protects discards nothing.
         """
