@@ -434,5 +434,5 @@ def _suggestion(wanted: EmbeddingSpec) -> str:
     from mdvec.config.known_models import known_models
 
     name = wanted.provider
-    specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
+    specs = [known.spec for known in known_models() if name in known.model.split("/")]
     return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
