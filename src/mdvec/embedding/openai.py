@@ -16,10 +16,10 @@ from mdvec.embedding.remote.provider import (
     Limits,
     Request,
     Service,
+    ServiceSettings,
     usable,
 )
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
-from mdvec.embedding.remote.service_settings import ServiceSettings
 from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError
@@ -208,7 +208,7 @@ def make_openai(
     The model may only be empty for OpenAI itself: ``text-embedding-3-small`` then. When the dimension is None
     and not known, the first response shows it. The provider is the name under which it was chosen. The other
     arguments are the settings of ``[embedding.openai]``. Only OpenAI needs a key, and only OpenAI is sent the
-    one in ``OPENAI_API_KEY`` without being asked to.
+    one in ``OPENAI_API_KEY`` by default.
 
     Raises:
         ConfigError: If no model is named, or it does not offer the dimension.

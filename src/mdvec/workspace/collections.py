@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mdvec import registry
 from mdvec.config.paths import database_place, is_folder_name
@@ -22,8 +22,10 @@ from mdvec.errors import (
 )
 from mdvec.stores.interface import Store, View
 from mdvec.text.addresses import without_password
+from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import (
+    DEFAULT_SOURCE,
     ChunkingSpec,
     Collection,
     EmbeddingSpec,
@@ -31,16 +33,57 @@ from mdvec.types.collection import (
     SourceSpec,
     check_collection_name,
 )
+from mdvec.types.folder_context import FolderContext, context_line
 from mdvec.types.report import ImportMode
-from mdvec.workspace.docs_folder import DOCS_COLLECTION, FolderChoice, hide_from_git, register_folder
-from mdvec.workspace.origin import open_database
+from mdvec.workspace.databases import (
+    DOCS_COLLECTION,
+    FolderChoice,
+    hide_from_git,
+    open_database,
+    register_folder,
+)
 from mdvec.workspace.wiring import Parts, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
 
+
 _MOST_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
 _WEB = ("https://", "http://", "ssh://", "git@")
+
+
+class Registration(TypedDict, total=False):
+    """What a collection can be registered with; what is left out is as the preset says, or as configured.
+
+    Attributes:
+        include: Globs of files to take; all when empty.
+        exclude: Globs of files to leave out.
+        chunking: How it is cut.
+        embedding: Its embedding model, tried before anything is written; without one, the configuration
+            decides, until the first import.
+        search: Defaults of a search of it alone.
+        preset: See :func:`mdvec.config.presets.load_preset`.
+    """
+
+    include: Sequence[str]
+    exclude: Sequence[str]
+    chunking: ChunkingSpec | None
+    embedding: EmbeddingSpec | None
+    search: SearchDefaults | None
+    preset: Preset | None
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed of a registered collection; None leaves a field as it is."""
+
+    description: str | None
+    location: str | None
+    include: Sequence[str] | None
+    exclude: Sequence[str] | None
+    chunking: ChunkingSpec | None
+    search: SearchDefaults | None
+    enabled: bool | None
+    new_name: str | None
 
 
 class Collections:
@@ -204,19 +247,7 @@ class Collections:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def add(
-        self,
-        name: str,
-        description: str,
-        location: str,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        chunking: ChunkingSpec | None = None,
-        embedding: EmbeddingSpec | None = None,
-        search: SearchDefaults | None = None,
-        preset: Preset | None = None,
-    ) -> Collection:
+    def add(self, name: str, description: str, location: str, **options: Unpack[Registration]) -> Collection:
         """Register a source; see :meth:`mdvec.workspace.Workspace.add_collection`.
 
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
@@ -225,6 +256,9 @@ class Collections:
             msg = f"the database of {self.docs_dir} holds that folder alone"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
         check_collection_name(name)
+        include, exclude = options.get("include", ()), options.get("exclude", ())
+        chunking, embedding = options.get("chunking"), options.get("embedding")
+        search, preset = options.get("search"), options.get("preset")
         if preset is not None:
             include, exclude = include or preset.include, exclude or preset.exclude
             chunking, embedding = chunking or preset.chunking, embedding or preset.embedding
@@ -245,43 +279,27 @@ class Collections:
                 made.id, lambda now: replace(now, **settings, created_ms=now_ms, updated_ms=now_ms)
             )
 
-    def update(
-        self,
-        name: str,
-        *,
-        description: str | None = None,
-        location: str | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        chunking: ChunkingSpec | None = None,
-        search: SearchDefaults | None = None,
-        enabled: bool | None = None,
-        new_name: str | None = None,
-    ) -> Collection:
+    def update(self, name: str, **changes: Unpack[Changes]) -> Collection:
         """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""
         collection = self.named(name)
+        given = set_only(**changes)
+        new_name = given.pop("new_name", None)
         if new_name is not None:
             self._check_can_rename(new_name)
-        if chunking is not None:
-            self._parts.check_chunking(chunking)
-        changes = set_only(
-            description=None if description is None else _one_line(spelled(description)),
-            enabled=enabled,
-            chunking=chunking,
-            search=search,
-            name=new_name,
-        )
+            given["name"] = new_name
+        if "chunking" in given:
+            self._parts.check_chunking(given["chunking"])
+        if "description" in given:
+            given["description"] = _one_line(spelled(given["description"]))
+        location = given.pop("location", None)
         place = None if location is None else source_spec(location, (), ())
-        globs = set_only(
-            include=None if include is None else tuple(include),
-            exclude=None if exclude is None else tuple(exclude),
-        )
+        globs: dict[str, Any] = {key: tuple(given.pop(key)) for key in ("include", "exclude") if key in given}
         with self.store().write() as writer:
             if any(each.name == new_name and each.id != collection.id for each in writer.collections()):
                 msg = f"there is a collection named {new_name!r} already"
                 raise CollectionExistsError(msg)
             return writer.change_collection(
-                collection.id, lambda now: _updated(now, replace(_moved(now, place, globs), **changes))
+                collection.id, lambda now: _updated(now, replace(_moved(now, place, globs), **given))
             )
 
     def _check_can_rename(self, new_name: str) -> None:
@@ -346,3 +364,77 @@ def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> 
         source = replace(source, kind=place.kind, location=place.location)
     # Of another place nothing is imported yet.
     return replace(now, source=source, revision=now.revision if source == now.source else "")
+
+
+class Folders:
+    """The contexts of folders. A part of :class:`mdvec.workspace.Workspace`."""
+
+    def __init__(self, collections: Collections) -> None:
+        self._collections = collections
+
+    def set_context(self, name: str, folder: str, text: str) -> FolderContext:
+        """Write what a folder holds, in place of what was set before; every hit below it shows it.
+
+        Args:
+            name: The collection.
+            folder: Relative to its source, empty or ``.`` for the root; or absolute, of a folder in it.
+            text: A sentence; it becomes one line of 300 characters at most.
+
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+            UsageError: If the text is empty, or the folder is not in the source.
+        """
+        line = context_line(spelled(text))
+        if not line:
+            msg = "the context is empty"
+            raise UsageError(msg, hint="Give a sentence, or --remove.")
+        collection = self._collections.named(name)
+        made = FolderContext(_folder_of(folder, collection), line)
+        self._write(collection, made.folder, made)
+        return made
+
+    def remove_context(self, name: str, folder: str) -> None:
+        """Remove what was set for a folder; what its own file says is shown again.
+
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+            UsageError: If nothing was set for the folder.
+        """
+        collection = self._collections.named(name)
+        place = _folder_of(folder, collection)
+        if not any(each.folder == place and not each.from_file for each in collection.folder_contexts):
+            msg = f"no context was set for {place or 'the root'} of {name}"
+            raise UsageError(msg, hint=f"'mdvec tool context -n {name}' lists them.")
+        self._write(collection, place, None)
+
+    def holds_documents(self, name: str, folder: str) -> bool:
+        """Return True if a document is indexed below a folder, given as in the context of one."""
+        collection = self._collections.named(name)
+        prefix = f"{folder}/" if folder else ""
+        with self._collections.store().read() as view:
+            return bool(view.documents(collection.id, after="", prefix=prefix, limit=1))
+
+    def _write(self, collection: Collection, folder: str, made: FolderContext | None) -> None:
+        def changed(now: Collection) -> Collection:
+            others = [each for each in now.folder_contexts if each.from_file or each.folder != folder]
+            return replace(now, folder_contexts=(*others, *([made] if made else [])))
+
+        with self._collections.store().write() as writer:
+            writer.change_collection(collection.id, changed)
+
+
+def _folder_of(folder: str, collection: Collection) -> str:
+    """Return a folder as paths of documents spell it.
+
+    Raises:
+        UsageError: If it is not in the source of the collection.
+    """
+    place = PurePosixPath(nfc(spelled(folder.replace("\\", "/"))))
+    root = PurePosixPath(nfc(spelled(collection.source.location)))
+    is_local = collection.source.kind == DEFAULT_SOURCE
+    if is_local and place.is_absolute() and place.is_relative_to(root):
+        place = place.relative_to(root)
+    if place.is_absolute() or ".." in place.parts:
+        msg = f"{folder} is not a folder of {collection.name}"
+        raise UsageError(msg, hint=f"Give it relative to {collection.source}, or '.' for all of it.")
+    return "" if place == PurePosixPath() else str(place)

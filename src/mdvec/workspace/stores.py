@@ -12,7 +12,7 @@ import msgspec
 from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
 from mdvec.stores.sharing import CopyableStore, SharedStore
-from mdvec.stores.vectors.following import IndexedStore
+from mdvec.stores.vectors.following import IndexedStore, update_vector_index
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 from mdvec.types.report import (
@@ -23,8 +23,7 @@ from mdvec.types.report import (
     SpaceSize,
     StoreDescription,
 )
-from mdvec.workspace.origin import open_database
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
@@ -96,6 +95,7 @@ class Stores:
         store = open_database(place, config, folder=None)
         try:
             contents = copy_store(self._collections.store(), store, parse_document, wait_s=_MOVE_WAIT_S)
+            update_vector_index(store)
             return MovedStore(store.location, contents)
         finally:
             store.close()

@@ -6,24 +6,24 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
-from mdvec.config.paths import default_cache_dir, place_beside
+from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
-from mdvec.indexing.prepare import Recipe
+from mdvec.indexing.recipe import Recipe
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
-from mdvec.stores.interface import Store, View
-from mdvec.stores.vectors.index import VectorIndex
+from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
 from mdvec.types.space import EmbeddingSpace
 
@@ -81,7 +81,7 @@ class Model:
     def space_id(self, collection: Collection, view: View) -> SpaceId | None:
         """Return the space in which a collection is searched; None when it holds no vector of it."""
         if collection.embedding is None and not view.counts(collection.id, None).chunks:
-            return None  # a service is not asked how long vectors are before there is one
+            return None  # no service gets a request for the length of vectors before there is one
         space = self.space
         return None if space is None else view.find_space(space)
 
@@ -189,7 +189,7 @@ class Embedders:
 
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
-            EmbeddingError: If a service had to be asked for the dimension and did not answer.
+            EmbeddingError: If the dimension takes a request to a service, and that fails.
         """
         wanted = spec or self.configured
         embedder = self.make(wanted)
@@ -291,11 +291,9 @@ class Parts:
         Raises:
             ConfigError: If the chunker does not exist, or does not know a setting.
         """
-        from mdvec.documents.parse import PARSER_VERSION, parse_document
-
         versions = spec.strategy == "vault" or self._config.documents.versions
         return Recipe(
-            functools.partial(parse_document, versions=versions),
+            functools.partial(_parse, versions=versions),
             f"{PARSER_VERSION}v" if versions else PARSER_VERSION,
             self._chunker(spec, model),
         )
@@ -404,6 +402,13 @@ def make_elsewhere(
     return make_embedder(spec, settings, arguments)
 
 
+def _parse(path: str, text: str, *, versions: bool) -> Document:
+    """Parse a file; what reads Markdown is imported for the first one."""
+    from mdvec.documents.parse import parse_document
+
+    return parse_document(path, text, versions=versions)
+
+
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:
     """Return the sizes of a collection that a chunker declares to know."""
     return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
@@ -431,46 +436,10 @@ def set_only(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def open_store(location: Path | str, config: Config | None = None, **how: Any) -> Store:
-    """Open a store, making a database file and its folder when they are not there.
-
-    Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
-    factory that can search one says so by the attribute ``takes_vector_index``, and one that keeps copies by
-    ``takes_cache_dir``.
-
-    Raises:
-        ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
-    """
-    config = config or Config()
-    name = registry.named_store(str(location))
-    location = Path(location) if name == "sqlite" else location
-    factory = registry.load("stores", name)
-    settings = config.arguments("stores", name, factory)
-    if config.store.vectors is not None:
-        if not getattr(factory, "takes_vector_index", False):
-            msg = f"the store {name!r} searches its own vectors, and no index beside it"
-            raise ConfigError(msg, hint="Leave out [store] vectors.")
-        beside = place_beside(location, settings.get("schema", ""))
-        settings["vector_index"] = _vector_index(config.store.vectors, beside, config)
-    if getattr(factory, "takes_cache_dir", False):
-        settings.setdefault("cache_dir", config.embedding.cache_dir or default_cache_dir())
-    made: Store = factory(location, **settings, **how)
-    return made
-
-
-def _vector_index(named: str, beside: Path, config: Config) -> VectorIndex:
-    """Make a vector index; its place begins with ``beside`` unless another one is named."""
-    name, place = registry.named_vector_index(named)
-    factory = registry.load("vector_indexes", name)
-    arguments = config.arguments("vector_indexes", name, factory)
-    made: VectorIndex = factory(place or f"{beside}.{name}", **arguments)
-    return made
-
-
 def _suggestion(wanted: EmbeddingSpec) -> str:
     """Return the known models whose name was given without the provider, as a hint; empty for none."""
     from mdvec.config.known_models import known_models
 
     name = wanted.provider
-    specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
+    specs = [known.spec for known in known_models() if name in known.model.split("/")]
     return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents.parse import PARSER_VERSION, parse_document
-from mdvec.indexing.prepare import Prepared, Recipe, prepare
+from mdvec.documents import PARSER_VERSION
+from mdvec.documents.parse import parse_document
+from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.recipe import Recipe
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import CutDocument
@@ -41,7 +43,7 @@ def test_names_that_are_indexed_with_each_chunk_are_bounded() -> None:
         raw = f"---\naliases: {aliases}\n---\n# T\n\ntext\n".encode()
         prepared = prepare(SourceEntry("note.md", "note.md", 1, len(raw)), raw, recipe)
         assert isinstance(prepared, Prepared)
-        return len(prepared.record.terms[0].title)
+        return len(prepared.record.terms[0].title.split())
 
     assert title_terms([f"name{number}" for number in range(30)]) == 32  # the title and the file's name too
     assert title_terms([f"name{number}" for number in range(3_000)]) == 32

@@ -23,7 +23,7 @@ from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult
 from mdvec.types.page import PASSAGE_ANCHOR
 from mdvec.types.query import Filters, SearchMode, TagMatch
-from mdvec.workspace.browse import Facets
+from mdvec.workspace.pages import Facets
 
 PAGE_HITS = 10
 """Results that are shown at first, and that each further step adds."""
@@ -193,7 +193,7 @@ class SearchPage:
         return {"result": result, "hits": hits, "failure": None}
 
     def _typing_mode(self) -> SearchMode:
-        """Return how to search while someone types: a service is not asked at each pause."""
+        """Return how to search while someone types: no request is sent to a service at each pause."""
         used = [each for each in self._site.workspace.models.known() if each.collections]
         return SearchMode.HYBRID if all(each.offline for each in used) else SearchMode.LEXICAL
 
