@@ -262,7 +262,7 @@ END $$;
 {_REMEMBER}{policies({"removed_owners": "false"})}
 """  # noqa: S608 - only constants are put in
 
-# One row for each term and block of chunks, instead of one for each term and chunk (postings.py). And leases of
+# One row for each term and block of chunks, instead of one for each term and chunk (postings.py). Leases of
 # several processes stand side by side, and each says which collections it can watch.
 _TO_3 = f"""
 ALTER TABLE postings RENAME TO unpacked;
