@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import resource
@@ -40,6 +41,11 @@ def peak_rss_mb() -> float:
     # Linux counts into ru_maxrss what a process had before it ran another program.
     [peak] = re.findall(r"^VmHWM:\s*(\d+) kB", status.read_text(encoding="ascii"), re.MULTILINE)
     return int(peak) / 1024
+
+
+def compiled_env() -> dict[str, str]:
+    """Return an environment whose processes keep compiled modules, as pip leaves them after it installs."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def commit() -> str:

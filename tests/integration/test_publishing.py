@@ -32,7 +32,7 @@ from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_store
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions(mode=ImportMode.UPDATE)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from mdvec import run
@@ -29,7 +31,7 @@ from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.references import file_of, path_of_reference
+from mdvec.workspace.reading import file_of, path_of_reference
 from mdvec.workspace.wiring import Model, Parts
 
 
@@ -337,3 +339,34 @@ def _hint(
     if meant.operators:
         return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
     return "Nothing matches. Try other words, or fewer filters."
+
+
+@contextmanager
+def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[SearchResult], SearchResult]]:
+    """Record a search.
+
+    Args:
+        query: What is asked.
+        plain: Whether the query may be in the log as it is, instead of its length and a hash.
+
+    Yields:
+        Takes the answer, and returns it.
+    """
+    text = query.text
+    known = (
+        {"query": text}
+        if plain
+        else {"query_hash": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]}
+    )
+    with (
+        run.logged("search", **known, chars=len(text), mode=query.mode.value, limit=query.limit) as line,
+        run.current().step("search_total", query=text, limit=query.limit) as step,
+    ):
+
+        def record(result: SearchResult) -> SearchResult:
+            line.update(hits=len(result.hits), confidence=result.confidence.value)
+            scores = (f"{hit.path}:{hit.start_line}={hit.score:.3f}" for hit in result.hits)
+            step.update(hits=len(result.hits), scores=" ".join(scores))
+            return result
+
+        yield record

@@ -23,8 +23,7 @@ from mdvec.types.report import (
     SpaceSize,
     StoreDescription,
 )
-from mdvec.workspace.origin import open_database
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
