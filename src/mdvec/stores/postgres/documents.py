@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mdvec.stores.columns import LabelKind, locator_of
+from mdvec.stores.postgres.connection import ids_text
 from mdvec.stores.postgres.where import WhereReader
 from mdvec.stores.records import (
     MOST_REPETITIONS,
@@ -168,10 +169,10 @@ class DocumentReader(WhereReader):
         rows = self.connection.execute(
             f"""SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[])
             ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
-            (list(beside),),
+            (ids_text(beside),),
             binary=True,
         )
-        found = places_of_rows(rows)
+        found = places_of_rows(rows.fetchall())
         documents = {place.id: place.document_id for place in found}
         asked = {each: documents[each] for each in ids if each in documents}
         return [
@@ -190,19 +191,20 @@ class DocumentReader(WhereReader):
             f"""SELECT {_PLACE} FROM unnest(%s::bigint[]) WITH ORDINALITY j(id, position)
             JOIN documents d ON d.id = j.id JOIN chunks c ON c.document_id = d.id
             WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT %s""",  # noqa: S608 - constants
-            (list(documents), *condition.arguments, limit),
+            (ids_text(documents), *condition.arguments, limit),
+            binary=True,
         )
-        return places_of_rows(rows)
+        return places_of_rows(rows.fetchall())
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        rows = self.connection.execute(_REPETITIONS, (list(ids), MOST_REPETITIONS))
-        return {ChunkId(chunk_id): count for chunk_id, count in rows if count > 1}
+        rows = self.connection.execute(_REPETITIONS, (ids_text(ids), MOST_REPETITIONS), binary=True)
+        return {ChunkId(chunk_id): count for chunk_id, count in rows.fetchall() if count > 1}
 
     def _places_of(self, ids: Sequence[int]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""
         sql = f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.id"  # noqa: S608
-        return places_of_rows(self.connection.execute(sql, (list(ids),)))
+        return places_of_rows(self.connection.execute(sql, (ids_text(ids),)).fetchall())
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""
