@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import re
+import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +31,21 @@ def time_ms(call: Callable[[], object]) -> float:
     started = time.perf_counter()
     call()
     return (time.perf_counter() - started) * 1000
+
+
+def peak_rss_mb() -> float:
+    """Return the most memory this process was resident with, in MB; that of its parent does not count."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Linux counts into ru_maxrss what a process had before it ran another program.
+    [peak] = re.findall(r"^VmHWM:\s*(\d+) kB", status.read_text(encoding="ascii"), re.MULTILINE)
+    return int(peak) / 1024
+
+
+def compiled_env() -> dict[str, str]:
+    """Return an environment whose processes keep compiled modules, as pip leaves them after it installs."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def commit() -> str:

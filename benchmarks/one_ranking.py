@@ -33,7 +33,7 @@ from mdvec.testing.stores import MemoryStore
 from mdvec.text.scripts import holds_unspaced
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_store
 
 NAMES = ("sqlite-vec", "lancedb", "chroma", "postgres", "postgres-hnsw", "memory")
 QUESTIONS = 100

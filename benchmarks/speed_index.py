@@ -18,13 +18,13 @@ import numpy as np
 from mdvec.stores.interface import Store
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.hashing import content_hash, text_hash
-from mdvec.text.terms import Terms, index_terms
+from mdvec.text.indexed_terms import Terms, index_terms, once
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import ChunkingSpec, SourceSpec
 from mdvec.types.document import Document, TitleSource
 from mdvec.types.space import EmbeddingSpace
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_store
 
 NAME: Final = "bench"
 TAGS: Final = {"one": 1000, "many": 10}
@@ -159,13 +159,13 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
 
 
 def _terms(title: Terms, part: Sequence[Sentence]) -> ChunkTerms:
-    """Return what :func:`mdvec.indexing.prepare.chunk_terms` returns of a chunk of these sentences."""
+    """Return what :func:`mdvec.indexing.prepare.terms_of_chunks` yields for a chunk of these sentences."""
     every = (title, *(each.terms for each in part))
-    pairs = dict.fromkeys(pair for terms in every for pair in terms.pairs)
-    singles = dict.fromkeys(single for terms in every for single in terms.singles)
-    words = (word for terms in (title, *every) for word in terms.words)
-    body = tuple(term for each in part for term in each.terms.main)
-    return ChunkTerms(title.main, (), body, (*words, *pairs, *singles))
+    pairs = once(" ".join(terms.pairs for terms in every))
+    singles = once(" ".join(terms.singles for terms in every))
+    words = " ".join(terms.words for terms in (title, *every))
+    body = " ".join(each.terms.main for each in part)
+    return ChunkTerms(title.main, "", body, f"{words} {pairs} {singles}")
 
 
 def _put_vectors(store: Store, space: EmbeddingSpace, chance: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import ROOT, percentile, write_result
+from benchmarks.harness import ROOT, compiled_env, percentile, write_result
 from mdvec.workspace import open_workspace
 
 SCRIPT = Path(sys.executable).with_name("mdvec")
@@ -55,18 +55,16 @@ def run(corpus: Path, rounds: int) -> dict[str, Any]:
         with open_workspace(database=database) as workspace:
             workspace.add_collection("docs", "", str(corpus))
             workspace.import_collection("docs")
-        env = {**os.environ, "HOME": temporary, "XDG_DATA_HOME": temporary}  # a daemon of its own
+        env = {**compiled_env(), "HOME": temporary, "XDG_DATA_HOME": temporary}  # a daemon of its own
         there = ["--database", str(database)]
         search = [str(SCRIPT), "search", "how does it work", *there]
-        figures = medians(
-            {
-                "bare_python": [sys.executable, "-c", ""],
-                "version": [str(SCRIPT), "--version"],
-                "lexical_search": [*search, "--mode", "lexical"],
-            },
-            env,
-            rounds,
-        )
+        commands = {
+            "bare_python": [sys.executable, "-c", ""],
+            "version": [str(SCRIPT), "--version"],
+            "lexical_search": [*search, "--mode", "lexical"],
+        }
+        medians(commands, env, WARM_UPS)
+        figures = medians(commands, env, rounds)
         daemon = [str(SCRIPT), "daemon"]
         subprocess.run([*daemon, "start", *there], env=env, check=True, capture_output=True)
         try:

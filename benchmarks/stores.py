@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS, ROOT, time_ms, write_result
+from benchmarks.harness import RESULTS, ROOT, peak_rss_mb, time_ms, write_result
 
 NAMES = ("sqlite", "sqlite-vec", "lancedb", "chroma", "postgres")
 BASE = "sqlite"
@@ -55,7 +54,7 @@ FIGURES = {
 def open_named(name: str, folder: Path, address: str) -> Any:
     """Open a store by the name that it has in the results."""
     from mdvec.config.schema import Config, StoreSettings
-    from mdvec.workspace.wiring import open_store
+    from mdvec.workspace.databases import open_store
 
     if name == "postgres":
         return open_store(address)
@@ -185,7 +184,7 @@ def search(name: str, size: int, folder: Path, address: str) -> dict[str, Any]:
         "cold_ms": cold_ms,
         "hybrid_ms": statistics.median(time_ms(partial(ask, n, Filters())) for n in numbers),
         "filtered_ms": statistics.median(time_ms(partial(ask, n, often)) for n in numbers),
-        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "rss_mb": peak_rss_mb(),
         "hits": [ask(number, Filters()) for number in numbers],
         "fewest_often": min(len(ask(n, often, SearchMode.DENSE)) for n in numbers),
         "rare": [ask(number, rare, SearchMode.DENSE) for number in numbers],

@@ -6,6 +6,8 @@ import functools
 import itertools
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +58,17 @@ def new_schema() -> str:
 
 
 def open_postgres(**settings: object) -> PostgresStore:
-    """Open an empty store on the shared server."""
+    """Open an empty store on the shared server, whose vector indexes are made by each transaction."""
+    from mdvec.stores.interface import Claim
+    from mdvec.stores.postgres.snapshots import Transaction
     from mdvec.stores.postgres.store import PostgresStore
 
-    return PostgresStore(shared_server(), **{"schema": new_schema(), **settings})  # type: ignore[arg-type]
+    class EagerStore(PostgresStore):
+        @contextmanager
+        def write(self, claim: Claim | None = None) -> Iterator[Transaction]:
+            with super().write(claim) as writer:
+                yield writer
+            self.make_vector_indexes()
+
+    made = EagerStore if "exact_up_to" in settings else PostgresStore
+    return made(shared_server(), **{"schema": new_schema(), **settings})  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
 from mdvec.evaluation.judgements import JudgedSet, Question
 from mdvec.evaluation.naming import Naming
 from mdvec.evaluation.runner import scope_filters
-from mdvec.search.forms import with_other_form
+from mdvec.search.forms import embed_forms
 from mdvec.search.where import narrowed
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
@@ -29,7 +29,7 @@ from mdvec.stores.versions import read_versions
 from mdvec.types.ids import ChunkId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_store
 
 Vector = NDArray[np.float32]
 
@@ -66,7 +66,7 @@ class Index:
         self.view = view
         self.embedder = embedder
         self.embed = embed
-        self.embed_both = remembered(partial(_embedded_both, embed, embedder))
+        self.embed_both = remembered(partial(_embedded_both, embedder))
         self.space_id = _known_space(embedder, view)
         self.chunks: tuple[StoredChunk, ...] = tuple(workspace.chunks())
         self.path_of = {chunk.id: chunk.path for chunk in self.chunks}
@@ -177,9 +177,8 @@ def rebuilt(
                 yield Index(name, workspace, view, embedder, embed)
 
 
-def _embedded_both(embed: Callable[[str], Vector], embedder: Embedder, text: str) -> Vector:
-    vector = embed(text)
-    moved = with_other_form(text, vector, embedder)
+def _embedded_both(embedder: Embedder, text: str) -> Vector:
+    vector, moved = embed_forms(text, embedder)
     return vector if moved is None else moved
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mdvec.chunking.context import context_line
@@ -14,10 +14,11 @@ from mdvec.search.lexical import QueryTerm
 from mdvec.stores.records import ChunkTerms, DocumentFrequencies, embedded_names
 from mdvec.text import terms
 from mdvec.text.folding import normalise
+from mdvec.text.indexed_terms import Terms
+from mdvec.text.prose import Prose
 from mdvec.text.scripts import KATAKANA
-from mdvec.text.terms import QueryTerms, Terms
+from mdvec.text.terms import QueryTerms
 from mdvec.text.words import STOP_WORDS, is_english, stem
-from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
 from mdvec.types.ids import DocumentId
 
@@ -25,8 +26,7 @@ from mdvec.types.ids import DocumentId
 _by_kind = terms._by_kind
 _forms = terms._forms
 _hiragana_in = terms._hiragana_in
-_index_terms = terms.index_terms
-_chunk_terms = prepare.chunk_terms
+_terms_of_chunks = prepare.terms_of_chunks
 _expanded = lexical._expanded
 
 # Shorter ones are a bigram already.
@@ -72,20 +72,22 @@ def with_katakana_words(text: str) -> terms._TermsByKind:
     return found
 
 
-def terms_with_repeated_pairs(text: str) -> Terms:
-    """Keep pairs as often as they occur."""
-    found = _by_kind(text)
-    return replace(_index_terms(text), pairs=(*found.pairs, *found.particles))
+def terms_one_by_one(texts: Sequence[str]) -> list[Terms]:
+    """Return the terms of texts as those of a question are found, which variants can change."""
+    return [
+        Terms(
+            main=" ".join((*found.words, *found.bigrams)),
+            words=" ".join((*found.written, *found.stop_words)),
+            pairs=" ".join((*found.pairs, *found.particles)),
+            singles=" ".join(found.singles),
+        )
+        for found in (terms._by_kind(text) for text in texts)
+    ]
 
 
-def chunk_terms_with_repeated_pairs(title: Terms, chunk: Chunk) -> ChunkTerms:
-    """Keep pairs as often as they occur in the title, the headings and the text."""
-    terms = _chunk_terms(title, chunk)
-    parts = (title, *map(terms_with_repeated_pairs, ("\n".join(chunk.heading_path), chunk.text)))
-    pairs = [pair for part in parts for pair in part.pairs]
-    once = set(pairs)
-    others = (term for term in terms.minor if term not in once)
-    return replace(terms, minor=(*others, *pairs))
+def repeated(found: str) -> str:
+    """Keep terms as often as they occur in the title, the headings and the text."""
+    return found
 
 
 def expanded_with_all_singles(query: QueryTerms, frequencies: DocumentFrequencies) -> Iterator[QueryTerm]:
@@ -110,9 +112,11 @@ def fold_case(text: str) -> str:
 # --- fields, names, context --------------------------------------------------------------------
 
 
-def chunk_terms_without_headings(title: Terms, chunk: Chunk) -> ChunkTerms:
-    """Leave the heading path away; the chunk's own headings are in its text."""
-    return _chunk_terms(title, replace(chunk, heading_path=()))
+def terms_without_headings(
+    names: Sequence[str], headings: Sequence[str], texts: Sequence[Prose]
+) -> Iterator[ChunkTerms]:
+    """Leave the heading paths away; a chunk's own headings are in its text."""
+    return _terms_of_chunks(names, [""] * len(headings), texts)
 
 
 def title_alone(document: Document) -> tuple[str, ...]:

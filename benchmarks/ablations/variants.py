@@ -15,6 +15,7 @@ from mdvec.search.proximity import NAME_SHARE, NEIGHBOUR_SHARE
 from mdvec.stores.records import FIELD_WEIGHTS
 from mdvec.stores.sqlite import documents, words
 from mdvec.stores.sqlite.links import LinkReader
+from mdvec.text import indexed_terms
 from mdvec.text import terms as real_terms
 from mdvec.text.terms import Memory
 
@@ -39,29 +40,31 @@ def _of_terms() -> Iterator[Variant]:
     def term(name: str, value: object) -> Patch:
         return Patch(real_terms, name, value)
 
+    one_by_one = Patch(indexed_terms, "_by_text", terms.terms_one_by_one)
+
     yield indexed(
         "no-stems",
         "English words as they are written alone",
-        term("_forms_of", Memory(terms.word_as_written)),
+        term("forms_of", Memory(terms.word_as_written)),
     )
-    yield indexed("stems-alone", "stems of English words alone", term("_forms_of", Memory(terms.stem_alone)))
+    yield indexed("stems-alone", "stems of English words alone", term("forms_of", Memory(terms.stem_alone)))
     yield indexed(
         "no-stop-words",
         "words like 'the' count as others do",
-        term("_forms_of", Memory(terms.function_word_as_any)),
+        term("forms_of", Memory(terms.function_word_as_any)),
     )
     yield indexed(
         "pairs-main",
         "bigrams of kanji and hiragana count as those of kanji do",
         term("_hiragana_of", Memory(terms.pair_is_bigram)),
+        one_by_one,
     )
     yield indexed(
         "pairs-repeated",
         "bigrams with hiragana count as often as they occur in a chunk",
-        Patch(prepare, "index_terms", terms.terms_with_repeated_pairs),
-        Patch(prepare, "chunk_terms", terms.chunk_terms_with_repeated_pairs),
+        Patch(prepare, "once", terms.repeated),
     )
-    yield indexed("no-singles", "no single kanji beside bigrams", term("_HAN", terms.NO_MATCH))
+    yield indexed("no-singles", "no single kanji beside bigrams", term("_HAN", terms.NO_MATCH), one_by_one)
     yield Variant(
         "singles-always",
         "single kanji are looked for though none of their bigrams occurs",
@@ -79,11 +82,17 @@ def _of_terms() -> Iterator[Variant]:
         "katakana-words",
         "whole katakana words beside their bigrams",
         term("_by_kind", terms.with_katakana_words),
+        one_by_one,
     )
     yield indexed(
-        "no-long-vowels", "long vowels are not folded", term("normalise", terms.fold_width_and_case)
+        "no-long-vowels",
+        "long vowels are not folded",
+        term("normalise", terms.fold_width_and_case),
+        one_by_one,
     )
-    yield indexed("no-folding", "nor are widths and compatibility forms", term("normalise", terms.fold_case))
+    yield indexed(
+        "no-folding", "nor are widths and compatibility forms", term("normalise", terms.fold_case), one_by_one
+    )
 
 
 def _of_fields() -> Iterator[Variant]:
@@ -101,7 +110,7 @@ def _of_fields() -> Iterator[Variant]:
         "no-headings",
         "no field for the headings above a chunk",
         Stage.INDEXING,
-        patches=(Patch(prepare, "chunk_terms", terms.chunk_terms_without_headings),),
+        patches=(Patch(prepare, "terms_of_chunks", terms.terms_without_headings),),
     )
     yield Variant(
         "no-properties",

@@ -24,6 +24,7 @@ _BUILTIN = {
         "folder": "mdvec.sources.folder:FolderSource",
         "github": "mdvec.sources.github.github_source:GithubSource",
         "git": "mdvec.sources.git.git_source:GitSource",
+        "s3": "mdvec.sources.s3:S3Source",
         "push": "mdvec.sources.push:PushSource",
     },
     "chunking": {
@@ -53,13 +54,15 @@ _BUILTIN = {
         "lancedb": "mdvec.stores.vectors.lancedb:LanceVectorIndex",
         "chroma": "mdvec.stores.vectors.chroma:ChromaVectorIndex",
     },
+    # Where sources and published workspaces are, that are objects.
+    "buckets": {"s3": "mdvec.net.buckets:Bucket"},
     # What embeds in place of this machine.
     "clusters": {"ray": "mdvec.embedding.ray_cluster:RayCluster"},
     # Doors do not know each other; the command line opens the others by name.
     "doors": {
         "mcp-stdio": "mdvec.interfaces.mcp.stdio:serve_stdio",
         "rpc-stdio": "mdvec.interfaces.rpc.lines:serve_rpc_stdio",
-        "rpc-socket": "mdvec.interfaces.rpc.connections:serve_rpc_socket",
+        "rpc-socket": "mdvec.interfaces.rpc.lines:serve_rpc_socket",
         "http": "mdvec.interfaces.http.app:serve_http",
         "site": "mdvec.interfaces.site.build:build_site",
         "site-preview": "mdvec.interfaces.site.build:preview_site",
@@ -75,6 +78,7 @@ _BUILTIN = {
 }
 # Built-in adapters that need more packages, and the extra that installs them.
 _EXTRAS = {
+    ("buckets", "s3"): "s3",
     ("clusters", "ray"): "ray",
     ("stores", "postgres"): "postgres",
     **{("vector_indexes", name): name for name in ("sqlite-vec", "lancedb", "chroma")},
@@ -96,7 +100,7 @@ def names(stage: str) -> list[str]:
 
     Args:
         stage: ``sources``, ``chunking``, ``embedding``, ``stores``, ``vector_indexes``,
-            ``clusters``, ``doors`` or ``web``.
+            ``buckets``, ``clusters``, ``doors`` or ``web``.
     """
     others = sorted({point.name for point in _entry_points(group=f"mdvec.{stage}")})
     return [*_BUILTIN[stage], *(name for name in others if name not in _BUILTIN[stage])]

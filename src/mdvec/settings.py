@@ -86,6 +86,18 @@ VectorIndexLocation = Annotated[
 ]
 
 
+class BucketSettings(Section, frozen=True, kw_only=True):
+    """How an S3 bucket is reached; credentials are those of the environment.
+
+    Attributes:
+        region: The region of the bucket; None for that of the environment.
+        endpoint: The address of a server other than Amazon's that speaks S3.
+    """
+
+    region: Name | None = None
+    endpoint: Address | None = None
+
+
 def declares(kind: type[Section]) -> Callable[[AnyFactory], AnyFactory]:
     """Make a decorator that gives a factory function its ``Settings``."""
 

@@ -17,7 +17,7 @@ from mdvec.stores.records import ChunkTerms, DocumentRecord
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import content_hash, text_hash
-from mdvec.text.prose import is_unspaced_prose, skeleton
+from mdvec.text.prose import is_unspaced_prose, skeletons
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
@@ -112,7 +112,7 @@ def make_record(
     terms: Sequence[ChunkTerms] | None = None,
 ) -> DocumentRecord:
     """Make what is written of a document; the terms of a chunk are the words between its spaces."""
-    words = [ChunkTerms((), (), chunk.text.split()) for chunk in chunks]
+    words = [ChunkTerms("", "", " ".join(chunk.text.split())) for chunk in chunks]
     return DocumentRecord(
         entry=entry or make_entry(document.path),
         content_hash=content_hash(document.body.encode("utf-8", "replace")),
@@ -121,7 +121,7 @@ def make_record(
         chunks=tuple(chunks),
         terms=tuple(terms or words),
         unspaced=is_unspaced_prose(document.title, document.body),
-        skeletons=tuple(skeleton(chunk.text, ()).encode() for chunk in chunks),
+        skeletons=tuple(each.encode() for each in skeletons([chunk.text for chunk in chunks], ())),
     )
 
 

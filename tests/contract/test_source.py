@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import REPOSITORY, GithubServer
+from tests.fakes.s3_server import S3Server
 
 from mdvec.errors import SourceMissingError, UnreadableFileError
 from mdvec.sources.folder import FolderSource
 from mdvec.sources.git.git_source import GitSource
 from mdvec.sources.github.github_source import GithubSource
 from mdvec.sources.interface import Source
+from mdvec.sources.s3 import S3Source
 from mdvec.text.hashing import content_hash
 from mdvec.types.change import SourceEntry
 
@@ -52,7 +54,22 @@ def _make_git(root: Path, files: Mapping[str, bytes], _open: ExitStack) -> Sourc
     return GitSource(location=repository.url, cache_dir=root / "cache")
 
 
-@pytest.fixture(params=[_make_folder, _make_github, _make_git], ids=["folder", "github", "git"])
+def _make_s3(root: Path, files: Mapping[str, bytes], opened: ExitStack) -> Source:
+    server = opened.enter_context(S3Server("contract"))
+    for path, raw in files.items():
+        server.put(f"docs/{path}", raw)
+    return S3Source(location="//contract/docs", endpoint=server.endpoint)
+
+
+_ADAPTERS = [
+    pytest.param(_make_folder, id="folder"),
+    pytest.param(_make_github, id="github"),
+    pytest.param(_make_git, id="git"),
+    pytest.param(_make_s3, id="s3", marks=[pytest.mark.s3, pytest.mark.filterwarnings("ignore")]),
+]
+
+
+@pytest.fixture(params=_ADAPTERS)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes a source that holds the given files."""
     adapter: Callable[[Path, Mapping[str, bytes], ExitStack], Source] = request.param

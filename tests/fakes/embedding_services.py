@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from tests.fakes.http_server import Answer, Asked, HttpServer
 
-from mdvec.text.terms import index_terms
+from mdvec.text.indexed_terms import index_terms
 from mdvec.text.tokens import estimate_token_count
 
 KEY = "key-of-the-test-0123"
@@ -21,7 +21,7 @@ def vector(text: str, dimension: int) -> list[float]:
     """Make a vector in which texts that share words are near each other; its length is not 1."""
     numbers = np.full(dimension, 0.02)
     terms = index_terms(text)
-    for term in (*terms.main, *terms.minor):
+    for term in (*terms.main.split(), *terms.minor.split()):
         digest = hashlib.blake2b(term.encode(), digest_size=8).digest()
         numbers[int.from_bytes(digest[:4], "little") % dimension] += 1 if digest[4] & 1 else -1
     return [float(number) for number in np.asarray(numbers, np.float32)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.fakes.s3_server import Fault, Flaky, S3Server
 
 from mdvec.config.schema import Config
 from mdvec.errors import ConfigError, NotADatabaseError, StoreError, StoreUnavailableError
@@ -24,21 +26,16 @@ NEVER_S = 3600.0
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    """The address of a server with a bucket."""
-    import boto3
-    from moto.server import ThreadedMotoServer
+def server() -> Iterator[S3Server]:
+    """A server with a bucket."""
+    with S3Server("published") as started:
+        yield started
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "testing")
-        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-        server.start()
-        host, port = server.get_host_and_port()
-        address = f"http://{host}:{port}"
-        boto3.client("s3", endpoint_url=address, region_name="us-east-1").create_bucket(Bucket="published")
-        yield address
-        server.stop()
+
+@pytest.fixture
+def endpoint(server: S3Server) -> str:
+    """Its address."""
+    return server.endpoint
 
 
 def config(endpoint: str, cache: Path) -> Config:
@@ -82,7 +79,7 @@ def test_a_bucket_is_published_to_and_followed(
         raise StoreUnavailableError
 
     with monkeypatch.context() as patch:
-        patch.setattr("mdvec.stores.published.buckets.Bucket.names", lambda self, name: unreachable(name))
+        patch.setattr("mdvec.stores.published.places.BucketPlace.names", lambda self, name: unreachable(name))
         with open_workspace(settings, database=PLACE, embedder=embedder) as published:
             found = published.search(SearchQuery("retry"))
             assert len(found.hits) == 2
@@ -97,9 +94,76 @@ def test_a_bucket_that_cannot_be_used(endpoint: str, tmp_path: Path, monkeypatch
         with pytest.raises(ConfigError, match="names no bucket") as caught:
             open_place(address)
         assert "secret" not in str(caught.value)
-    with pytest.raises(StoreError, match="s3://nowhere/x cannot be used now"):
-        open_place("s3://nowhere/x", region="us-east-1", endpoint=endpoint).put("parts/a", b"")
-    monkeypatch.setattr("mdvec.stores.published.buckets._MOST_RETRIES", 0)
+    nowhere = "s3://nowhere/x"
+    for use in (
+        lambda: open_place(nowhere, endpoint=endpoint).put("parts/a", b""),
+        lambda: open_workspace(config(endpoint, tmp_path), database=nowhere).status(),
+    ):
+        with pytest.raises(StoreError, match="there is no bucket 'nowhere'") as missing:
+            use()
+        assert "region and endpoint" in missing.value.hint
+    monkeypatch.setattr("mdvec.net.buckets._MOST_TRIES", 1)
     with pytest.raises(StoreUnavailableError) as unavailable:
         open_place(PLACE, region="us-east-1", endpoint="http://127.0.0.1:9").names("versions")
     assert "testing" not in str(unavailable.value)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again at once, and send many small parts."""
+    monkeypatch.setattr("mdvec.net.buckets._FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr("mdvec.net.buckets._ANSWER_WITHIN", timedelta(seconds=1))
+    monkeypatch.setattr(dataset, "_PART_BYTES", 8 * 4096)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_flaky_server_loses_nothing(
+    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of requests that fail one in four, publishing, following and pruning notice nothing but the time."""
+    place = "s3://published/flaky"
+    embedder = HashingEmbedder()
+    settings = config(server.endpoint, tmp_path / "cache")
+    (tmp_path / "notes").mkdir()
+    with open_workspace(settings, database=tmp_path / "index.sqlite", embedder=embedder) as workspace:
+        workspace.add_collection("notes", "Notes", str(tmp_path / "notes"))
+        monkeypatch.setattr(server, "fault", Flaky(seed=19))
+        for version in (1, 2, 3):
+            for number in range(20):
+                text = f"# Note {number}\n\nVersion {version}, number {number * version}.\n"
+                (tmp_path / "notes" / f"{version}-{number}.md").write_text(text)
+            workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+            assert workspace.stores.publish(place, keep=2).version == version
+            if version == 1:
+                published = open_workspace(settings, database=place, embedder=embedder)
+                followed = published._collections.store()
+            assert isinstance(followed, PublishedStore)
+            followed.refresh()
+            assert followed.published.number == version
+            assert sorted(each.path for each in published.documents()) == sorted(
+                each.path for each in workspace.documents()
+            )
+            assert followed.check() == []
+        published.close()
+        assert {*Flaky.kinds, Fault.SILENT} <= {*server.faults}
+        # What is there is what two versions need: no part is missing, none is left over, none is there twice.
+        monkeypatch.setattr(server, "fault", lambda method, path: None)
+        plain = open_place(place, endpoint=server.endpoint)
+        kept = [dataset.read_manifest(plain, number) for number in dataset.numbers(plain)]
+        assert [each.number for each in kept if each is not None] == [2, 3]
+        needed = {f"parts/{part}" for each in kept if each for part in (*each.parts, each.pages)}
+        assert plain.names("parts") == sorted(needed)
+        assert len(needed) > 10
+        for each in kept:
+            assert each is not None
+            dataset.fetch(plain, each, tmp_path / f"{each.number}", None)  # which compares the SHA-256
+        # When it does not get better, that is an error, and the version before stays the newest.
+        for broken in ("PUT", "GET"):
+            monkeypatch.setattr(
+                server, "fault", lambda method, path, broken=broken: Fault.ERROR if method == broken else None
+            )
+            with pytest.raises(StoreUnavailableError, match="s3://published/flaky cannot be used now"):
+                workspace.stores.publish(place)
+        monkeypatch.setattr(server, "fault", lambda method, path: None)
+        assert dataset.latest(plain) == kept[-1]
+        assert workspace.stores.publish(place).version == 4

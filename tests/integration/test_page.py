@@ -16,8 +16,8 @@ from mdvec import Workspace, open_workspace
 from mdvec.config import Config
 from mdvec.config.schema import DocumentSettings, SearchSettings
 from mdvec.interfaces.http.app import build_app
-from mdvec.interfaces.http.cookie import COOKIE
 from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.http.rights import COOKIE
 from mdvec.interfaces.web.frame import static_file
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportMode, ImportOptions

@@ -278,6 +278,75 @@ def test_an_older_database_becomes_a_current_one(sql: Any) -> None:
     sql.execute(f"DROP SCHEMA {schema} CASCADE; DROP ROLE {role}")
 
 
+# The second version had a row for each term and chunk.
+AS_IN_VERSION_2 = """
+CREATE FUNCTION number(entries bytea, at integer) RETURNS integer IMMUTABLE LANGUAGE sql
+  AS 'SELECT get_byte(entries, at) * 256 + get_byte(entries, at + 1)';
+ALTER TABLE postings RENAME TO blocks;
+CREATE TABLE postings AS SELECT term_id, block * 512 + number(entries, at) AS chunk_id,
+  number(entries, at + 4) AS length, number(entries, at + 6)::smallint AS title,
+  number(entries, at + 8)::smallint AS heading, number(entries, at + 10)::smallint AS body,
+  number(entries, at + 12)::smallint AS minor
+  FROM blocks CROSS JOIN generate_series(0, octet_length(entries) - 1, 14) at;
+DROP TABLE blocks;
+ALTER TABLE postings ADD PRIMARY KEY(term_id, chunk_id);
+DROP FUNCTION number;
+UPDATE meta SET value = 2 WHERE key = 'schema_version';
+"""
+
+
+def test_words_and_vectors_of_an_older_database_stay(sql: Any) -> None:
+    """Its postings are packed: every score is what it was, nothing is embedded again, rights stay."""
+    schema = new_schema()
+    store = open_postgres(schema=schema)
+    notes = add_collection(store)
+    texts = [f"all word{number % 7} word{number}" for number in range(700)]  # in two blocks
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", texts))
+        put(writer, notes.id, *make_document("b.md", ["all other words"]))
+        space_id = writer.open_space(SPACE)
+        writer.put_vectors(space_id, [text_hash(text) for text in texts], unit_vectors(len(texts)))
+
+    def seen() -> list[Any]:
+        with store.read() as view:
+            ranked = [view.bm25(["all", word], Where((notes.id,)), 900) for word in ("word3", "other")]
+            pending = [each.text for each in view.pending(notes.id, space_id, 9)]
+            return [ranked, pending, view.counts(notes.id, space_id)]
+
+    before = seen()
+    store.close()
+    with sql.transaction():
+        sql.execute(f"SET LOCAL search_path = {schema}")
+        sql.execute(AS_IN_VERSION_2)
+    store = open_postgres(schema=schema)
+    assert seen() == before
+    assert before[1] == ["all other words"]
+    with store.write() as writer:
+        writer.delete_documents(notes.id, ["b.md"])
+    assert store.check() == []
+    store.close()
+    secured = (
+        f"SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = '{schema}.postings'::regclass"
+    )
+    assert sql.execute(secured).fetchone() == (True, True)
+
+
+def test_problems_of_the_word_index_are_found(sql: Any) -> None:
+    """A block that is gone, and one that is there without its chunk."""
+    schema = new_schema()
+    store = open_postgres(schema=schema)
+    notes = add_collection(store)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["one two", "two"]))
+    assert store.check() == []
+    sql.execute(f"UPDATE {schema}.postings SET block = 9 WHERE octet_length(entries) = 14")
+    assert [str(each) for each in store.check()] == [
+        "1 entries of the word index belong to no chunk",
+        "1 chunks lack entries of the word index",
+    ]
+    store.close()
+
+
 def test_a_newer_database_is_left_alone(sql: Any) -> None:
     """As is a schema that another program made."""
     schema = new_schema()

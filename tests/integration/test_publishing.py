@@ -23,6 +23,7 @@ from mdvec.errors import (
     NoIndexError,
     NotADatabaseError,
     ReadOnlyDatabaseError,
+    StoreUnavailableError,
 )
 from mdvec.stores.interface import Store
 from mdvec.stores.published.followed import PublishedSettings, PublishedStore
@@ -31,7 +32,7 @@ from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.wiring import open_store
+from mdvec.workspace.databases import open_store
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions(mode=ImportMode.UPDATE)
@@ -187,7 +188,7 @@ def test_a_new_version_is_followed(workspace: Workspace, folder: Path, tmp_path:
     assert len(paths(store)) == 4
     assert len([*(tmp_path / "cache").rglob("*.sqlite")]) == 2
     shutil.rmtree(place)
-    unknown = "newer version than 3 is not known: nothing is published"
+    unknown = f"newer version than 3 is not known: {place} does not exist"
     wait_until(lambda: any(unknown in warning for warning in store.warnings))
     assert len(paths(store)) == 4
     store.close()
@@ -304,6 +305,9 @@ def test_what_cannot_be_published_or_followed(workspace: Workspace, folder: Path
     with pytest.raises(NotADatabaseError, match="nothing is published in") as caught:
         follow(tmp_path / "published", tmp_path)
     assert "mdvec publish" in caught.value.hint
+    with pytest.raises(StoreUnavailableError, match="unmounted does not exist") as gone:
+        PublishedStore(tmp_path / "unmounted", cache_dir=tmp_path / "cache")
+    assert "Connect the disk" in gone.value.hint
     workspace.stores.publish(str(folder / ".mdvec" / "index.sqlite"))
     with (
         open_workspace(docs_dir=folder, embedder=EMBEDDER) as opened,
@@ -338,6 +342,8 @@ def test_the_command(tmp_path: Path) -> None:
     mdvec("import", "-n", "notes", "--no-embed")
     done = mdvec("publish", "-n", "notes", "team")
     assert done.returncode == 0, done.stderr
+    assert "1 text of notes without a vector" in done.stderr
+    assert "run 'mdvec import -n notes -m update', and publish again" in done.stderr
     assert done.stdout.startswith(f"version 1 of {tmp_path / 'team'}: notes (1 documents, 1 chunks)\n")
     told = json.loads(mdvec("publish", "team", "--keep", "1", "--format", "json").stdout)
     assert (told["version"], told["removed"], told["documents"]) == (2, 1, 1)
@@ -352,3 +358,9 @@ def test_the_command(tmp_path: Path) -> None:
     refused = mdvec("import", "--database", "team", "-n", "notes", "-m", "update")
     assert refused.returncode == 1
     assert "is published, and can only be searched" in refused.stderr
+    for command in (["serve", "--http", "127.0.0.1:0"], ["search", "retry"]):
+        missing = mdvec(*command, "--database", "unmounted")
+        assert missing.returncode == 1
+        assert "unmounted does not exist: no index is there, and nothing published" in missing.stderr
+        assert "Connect the disk" in missing.stderr
+    assert not (tmp_path / "unmounted").exists()

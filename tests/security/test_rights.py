@@ -22,8 +22,8 @@ from mdvec.config import Config
 from mdvec.config.schema import AccessToken, SearchSettings
 from mdvec.errors import CollectionNotFoundError, NotAllowedError
 from mdvec.interfaces.http.app import build_app
-from mdvec.interfaces.http.cookie import COOKIE, start_session
 from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.http.rights import COOKIE, start_session
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.stores.interface import View
 from mdvec.stores.restricted import PASSED_ON, RestrictedView

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from mdvec import registry
 from mdvec.errors import ConfigError
 from mdvec.text.addresses import without_password
+from mdvec.types.change import SourceEntry
 from mdvec.types.collection import SourceSpec
 
 
@@ -32,6 +34,18 @@ def test_an_extra_is_installed_by_its_packages(tmp_path: Path, monkeypatch: pyte
     assert registry.install_command("transformers") == "pip install 'torch>=2.6'"
 
 
+def test_a_bucket_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adding one says how to install what is missing; a collection that is there can be opened without it."""
+    monkeypatch.delitem(sys.modules, "mdvec.net.buckets", raising=False)
+    for name in ("obstore", "obstore.exceptions", "obstore.store"):
+        monkeypatch.setitem(sys.modules, name, None)
+    source = registry.load("sources", "s3")
+    assert source(location="//bucket/docs").differs(SourceEntry("a.md", "a.md", 0, 0)) is False
+    with pytest.raises(ConfigError, match="'s3' is not installed") as caught:
+        source.parse("//bucket/docs")
+    assert caught.value.hint.startswith("Install it: pip install ")
+
+
 def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module or class that is not there is said by the plug-in's name; nobody else is disturbed."""
     broken = [
@@ -46,7 +60,7 @@ def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytes
     for name in ("gone", "bare"):
         with pytest.raises(ConfigError, match=f"'{name}' cannot be loaded"):
             registry.load("sources", name)
-    assert registry.names("sources") == ["folder", "github", "git", "push", "bare", "gone"]
+    assert registry.names("sources") == ["folder", "github", "git", "s3", "push", "bare", "gone"]
     assert registry.load("sources", "folder").__name__ == "FolderSource"
 
 
@@ -57,6 +71,7 @@ def test_a_broken_plugin_is_an_error_of_ours_when_it_is_named(monkeypatch: pytes
         ("folder", "/a:b/c+d", "/a:b/c+d"),
         ("github", "acme/notes@main:docs", "github:acme/notes@main:docs"),
         ("git", "https://h.example/x.git@main:docs", "git+https://h.example/x.git@main:docs"),
+        ("s3", "//bucket/docs", "s3://bucket/docs"),
         ("git", "git@h.example:team/x.git", "git+git@h.example:team/x.git"),
         ("git", "file:///srv/x.git", "git+file:///srv/x.git"),
     ],

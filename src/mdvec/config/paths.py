@@ -80,6 +80,11 @@ def user_data_dir() -> Path:
     return platformdirs.user_data_path(_APP, appauthor=False)
 
 
+def is_folder_name(place: Path | str) -> bool:
+    """Return True if a place is a path without an extension: more likely a folder than a database file."""
+    return isinstance(place, Path) and not place.suffix
+
+
 def database_place(
     configured: str | None, *, database: Path | str | None, docs_dir: Path | None, data_dir: Path | None
 ) -> Path | str:

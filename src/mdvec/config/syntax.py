@@ -1,4 +1,4 @@
-"""Reads TOML, YAML and JSON into plain values, with the line of every key."""
+"""Reads TOML, YAML and JSON into plain values, with the line of every key; and writes values as TOML."""
 
 from __future__ import annotations
 
@@ -86,6 +86,18 @@ def read_config(path: Path) -> ConfigFile:
         msg = f"{path}: expected sections such as [search], found {type(values).__name__}"
         raise ConfigError(msg)
     return ConfigFile(path, {str(key): value for key, value in values.items()}, lines)
+
+
+def toml_value(value: object) -> str:
+    """Write a value as TOML has it, on one line."""
+    match value:
+        case dict():
+            inner = ", ".join(f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items())
+            return f"{{{inner}}}"
+        case list():
+            return f"[{', '.join(map(toml_value, value))}]"
+        case _:  # JSON's strings, numbers and truth values are TOML's, but for one character
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _parse_toml(path: Path, text: str) -> tuple[object, dict[KeyPath, int]]:

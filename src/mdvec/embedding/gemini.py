@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import msgspec
 
 from mdvec.embedding.interface import Role, Runtime
-from mdvec.embedding.remote.provider import ApiKey, Limits, Request, Service, usable
+from mdvec.embedding.remote.provider import ApiKey, Limits, Request, Service, ServiceSettings, usable
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
-from mdvec.embedding.remote.service_settings import ServiceSettings
 from mdvec.embedding.remote.vectors import RawVector, parse_as
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError

@@ -12,10 +12,10 @@ from mdvec.embedding.remote.provider import (
     Limits,
     Request,
     Service,
+    ServiceSettings,
     usable,
 )
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder
-from mdvec.embedding.remote.service_settings import ServiceSettings
 from mdvec.embedding.remote.vectors import RawVector, parse_indexed
 from mdvec.embedding.windows import Window
 from mdvec.errors import ConfigError

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
 
+from mdvec.config.syntax import toml_value
 from mdvec.errors import NotFoundError, UsageError
 from mdvec.evaluation.corpus import Corpus, Task, unknown_documents
 from mdvec.evaluation.judgements import Question, QuestionSet, json_lines, labels_of, names_of, text_of
@@ -245,7 +246,7 @@ def _append(file: Path, entry: Mapping[str, object]) -> None:
     if suffix == _JSONL:
         text = json.dumps(entry, ensure_ascii=False) + "\n"
     else:
-        text = "\n[[question]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in entry.items())
+        text = "\n[[question]]\n" + "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(file, "ab", buffering=0, opener=_open_private) as stream:
         _lock(stream)
@@ -278,8 +279,3 @@ def _ends_a_line(file: Path) -> bool:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - 1))
         return stream.read(1) in (b"", b"\n")
-
-
-def _toml(value: object) -> str:
-    """Write a text or a list of texts; JSON's escapes are valid in TOML."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

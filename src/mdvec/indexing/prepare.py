@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mdvec.chunking.interface import Chunker
@@ -10,9 +10,10 @@ from mdvec.chunking.metadata import metadata_chunk
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash, text_hash
+from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.properties import property_text
-from mdvec.text.prose import is_unspaced_prose, skeleton
-from mdvec.text.terms import TERMS_VERSION, Terms, index_terms
+from mdvec.text.prose import Prose, is_unspaced_prose, part_addresses, skeletons
+from mdvec.text.terms import TERMS_VERSION
 from mdvec.types.change import Exclusion, SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
@@ -112,48 +113,44 @@ def make_record(
     """Return all that is written of a document that was cut, with the terms of its chunks."""
     # Bounded, since the terms are written with every chunk.
     names = embedded_names(document)
-    title = index_terms("\n".join(names))
-    terms: list[ChunkTerms] = []
-    skeletons: list[bytes] = []
+    headings = ["\n".join(chunk.heading_path) for chunk in chunks]
     # The chunk of a document without text is its frontmatter.
     is_text = bool(chunks) and chunks[0].end > document.content_start
-    for chunk in chunks:
-        terms.append(chunk_terms(title, chunk))
-        skeletons.append(_skeleton(chunk, names) if is_text else b"")
     if is_text and (properties := property_text(document.frontmatter)):
         # As one more heading of its first chunk, a document is found by the words of its properties.
-        named = replace(chunks[0], heading_path=(*chunks[0].heading_path, properties))
-        terms[0] = chunk_terms(title, named)
+        headings[0] = "\n".join((*chunks[0].heading_path, properties))
+    texts = [part_addresses(chunk.text) for chunk in chunks]
+    bare = skeletons([each.text for each in texts], names) if is_text else [""] * len(chunks)
     return DocumentRecord(
         entry=entry,
         content_hash=content_hash,
         fingerprint=fingerprint,
         document=document,
         chunks=chunks,
-        terms=tuple(terms),
+        terms=tuple(terms_of_chunks(names, headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
-        skeletons=tuple(skeletons),
+        skeletons=tuple(text_hash(each) if each else b"" for each in bare),
     )
 
 
-def _skeleton(chunk: Chunk, names: Sequence[str]) -> bytes:
-    """Return the identity of what a chunk's text is apart from the names of its document; may be empty."""
-    words = skeleton(chunk.text, names)
-    return text_hash(words) if words else b""
-
-
-def chunk_terms(title: Terms, chunk: Chunk) -> ChunkTerms:
-    """Return the terms of a chunk.
+def terms_of_chunks(
+    names: Sequence[str], headings: Sequence[str], texts: Sequence[Prose]
+) -> Iterator[ChunkTerms]:
+    """Yield the terms of a document's chunks.
 
     Args:
-        title: The terms of its document's names.
-        chunk: The chunk.
+        names: Those of the document.
+        headings: Of each chunk, those above it, a line each.
+        texts: Of each chunk.
     """
-    heading, body = index_terms("\n".join(chunk.heading_path)), index_terms(chunk.text)
-    every = (title, heading, body)
-    # How often a particle follows a noun says nothing of what a text is about: once is enough.
-    pairs = dict.fromkeys(pair for terms in every for pair in terms.pairs)
-    singles = dict.fromkeys(single for terms in every for single in terms.singles)
-    # The words of the title twice, since its main terms weigh twice.
-    words = (word for terms in (title, *every) for word in terms.words)
-    return ChunkTerms(title.main, heading.main, body.main, (*words, *pairs, *singles))
+    others = ["\n".join(names), *dict.fromkeys(headings)]
+    title, *found = terms_of([*map(part_addresses, others), *texts])
+    of_heading = dict(zip(others[1:], found, strict=False))
+    for heading, body in zip(map(of_heading.__getitem__, headings), found[len(of_heading) :], strict=True):
+        every = (title, heading, body)
+        # How often a particle follows a noun says nothing of what a text is about: once is enough.
+        pairs = once(" ".join(each.pairs for each in every))
+        singles = once(" ".join(each.singles for each in every))
+        # The words of the title twice, since its main terms weigh twice.
+        words = " ".join(each.words for each in (title, *every))
+        yield ChunkTerms(title.main, heading.main, body.main, f"{words} {pairs} {singles}")

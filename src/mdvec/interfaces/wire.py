@@ -242,7 +242,7 @@ class Collection(Struct, frozen=True):
     created: Annotated[str | None, doc("when it was registered", "cli")]
     updated: Annotated[str | None, doc("when its registration last changed", "cli")]
     last_indexed: str | None
-    revision: Annotated[str | None, doc("commit that was imported", "cli")]
+    revision: Annotated[str | None, doc("commit that was imported, or a digest of what a bucket held", "cli")]
     preset: Annotated[str | None, doc(door="cli")]
     chunker: Annotated[str, doc(door="cli")]
 

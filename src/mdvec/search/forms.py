@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from mdvec.embedding.interface import Embedder, embed_all
@@ -15,19 +16,19 @@ if TYPE_CHECKING:
 _PASSAGE_WEIGHT = 0.3
 
 
-def with_other_form(text: str, vector: NDArray[np.float32], embedder: Embedder) -> NDArray[np.float32] | None:
-    """Return the vector by which chunks are ranked: that of a question, moved towards its other form.
+def embed_forms(text: str, embedder: Embedder) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Embed a question, and move a copy of its vector towards its other form, where it has one.
 
     In English the other form loses on some sets what it gains on others. A service would be paid for another
     text, and waited for again.
 
     Args:
         text: The question.
-        vector: Its vector, shape (dim,), unit length.
-        embedder: Made the vector.
+        embedder: The model.
 
     Returns:
-        float32, shape (dim,), unit length; None where the question alone ranks.
+        The vector of the question alone, and the one by which chunks are ranked, None where that is the same;
+        both float32, shape (dim,), unit length.
 
     Raises:
         EmbeddingError: If the model does not answer.
@@ -35,6 +36,10 @@ def with_other_form(text: str, vector: NDArray[np.float32], embedder: Embedder) 
     import numpy as np
 
     if not holds_unspaced(text) or embedder.requests_for([text]):
-        return None
-    moved = vector + _PASSAGE_WEIGHT * embed_all(embedder, [text])[0]
-    return np.asarray(moved / np.linalg.norm(moved), np.float32)
+        return embedder.embed_query(text), None
+    # Each form keeps one core busy.
+    with ThreadPoolExecutor(1, thread_name_prefix="mdvec-embed") as pool:
+        other = pool.submit(embed_all, embedder, [text])
+        vector = embedder.embed_query(text)
+        moved = vector + _PASSAGE_WEIGHT * other.result()[0]
+    return vector, np.asarray(moved / np.linalg.norm(moved), np.float32)

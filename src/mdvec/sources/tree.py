@@ -1,4 +1,4 @@
-"""From the tree of a commit to a listing: the same selection as for a folder, without any I/O."""
+"""From the tree of a commit or a bucket to a listing: the same selection as for a folder, without any I/O."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from mdvec.types.folder_context import CONTEXT_FILE, MOST_CONTEXT_FILE_BYTES
 FOLDER_MODE = "040000"
 """Of a folder that is known by name alone; files imply theirs."""
 
+FILE_MODE = "100644"
+"""Of an ordinary file."""
+
 _LINK_MODE = "120000"
 _SUBMODULE_MODE = "160000"
 # Git refuses to make them; a tree from elsewhere may hold them all the same.
@@ -31,12 +34,14 @@ class TreeItem:
         mode: As git writes it, such as ``100644``.
         blob_id: What identifies its content: 20 bytes (SHA-1) or 32 (SHA-256).
         size: In bytes; None when only reading would tell.
+        mtime_ns: Time of the last change, in nanoseconds since 1970; 0 in a commit, which knows no times.
     """
 
     path: str
     mode: str
     blob_id: bytes
     size: int | None = None
+    mtime_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -82,9 +87,9 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
             if item.mode == _SUBMODULE_MODE:
                 exclusions.append(Exclusion(f"{place}/", "submodule"))
             elif name == CONTEXT_FILE and _may_be_context(item):
-                context_files.append(SourceEntry(place, item.path, 0, item.size or 0, item.blob_id))
+                context_files.append(_entry(place, item))
             elif (rule := _file_rule(selection, name, place, item)) is None:
-                entries.append(SourceEntry(place, item.path, 0, item.size or 0, item.blob_id))
+                entries.append(_entry(place, item))
             else:
                 exclusions.append(Exclusion(place, rule))
     by_path = attrgetter("path")
@@ -117,6 +122,10 @@ def composed(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 
+def _entry(path: str, item: TreeItem) -> SourceEntry:
+    return SourceEntry(path, item.path, item.mtime_ns, item.size or 0, item.blob_id)
+
+
 def _file_rule(selection: Selection, name: str, path: str, item: TreeItem) -> str | None:
     rule = (
         _name_rule(name)
@@ -136,7 +145,7 @@ def _may_be_context(item: TreeItem) -> bool:
 
 
 def _name_rule(name: str) -> str | None:
-    return "not a name that git allows" if name in _FORBIDDEN_NAMES else None
+    return "not a name that a file can have" if name in _FORBIDDEN_NAMES else None
 
 
 def _as_folders(items: Iterable[TreeItem]) -> _Folder:

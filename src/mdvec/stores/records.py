@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,19 +39,19 @@ _SMALLEST_IDF = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class ChunkTerms:
-    """The terms of one chunk, by field, in order, repeated as often as they occur.
+    """The terms of one chunk, by field, between white space, repeated as often as they occur.
 
     Attributes:
         title: Main terms of the document's title, aliases and file name.
         heading: Main terms of the heading path.
         body: Main terms of the chunk's text.
-        minor: Minor terms of all three (see :class:`mdvec.text.terms.Terms`).
+        minor: Minor terms of all three (see :class:`mdvec.text.indexed_terms.Terms`).
     """
 
-    title: Sequence[str]
-    heading: Sequence[str]
-    body: Sequence[str]
-    minor: Sequence[str] = ()
+    title: str
+    heading: str
+    body: str
+    minor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

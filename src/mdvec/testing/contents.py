@@ -224,7 +224,8 @@ def stored_chunk(document: HeldDocument, held: HeldChunk, collection: str) -> St
 
 def fields_of(held: HeldChunk) -> tuple[Sequence[str], ...]:
     """Return the terms of a chunk, in the order of ``FIELD_WEIGHTS``."""
-    return held.terms.title, held.terms.heading, held.terms.body, held.terms.minor
+    terms = held.terms
+    return tuple(each.split() for each in (terms.title, terms.heading, terms.body, terms.minor))
 
 
 def holds_one(held: HeldChunk, terms: Sequence[str]) -> bool:

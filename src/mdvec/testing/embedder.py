@@ -11,7 +11,7 @@ from mdvec.embedding.interface import Embedder, Role, TokenCounter
 from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.text.hashing import text_hash
-from mdvec.text.terms import index_terms
+from mdvec.text.indexed_terms import index_terms
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
@@ -88,7 +88,7 @@ class HashingEmbedder(Embedder):
         # as real models do.
         vector = np.full(self._space.dimension, 0.02, np.float32)
         terms = index_terms(text)
-        for term in (*terms.main, *terms.minor):
+        for term in (*terms.main.split(), *terms.minor.split()):
             digest = int.from_bytes(text_hash(self._salt + term)[:4], "little")
             vector[digest % self._space.dimension] += 1.0 if digest & 0x80000000 else -1.0
         return np.asarray(vector / np.linalg.norm(vector), np.float32)

@@ -10,9 +10,10 @@ from mdvec.text.scripts import HIRAGANA, KATAKANA
 # The prolonged sound mark is typed in many ways; between kana they all mean ー.
 _KANA = HIRAGANA + KATAKANA
 _DASHES = "-\u2010-\u2015\u2212\u2500\uff0d\uff70~\u301c\uff5e"
-_DASH_AFTER_KANA = re.compile(rf"(?<=[{_KANA}])[{_DASHES}](?=[{_KANA}])")
+# These expressions begin with what is rare in texts, since everything else is passed over quickly.
+_DASH_AFTER_KANA = re.compile(rf"[{_DASHES}](?<=[{_KANA}].)(?=[{_KANA}])")
 # サーバー and サーバ are one word: a final ー is dropped when at least three characters stand before it.
-_FINAL_LONG_VOWEL = re.compile(rf"(?<=[{KATAKANA}]{{3}})ー(?![{KATAKANA}])")
+_FINAL_LONG_VOWEL = re.compile(rf"ー(?<=[{KATAKANA}]{{3}}ー)(?![{KATAKANA}])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 # All of ASCII but letters and digits; quicker than the expression above.
 _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
@@ -24,12 +25,14 @@ _MAX_MARKS = 30
 _JOINER = "\u034f"
 # Voicing marks of half-width kana are letters that decompose to combining marks.
 _HALF_WIDTH_MARKS = "\uff9e\uff9f"
-_LONG_RUN = re.compile(rf"(?:[^\w\s\x00-\x7f]|[{_HALF_WIDTH_MARKS}]){{{_MAX_MARKS + 1},}}")
+_NO_LETTER = r"[^\w\s\x00-\x7f]"
+_LONG_RUN = re.compile(f"{_NO_LETTER}{_NO_LETTER}{{{_MAX_MARKS},}}")
+_LONG_RUN_WITH_HALF_WIDTH = re.compile(f"(?:{_NO_LETTER}|[{_HALF_WIDTH_MARKS}]){{{_MAX_MARKS + 1},}}")
 
 
 def nfc(text: str) -> str:
     """Return a text in Unicode's normalization form C, in time linear in its length."""
-    return text if text.isascii() else unicodedata.normalize("NFC", _LONG_RUN.sub(_stream_safe, text))
+    return text if text.isascii() else unicodedata.normalize("NFC", _with_joiners(text))
 
 
 def normalise(text: str) -> str:
@@ -40,7 +43,7 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    compatible = unicodedata.normalize("NFKC", _LONG_RUN.sub(_stream_safe, text))
+    compatible = unicodedata.normalize("NFKC", _with_joiners(text))
     folded = unicodedata.normalize("NFKC", compatible.casefold())
     return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", folded))
 
@@ -65,6 +68,11 @@ def beyond_ascii(text: str) -> str:
 def ascii_words(text: str) -> list[str]:
     """Return the runs of letters and digits of a text in ASCII."""
     return text.translate(_ASCII_BETWEEN_WORDS).split()
+
+
+def _with_joiners(text: str) -> str:
+    is_half_width = any(mark in text for mark in _HALF_WIDTH_MARKS)
+    return (_LONG_RUN_WITH_HALF_WIDTH if is_half_width else _LONG_RUN).sub(_stream_safe, text)
 
 
 def _stream_safe(run: re.Match[str]) -> str:

@@ -30,16 +30,20 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
     after = rf"(?!{bound})" if _WORD_END.match(folded[-1]) and not prefix else ""
     # A line break stands in the middle of a Japanese word as well.
     inside = r"\s?".join(map(re.escape, folded)) if _is_unspaced(folded) else re.escape(folded)
-    pattern = re.compile(before + inside + after)
     # Folding a text takes most of the time. It makes no Chinese character (but of signs such as ㈱), and no
     # word where all letters are ASCII.
     characters = frozenset(_HAN.findall(folded))
     longest = max(folded.split(), key=len)
+    squeezed = "".join(folded.split())
 
     def holds(text: str) -> bool:
         if text.isascii() and longest not in text.lower():
             return False
-        return characters.issubset(text) and pattern.search(fold_name(text)) is not None
+        if not characters.issubset(text):
+            return False
+        text = fold_name(text)
+        # Few texts get here, and to compile a pattern takes longer than to look through them all.
+        return squeezed in "".join(text.split()) and re.search(before + inside + after, text) is not None
 
     return holds
 

@@ -5,21 +5,27 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from mdvec.text.folding import beyond_ascii, fold_name
+from mdvec.text.folding import beyond_ascii, fold_name, normalise
+from mdvec.text.joined import PART, CharacterKinds, batches, codes_of, join_texts, text_of
 from mdvec.text.scripts import holds_unspaced, is_unspaced
 
 _FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 # A scheme of any length would take quadratic time in "a-a-a-a".
-_ADDRESS = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{0,40}+://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]+(?=[)\s])")
-_ADDRESS_APART = re.compile(f"({_ADDRESS.pattern})")
+_ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{0,40}+://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]+(?=[)\s])"
+_ADDRESS_APART = re.compile(f"({_ADDRESS})")
+_ADDRESS_SIGN = re.compile(r"://|\]\(")
 
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _NUMBER = re.compile(r"\d+")
-# All of ASCII but letters, which become small.
-_ASCII_LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
+# What is left in a skeleton, with the sign between texts.
+_LETTERS = re.compile(rf"[^\W\d_]|{PART}")
+_ASCII_LETTERS = {code: " " for code in range(128) if not _LETTERS.match(chr(code))}
+_SPACE = 0x20
+_LETTER, _OTHER = 1, 2
 
 # A document can be megabytes long; its beginning shows what it is written in.
 _SAMPLE_CHARS = 50_000
@@ -33,60 +39,78 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     sample = body[:_SAMPLE_CHARS]
     if not holds_unspaced(beyond_ascii(title + sample)):
         return False
-    prose = sample
-    for pattern in (_FENCE, _CODE, _ADDRESS, _TAG):
-        prose = pattern.sub(" ", prose)
-    return is_unspaced(f"{title}\n{prose.strip()}")
+    prose = part_addresses(_CODE.sub(" ", _FENCE.sub(" ", sample))).text
+    return is_unspaced(f"{title}\n{_TAG.sub(' ', prose).strip()}")
 
 
-# The terms and the skeleton of a chunk are made one after the other.
-@functools.lru_cache(maxsize=2)
-def part_addresses(text: str) -> tuple[str, Sequence[str]]:
-    """Return a text with a space in place of each address and each target of a link, and these."""
-    if not _may_hold_address(text):
-        return text, ()
-    prose: list[str] = []
+class Prose(NamedTuple):
+    """A text with a space in place of each address and each target of a link.
+
+    Attributes:
+        text: The text.
+        addresses: What stood there, in order.
+    """
+
+    text: str
+    addresses: Sequence[str]
+
+
+def part_addresses(text: str) -> Prose:
+    """Part a text from the addresses and targets of links in it."""
+    parts: list[str] = []
     addresses: list[str] = []
-    for line in text.splitlines(keepends=True):  # looking for them takes long, and no line end is inside
-        parts = _ADDRESS_APART.split(line) if _may_hold_address(line) else [line]
-        prose.append(" ".join(parts[::2]))
-        addresses += parts[1::2]
-    return "".join(prose), addresses
+    start = 0
+    while (sign := _ADDRESS_SIGN.search(text, start)) is not None:
+        # Looking for them takes long, and no line end is inside.
+        line_start = text.rfind("\n", start, sign.start()) + 1 or start
+        line_end = text.find("\n", sign.end()) + 1 or len(text)
+        parted = _ADDRESS_APART.split(text[line_start:line_end])
+        parts += text[start:line_start], " ".join(parted[::2])
+        addresses += parted[1::2]
+        start = line_end
+    return Prose("".join((*parts, text[start:])), addresses)
 
 
-def _may_hold_address(text: str) -> bool:
-    return "://" in text or "](" in text
-
-
-def skeleton(text: str, names: Iterable[str]) -> str:
-    """Return what a text is without the parts that differ where it is repeated.
+def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
+    """Return what texts are without the parts that differ where they are repeated.
 
     A footer that links to its page, or a template that holds the name of its note, is the same text in every
     document: addresses, wikilinks, markup, numbers and the names of its document do not count.
 
+    Args:
+        texts: Without their addresses.
+        names: Those of their document.
+
     Returns:
-        Folded words between single spaces; empty when nothing is left.
+        For each text folded words between single spaces; empty when nothing is left.
     """
-    bare, _ = part_addresses(text)
+    folded = [_NUMBER.sub(" ", fold_name(name)) for name in names]
+    longest_first = sorted(filter(_LETTERS.search, folded), key=len, reverse=True)
+    return [each for batch in batches(texts) for each in _skeletons(batch, longest_first)]
+
+
+def _skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
+    bare = join_texts(texts)
     for sign, pattern in (("[[", _WIKILINK), ("<", _TAG)):
         if sign in bare:
             bare = pattern.sub(" ", bare)
-    if bare.isascii():  # the same as below, but quick
-        letters = " ".join(bare.translate(_ASCII_LETTERS).split())
-    else:
-        letters = _letters(_NUMBER.sub(" ", bare))
-    folded = f" {letters} "
-    for name in _longest_first(tuple(names)):
-        folded = folded.replace(f" {name} ", " ")
-    return " ".join(folded.split())
-
-
-# The chunks of a document follow each other.
-@functools.lru_cache(maxsize=8)
-def _longest_first(names: tuple[str, ...]) -> list[str]:
-    return sorted(filter(None, map(_letters, names)), key=len, reverse=True)
+    words = f" {' '.join(_letters(bare).split())} "
+    for name in names:
+        words = words.replace(f" {name} ", " ")
+    return [" ".join(each.split()) for each in words.split(PART)]
 
 
 def _letters(text: str) -> str:
-    folded = fold_name(text)
-    return _NUMBER.sub(" ", folded) if any(map(str.isalnum, folded)) else ""
+    """Return a text folded, with spaces for all that is no letter."""
+    folded = normalise(text)
+    if folded.isascii():
+        return folded.translate(_ASCII_LETTERS)
+    import numpy as np
+
+    codes = codes_of(folded)
+    return text_of(np.where(_kinds()(codes) == _LETTER, codes, np.uint32(_SPACE)))
+
+
+@functools.cache
+def _kinds() -> CharacterKinds:
+    return CharacterKinds(lambda character: _LETTER if _LETTERS.match(character) else _OTHER)

@@ -9,24 +9,24 @@ from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
-from mdvec.text.folding import ascii_words, beyond_ascii, normalise
-from mdvec.text.prose import part_addresses
+from mdvec.text.folding import ascii_words, normalise
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
 TERMS_VERSION = f"3-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that indexes are recognised as outdated."""
 
-# Vowel signs and accents that regular expressions do not count as letters, yet stand inside words.
-_MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
-_LETTER = rf"[^\W_{UNSPACED}]"
-_WORD = rf"{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*"
-RUN = re.compile(rf"([{UNSPACED}]+)|{_WORD}")
+MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
+"""Vowel signs and accents that regular expressions do not count as letters, yet stand inside words."""
+LETTER = rf"[^\W_{UNSPACED}]"
+"""The expression for a letter or digit of a spaced script."""
+WORD = rf"{LETTER}+(?:[{MARKS}]+{LETTER}*)*"
+"""The expression for a word."""
+RUN = re.compile(rf"([{UNSPACED}]+)|{WORD}")
 """A run of an unspaced script (group 1), or a word."""
 
-_WORDS = re.compile(_WORD)
+_WORDS = re.compile(WORD)
 _UNSPACED_RUNS = re.compile(rf"[{UNSPACED}]+")
-_IN_A_RUN = re.compile(rf"[{UNSPACED}{_MARKS}]|{_LETTER}")
 _HAN = re.compile(rf"[{HAN}]")
 _HIRAGANA = re.compile(rf"[{HIRAGANA}]")
 _HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
@@ -38,9 +38,6 @@ ANY_END = "*"
 """After a term: any that begins so. No text gives a term with this sign in it."""
 
 _BIGRAM = 2
-
-# Replacing so many one after the other is faster than looking at each character.
-_FEW_SIGNS = 8
 
 # Words and bigrams recur: a few thousand of them make up most texts. About 15 MB each when full.
 _REMEMBERED = 1 << 16
@@ -81,30 +78,6 @@ class _TermsByKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The terms of a text, in order.
-
-    Attributes:
-        main: The subject of the text: stems of English words, other words, and bigrams of unspaced
-            scripts without hiragana; repeated as often as they occur.
-        words: English words as they are written, ``the`` and ``of`` included, and the words of addresses;
-            repeated as often.
-        pairs: Bigrams with hiragana, which mostly cross from one word into a particle; each once.
-        singles: Chinese characters out of longer runs; each once.
-    """
-
-    main: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    pairs: tuple[str, ...] = ()
-    singles: tuple[str, ...] = ()
-
-    @property
-    def minor(self) -> tuple[str, ...]:
-        """All terms that are not ``main``."""
-        return (*self.words, *self.pairs, *self.singles)
-
-
-@dataclass(frozen=True, slots=True)
 class PhraseTerms:
     """The terms of a phrase.
 
@@ -141,24 +114,6 @@ class QueryTerms:
     stop_words: tuple[str, ...] = ()
 
 
-def index_terms(text: str) -> Terms:
-    """Return the terms of a text to be indexed.
-
-    Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams (a run of
-    one character that character); other scripts give words. What stands in an address can be found, but is no
-    word of the text around it.
-    """
-    prose, addresses = part_addresses(text)
-    found = _by_kind(prose)
-    addressed = _by_kind(" ".join(addresses)) if addresses else _TermsByKind()
-    return Terms(
-        main=(*found.words, *found.bigrams),
-        words=(*found.written, *found.stop_words, *addressed.words, *addressed.bigrams),
-        pairs=_once([*found.pairs, *found.particles]),
-        singles=_once(found.singles),
-    )
-
-
 def query_terms(text: str, *, limit: int) -> QueryTerms:
     """Return the terms of a query.
 
@@ -180,7 +135,7 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
 
 def word_terms(word: str) -> tuple[str, ...]:
     """Return every term that a folded word of a spaced script is found by."""
-    return tuple(filter(None, _forms_of[word]))
+    return tuple(filter(None, forms_of[word]))
 
 
 def written_term(word: str) -> str:
@@ -204,7 +159,7 @@ def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
         elif prefix and run is runs[-1]:
             groups.append((f"{_AS_WRITTEN}{word}{ANY_END}", word + ANY_END))
         else:
-            stemmed, written = _forms_of[word]
+            stemmed, written = forms_of[word]
             # Of a word inside an address there is the stem alone.
             forms = (written, stemmed) if len(runs) > 1 else (written or stemmed,)
             groups.append(tuple(filter(None, forms)))
@@ -227,7 +182,7 @@ def _unspaced_groups(run: str) -> list[tuple[str, ...]]:
 
 def _by_kind(text: str) -> _TermsByKind:
     found = _TermsByKind()
-    folded = _without_foreign_signs(normalise(text))
+    folded = normalise(text)
     if folded.isascii():
         _add_words(ascii_words(folded), found)
         return found
@@ -241,20 +196,8 @@ def _by_kind(text: str) -> _TermsByKind:
     return found
 
 
-def _without_foreign_signs(text: str) -> str:
-    """Blank dashes, quotation marks and the like outside ASCII: most texts are ASCII then, which is quick."""
-    if text.isascii():
-        return text
-    signs = [character for character in set(beyond_ascii(text)) if _is_sign[character]]
-    if len(signs) > _FEW_SIGNS:
-        return text.translate({ord(sign): " " for sign in signs})
-    for sign in signs:
-        text = text.replace(sign, " ")
-    return text
-
-
 def _add_words(words: Sequence[str], found: _TermsByKind) -> None:
-    known = list(map(_forms_of.__getitem__, words))
+    known = list(map(forms_of.__getitem__, words))
     found.words += [stemmed for stemmed, _ in known if stemmed]
     found.written += [written for stemmed, written in known if stemmed and written]
     found.stop_words += [written for stemmed, written in known if not stemmed]
@@ -280,9 +223,9 @@ def _hiragana_in(bigram: str) -> int:
     return 2 if _HIRAGANA_ONLY.fullmatch(bigram) else 1
 
 
-_forms_of = Memory(_forms)
+forms_of = Memory(_forms)
+"""The stem of a folded word and the word as it is written, either of which may be empty."""
 _hiragana_of = Memory(_hiragana_in)
-_is_sign = Memory(lambda character: _IN_A_RUN.match(character) is None)
 
 
 def _once(terms: Iterable[str]) -> tuple[str, ...]:

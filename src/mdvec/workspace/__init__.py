@@ -8,8 +8,7 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.docs_folder import FolderChoice
-from mdvec.workspace.origin import folder_with_index
+from mdvec.workspace.databases import FolderChoice, folder_with_index
 from mdvec.workspace.workspace import Workspace
 
 __all__ = ["FolderChoice", "Workspace", "folder_with_index", "open_workspace"]

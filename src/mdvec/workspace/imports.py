@@ -6,6 +6,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from mdvec import run
@@ -17,7 +18,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.docs_folder import DOCS_COLLECTION
+from mdvec.workspace.databases import DOCS_COLLECTION
 from mdvec.workspace.wiring import Model, Parts, set_only
 
 # A search that finds another process making the index waits this long for it to be complete.
@@ -33,6 +34,8 @@ _VECTORS_WAIT_S = 5.0
 _LOOK_EVERY_S = 0.1
 # Before a search of a large folder, so that the same command again gets further.
 _VECTORS_BUDGET_S = 10.0
+# What the log says of an import.
+_COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")
 
 
 def import_into(
@@ -89,6 +92,28 @@ def import_into(
     if not options.embed:
         return report
     return with_warnings(report, model_warnings(collections.named(name), parts))
+
+
+@contextmanager
+def recorded_import(name: str) -> Iterator[Callable[[ImportReport], ImportReport]]:
+    """Record an import; one that changed nothing is worth a line only with ``debug``.
+
+    Yields:
+        Takes the report, and returns it.
+    """
+    with (
+        run.logged("reindex", collection=name) as line,
+        run.current().step("reindex_total", collection=name) as step,
+    ):
+
+        def record(report: ImportReport) -> ImportReport:
+            done = {each: getattr(report, each) for each in _COUNTS}
+            changes = sum(done.values()) - report.failed - report.pending_chunks
+            line.update(done, level="info" if changes else "debug")
+            step.update(done)
+            return report
+
+        yield record
 
 
 def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
@@ -175,6 +200,8 @@ class BackgroundImport:
     It may be started again after it has ended.
 
     Attributes:
+        latest: The current step, the units done of it, their number (0 when unknown), and more for people;
+            None before the first step.
         error: What ended it early; None while it runs, and when it ended well or was cancelled.
     """
 
@@ -183,7 +210,7 @@ class BackgroundImport:
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._run = run.Run()
-        self._latest: tuple[run.Stage, int, int, str] | None = None
+        self.latest: tuple[run.Stage, int, int, str] | None = None
         self._warnings: tuple[str, ...] = ()
         self.error: Exception | None = None
 
@@ -197,12 +224,17 @@ class BackgroundImport:
         """True if it is at work."""
         return self._thread is not None and self._thread.is_alive()
 
+    @property
+    def cancelled(self) -> bool:
+        """True if it was asked to stop."""
+        return self._run.cancelled
+
     def start(self) -> bool:
         """Begin, unless it is at work; return whether this call began it."""
         with self._guard:
             if self.running:
                 return False
-            self.error = self._latest = None
+            self.error = self.latest = None
             self._run = run.Run(self._note, run.current().on_step)
             context = contextvars.copy_context()
             self._thread = threading.Thread(
@@ -219,8 +251,8 @@ class BackgroundImport:
         """
         deadline = time.monotonic() + most_s
         while not is_enough() and self.running and time.monotonic() < deadline:
-            if self._latest is not None:
-                run.current().report(*self._latest)
+            if self.latest is not None:
+                run.current().report(*self.latest)
             run.current().check()
             self.join(_LOOK_EVERY_S)
 
@@ -249,7 +281,7 @@ class BackgroundImport:
             self._warnings = (f"indexing has ended early: {error}",)
 
     def _note(self, stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:
-        self._latest = stage, done, total, detail
+        self.latest = stage, done, total, detail
 
 
 class FirstIndex:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from mdvec import run
@@ -11,7 +13,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
 from mdvec.search.answer import find
 from mdvec.search.filters import clean
-from mdvec.search.forms import with_other_form
+from mdvec.search.forms import embed_forms
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
 from mdvec.search.where import narrowed
@@ -29,7 +31,7 @@ from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.references import file_of, path_of_reference
+from mdvec.workspace.reading import file_of, path_of_reference
 from mdvec.workspace.wiring import Model, Parts
 
 
@@ -232,11 +234,8 @@ def _query_space(
     alone: bool,
 ) -> QuerySpace:
     with run.current().step("embed_query"):
-        vector = embedder.embed_query(text)
-    ranked_by = None
-    if alone:  # what other spaces find is compared in the one form in which models were measured
-        with run.current().step("embed_other_form"):
-            ranked_by = with_other_form(text, vector, embedder)
+        # What several spaces find is compared in the one form in which models were measured.
+        vector, ranked_by = embed_forms(text, embedder) if alone else (embedder.embed_query(text), None)
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
     measured = view.unrelated(space_id)
     unspaced = holds_unspaced(text)
@@ -340,3 +339,34 @@ def _hint(
     if meant.operators:
         return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
     return "Nothing matches. Try other words, or fewer filters."
+
+
+@contextmanager
+def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[SearchResult], SearchResult]]:
+    """Record a search.
+
+    Args:
+        query: What is asked.
+        plain: Whether the query may be in the log as it is, instead of its length and a hash.
+
+    Yields:
+        Takes the answer, and returns it.
+    """
+    text = query.text
+    known = (
+        {"query": text}
+        if plain
+        else {"query_hash": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]}
+    )
+    with (
+        run.logged("search", **known, chars=len(text), mode=query.mode.value, limit=query.limit) as line,
+        run.current().step("search_total", query=text, limit=query.limit) as step,
+    ):
+
+        def record(result: SearchResult) -> SearchResult:
+            line.update(hits=len(result.hits), confidence=result.confidence.value)
+            scores = (f"{hit.path}:{hit.start_line}={hit.score:.3f}" for hit in result.hits)
+            step.update(hits=len(result.hits), scores=" ".join(scores))
+            return result
+
+        yield record

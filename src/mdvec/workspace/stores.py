@@ -9,18 +9,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mdvec import registry
+from mdvec import registry, run
 from mdvec.errors import ConfigError, NoIndexError, StoreError
 from mdvec.stores.sharing import CopyableStore, SharedStore
-from mdvec.stores.vectors.following import IndexedStore
+from mdvec.stores.vectors.following import IndexedStore, update_vector_index
 from mdvec.text.addresses import scheme_of
-from mdvec.types.report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
-from mdvec.workspace.origin import open_database
-from mdvec.workspace.wiring import open_store
+from mdvec.text.quantity import quantity
+from mdvec.types.report import (
+    ImportMode,
+    MovedStore,
+    PublishReport,
+    RebuiltIndex,
+    SpaceSize,
+    StoreDescription,
+)
+from mdvec.workspace.databases import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
     from mdvec.stores.interface import Store, View
+    from mdvec.types.collection import Collection
     from mdvec.types.ids import SpaceId
     from mdvec.workspace.collections import Collections
     from mdvec.workspace.wiring import Parts
@@ -87,6 +95,7 @@ class Stores:
         store = open_database(place, config, folder=None)
         try:
             contents = copy_store(self._collections.store(), store, parse_document, wait_s=_MOVE_WAIT_S)
+            update_vector_index(store)
             return MovedStore(store.location, contents)
         finally:
             store.close()
@@ -110,14 +119,16 @@ class Stores:
         """
         from mdvec.stores.published import dataset, places
 
-        chosen = [each.name for each in self._collections.chosen(names)]
-        if not chosen:
+        collections = self._collections.chosen(names)
+        if not collections:
             raise NoIndexError(hint="Add a collection with 'mdvec tool add -n NAME -d TEXT -s DIR'.")
+        chosen = [each.name for each in collections]
         arguments = self._config.arguments("stores", "published", registry.load("stores", "published"))
         where = {name: arguments[name] for name in ("region", "endpoint") if name in arguments}
         place = places.open_place(target, **where)
         previous = dataset.latest(place)
         number = 1 if previous is None else previous.number + 1
+        self._warn_of_pending(collections)
         with TemporaryDirectory(prefix="mdvec-publish-") as folder:
             file = Path(folder) / "version.sqlite"
             self._write_copy(file, chosen, number)
@@ -133,6 +144,18 @@ class Stores:
             sent_bytes=sent,
             removed=0 if keep is None else dataset.prune(place, number, keep),
         )
+
+    def _warn_of_pending(self, collections: Sequence[Collection]) -> None:
+        """Warn of texts that are published without a vector."""
+        for each in collections:
+            with self._collections.store().read() as view:
+                pending = view.counts(each.id, self._parts.model(each).space_id(each, view)).pending_chunks
+            if pending:
+                command = self._collections.import_command([each.name], ImportMode.UPDATE)
+                run.current().warn(
+                    f"{quantity(pending, 'text')} of {each.name} without a vector, found by words alone; "
+                    f"run '{command}', and publish again"
+                )
 
     def _write_copy(self, file: Path, names: Sequence[str], number: int) -> None:
         """Write the file that is published, by way of another file from a store that writes none."""

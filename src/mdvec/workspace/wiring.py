@@ -6,22 +6,20 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
-from mdvec.config.paths import default_cache_dir, place_beside
+from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
 from mdvec.indexing.prepare import Recipe
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
-from mdvec.stores.interface import Store, View
-from mdvec.stores.vectors.index import VectorIndex
+from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
 from mdvec.types.ids import SpaceId
@@ -429,42 +427,6 @@ def idle_limit_s(auto_unload_minutes: float, memory_threshold: float, in_use: fl
 def set_only(**options: object) -> dict[str, Any]:
     """Return the options that are not None: for the others a default holds."""
     return {name: value for name, value in options.items() if value is not None}
-
-
-def open_store(location: Path | str, config: Config | None = None, **how: Any) -> Store:
-    """Open a store, making a database file and its folder when they are not there.
-
-    Its factory receives the location, its settings, and ``vector_index`` if the configuration names one; a
-    factory that can search one says so by the attribute ``takes_vector_index``, and one that keeps copies by
-    ``takes_cache_dir``.
-
-    Raises:
-        ConfigError: If there is no store for the address, or it is not installed, or it cannot use the index.
-    """
-    config = config or Config()
-    name = registry.named_store(str(location))
-    location = Path(location) if name == "sqlite" else location
-    factory = registry.load("stores", name)
-    settings = config.arguments("stores", name, factory)
-    if config.store.vectors is not None:
-        if not getattr(factory, "takes_vector_index", False):
-            msg = f"the store {name!r} searches its own vectors, and no index beside it"
-            raise ConfigError(msg, hint="Leave out [store] vectors.")
-        beside = place_beside(location, settings.get("schema", ""))
-        settings["vector_index"] = _vector_index(config.store.vectors, beside, config)
-    if getattr(factory, "takes_cache_dir", False):
-        settings.setdefault("cache_dir", config.embedding.cache_dir or default_cache_dir())
-    made: Store = factory(location, **settings, **how)
-    return made
-
-
-def _vector_index(named: str, beside: Path, config: Config) -> VectorIndex:
-    """Make a vector index; its place begins with ``beside`` unless another one is named."""
-    name, place = registry.named_vector_index(named)
-    factory = registry.load("vector_indexes", name)
-    arguments = config.arguments("vector_indexes", name, factory)
-    made: VectorIndex = factory(place or f"{beside}.{name}", **arguments)
-    return made
 
 
 def _suggestion(wanted: EmbeddingSpec) -> str:

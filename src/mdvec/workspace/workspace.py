@@ -33,17 +33,14 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import reading
-from mdvec.workspace.browse import Browse
-from mdvec.workspace.collections import Collections
-from mdvec.workspace.docs_folder import DOCS_COLLECTION, FolderChoice
-from mdvec.workspace.folders import Folders
+from mdvec.workspace.collections import Collections, Folders
+from mdvec.workspace.databases import DOCS_COLLECTION, FolderChoice
 from mdvec.workspace.freshness import Freshness
-from mdvec.workspace.imports import FirstIndex, import_into
+from mdvec.workspace.imports import FirstIndex, import_into, recorded_import
 from mdvec.workspace.models import Models
-from mdvec.workspace.pages import Pages
-from mdvec.workspace.recording import recorded_import, recorded_search
-from mdvec.workspace.references import Lines
-from mdvec.workspace.search import answer, is_stale
+from mdvec.workspace.pages import Browse, Pages
+from mdvec.workspace.reading import Lines
+from mdvec.workspace.search import answer, is_stale, recorded_search
 from mdvec.workspace.sections import Sections
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores

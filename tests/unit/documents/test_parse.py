@@ -7,9 +7,9 @@ from tests.growth import assert_grows_linearly
 
 from mdvec.chunking.sections import SectionChunker
 from mdvec.documents.parse import parse_document
-from mdvec.text.prose import skeleton
-from mdvec.text.terms import index_terms
+from mdvec.indexing.prepare import make_record
 from mdvec.text.tokens import estimate_token_ends
+from mdvec.types.change import SourceEntry
 from mdvec.types.document import BlockKind, LinkKind, TitleSource
 
 
@@ -303,9 +303,8 @@ def test_a_file_of_signs_takes_linear_time(part: str) -> None:
 
     def work(text: str) -> None:
         document = parse_document("x.md", text)
-        for chunk in SectionChunker(token_ends=estimate_token_ends).chunk(document).chunks:
-            index_terms(chunk.text)
-            skeleton(chunk.text, document.names)
+        cut = SectionChunker(token_ends=estimate_token_ends).chunk(document)
+        make_record(SourceEntry("x.md", "x.md", 1, len(text)), b"", "", document, cut.chunks)
 
     assert_grows_linearly(lambda size: part * (size // len(part)), work, 4_000)
 

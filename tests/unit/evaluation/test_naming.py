@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.naming import naming_by_path, neutral_naming, wordless_name
-from mdvec.text.terms import Terms, index_terms
+from mdvec.text.indexed_terms import Terms, index_terms
 
 ids = st.lists(st.text(min_size=1, max_size=12), unique=True, max_size=20)
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.evaluation.metrics import PRIMARY
-from mdvec.evaluation.page import templates
-from mdvec.evaluation.plots import colour_class
+from mdvec.evaluation.page import colour_class, templates
 from mdvec.evaluation.report import Interval, Outcome, SystemReport
 
 LATENCIES = st.lists(st.floats(0, 1e6), min_size=1, max_size=30)

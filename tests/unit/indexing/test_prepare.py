@@ -41,7 +41,7 @@ def test_names_that_are_indexed_with_each_chunk_are_bounded() -> None:
         raw = f"---\naliases: {aliases}\n---\n# T\n\ntext\n".encode()
         prepared = prepare(SourceEntry("note.md", "note.md", 1, len(raw)), raw, recipe)
         assert isinstance(prepared, Prepared)
-        return len(prepared.record.terms[0].title)
+        return len(prepared.record.terms[0].title.split())
 
     assert title_terms([f"name{number}" for number in range(30)]) == 32  # the title and the file's name too
     assert title_terms([f"name{number}" for number in range(3_000)]) == 32

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mdvec.embedding.interface import Role
-from mdvec.search.forms import with_other_form
+from mdvec.search.forms import embed_forms
 from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ class Service(HashingEmbedder):
 def test_the_vector_lies_between_both_forms() -> None:
     """It is of unit length, nearest to the question, and nearer to the passage than the question is."""
     embedder = TwoRoles()
-    plain, passage = embedder.embed_query(QUESTION), embedder.embed_query(f"passage {QUESTION}")
-    moved = with_other_form(QUESTION, plain, embedder)
+    passage = embedder.embed_query(f"passage {QUESTION}")
+    plain, moved = embed_forms(QUESTION, embedder)
     assert moved is not None
+    assert plain.tobytes() == embedder.embed_query(QUESTION).tobytes()
     assert np.linalg.norm(moved) == pytest.approx(1, abs=1e-6)
     assert moved @ plain > moved @ passage > plain @ passage
 
@@ -49,5 +50,6 @@ def test_the_vector_lies_between_both_forms() -> None:
 )
 def test_nothing_else_is_embedded(question: str, embedder: HashingEmbedder) -> None:
     """English questions, and those to a service that is paid, rank in one form; nothing is sent."""
-    assert with_other_form(question, embedder.embed_query(question), embedder) is None
+    _, moved = embed_forms(question, embedder)
+    assert moved is None
     assert embedder.embedded == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mdvec.text.folding import normalise
-from mdvec.text.terms import QueryTerms, Terms, index_terms, query_terms
+from mdvec.text.indexed_terms import Terms, index_terms, terms_of
+from mdvec.text.prose import Prose
+from mdvec.text.terms import QueryTerms, query_terms
 
 
 @pytest.mark.parametrize(
@@ -27,22 +29,22 @@ from mdvec.text.terms import QueryTerms, Terms, index_terms, query_terms
 )
 def test_main_terms_are_words_or_bigrams(text: str, terms: list[str]) -> None:
     """Spaced scripts give words, unspaced ones overlapping pairs."""
-    assert list(index_terms(text).main) == terms
+    assert index_terms(text).main.split() == terms
 
 
 def test_english_words_give_a_stem_and_themselves() -> None:
     """Their forms meet in the stem; the word as it is written ranks its own form higher."""
     assert index_terms("Connecting the connections") == Terms(
-        main=("connect", "connect"), words=("=connecting", "=connections", "=the")
+        main="connect connect", words="=connecting =the =connections"
     )
 
 
 def test_japanese_gives_pairs_and_single_characters_once() -> None:
     """What crosses into a particle, and lone kanji, are minor: how often they occur says nothing."""
     terms = index_terms("設定を設定する。設定を")
-    assert terms.main == ("設定", "設定", "設定")
-    assert terms.pairs == ("定を", "を設", "定す", "する")
-    assert terms.singles == ("設", "定")
+    assert terms.main == "設定 設定 設定"
+    assert terms.pairs == "定を を設 定す する"
+    assert terms.singles == "設 定"
 
 
 @pytest.mark.parametrize(
@@ -93,11 +95,11 @@ def test_query_terms_are_distinct_and_limited() -> None:
 
 @given(st.text())
 def test_no_text_gives_a_term_that_a_store_could_split(text: str) -> None:
-    """Terms hold no white space, no quotes and no control characters."""
+    """Terms hold no quotes and no control characters, and spaces alone are between them."""
     terms = index_terms(text)
-    for term in (*terms.main, *terms.minor):
-        assert term
-        assert not any(character.isspace() or character in "\"'\x00" for character in term)
+    for each in (terms.main, terms.minor):
+        assert each == " ".join(each.split())
+        assert not set("\"'\x00\x01") & set(each)
 
 
 @given(st.text())
@@ -109,7 +111,20 @@ def test_a_text_finds_itself(text: str) -> None:
         *(asked.words, asked.bigrams, asked.written, asked.pairs),
         *(asked.singles, asked.particles, asked.stop_words),
     )
-    assert {term for kind in kinds for term in kind} == {*indexed.main, *indexed.minor}
+    assert {term for kind in kinds for term in kind} == {*indexed.main.split(), *indexed.minor.split()}
+
+
+@given(st.lists(st.text(), min_size=1, max_size=5))
+@example(["\x01", "a\u0301\u0301 \u0301b", "木", "ー", "", "ｶﾞ x"])
+def test_texts_together_give_the_terms_that_each_gives_alone(texts: list[str]) -> None:
+    """Whatever stands before and after a text, and whatever signs are in it."""
+    together = terms_of([Prose(text, ()) for text in texts])
+    alone = [terms_of([Prose(text, ())])[0] for text in texts]
+    assert [_split(each) for each in together] == [_split(each) for each in alone]
+
+
+def _split(terms: Terms) -> list[list[str]]:
+    return [each.split() for each in (terms.main, terms.words, terms.pairs, terms.singles)]
 
 
 @given(st.text())

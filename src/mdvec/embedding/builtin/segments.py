@@ -124,4 +124,4 @@ class Segmenter:
 
 def _unknown(texts: Sequence[str], known: Collection[str]) -> list[str]:
     """Return those of the texts that are not known, each once."""
-    return sorted(set(filterfalse(known.__contains__, texts)))
+    return list(dict.fromkeys(filterfalse(known.__contains__, texts)))

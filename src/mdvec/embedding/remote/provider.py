@@ -13,6 +13,7 @@ from mdvec.embedding.remote.vectors import RawVector
 from mdvec.embedding.windows import Window
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.net.response import Response
+from mdvec.settings import Address, Count, Seconds, Section, VariableName
 from mdvec.types.space import EmbeddingSpace
 
 # Tokens are estimated, so a fifth of each limit is left free: a text that is cut here keeps all its parts,
@@ -181,3 +182,21 @@ class Provider(Protocol):
 def usable(tokens: int, *, taken: int = 0) -> int:
     """Return how many estimated tokens fit into a limit; ``taken`` are needed for something else."""
     return max(1, int(tokens * _USED_SHARE) - taken)
+
+
+class ServiceSettings(Section, frozen=True, kw_only=True):
+    """The settings of a service; None leaves one to the provider.
+
+    Attributes:
+        api_key_env: The variable that holds the key.
+        base_url: Where the service is.
+        requests_at_once: Most requests under way at the same time.
+        timeout_s: How long the service may be silent, in seconds.
+        attempts: Most times a request is sent.
+    """
+
+    api_key_env: VariableName | None = None
+    base_url: Address | None = None
+    requests_at_once: Count = 4
+    timeout_s: Seconds = 60.0
+    attempts: Count = 6

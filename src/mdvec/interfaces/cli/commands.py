@@ -12,32 +12,32 @@ import click
 
 from mdvec import __version__
 from mdvec.interfaces.cli import EXIT_INTERRUPTED
-from mdvec.interfaces.cli.session import Group, Opener, Session, common_options
+from mdvec.interfaces.cli.session import Group, Opener, Session
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 
 TARGETS = {
     "search": "mdvec.interfaces.cli.search:search",
     "get": "mdvec.interfaces.cli.reading:get",
-    "ls": "mdvec.interfaces.cli.listing:ls",
-    "related": "mdvec.interfaces.cli.listing:related",
+    "ls": "mdvec.interfaces.cli.reading:ls",
+    "related": "mdvec.interfaces.cli.reading:related",
     "tags": "mdvec.interfaces.cli.reading:tags",
     "import": "mdvec.interfaces.cli.importing:import_",
     "tool": "mdvec.interfaces.cli.tool:tool",
     "model": "mdvec.interfaces.cli.model:model",
     "status": "mdvec.interfaces.cli.status:status",
     "store": "mdvec.interfaces.cli.store:store",
-    "publish": "mdvec.interfaces.cli.publishing:publish",
+    "publish": "mdvec.interfaces.cli.store:publish",
     "open": "mdvec.interfaces.cli.opening:open_",
     "serve": "mdvec.interfaces.cli.serving:serve",
     "watch": "mdvec.interfaces.cli.serving:watch",
     "rpc": "mdvec.interfaces.cli.serving:rpc",
     "site": "mdvec.interfaces.cli.site:site",
     "daemon": "mdvec.interfaces.cli.daemon:daemon",
-    "token": "mdvec.interfaces.cli.token:token",
+    "token": "mdvec.interfaces.cli.access:token",
     "doctor": "mdvec.interfaces.cli.status:doctor",
-    "compact": "mdvec.interfaces.cli.upkeep:compact",
-    "trust": "mdvec.interfaces.cli.upkeep:trust",
+    "compact": "mdvec.interfaces.cli.store:compact",
+    "trust": "mdvec.interfaces.cli.access:trust",
     "install": "mdvec.interfaces.cli.installing:install",
     "uninstall": "mdvec.interfaces.cli.installing:uninstall",
     "eval": "mdvec.interfaces.cli.evaluating:eval_",
@@ -92,7 +92,6 @@ class LazyGroup(Group):
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="mdvec", message="%(prog)s %(version)s")
-@common_options
 def cli() -> None:
     """Search your Markdown and text, in Japanese and English, on your own machine.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.session import Command, Group, Session, common_options, format_option
+from mdvec.interfaces.cli.session import Group, Session, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
 from mdvec.text.addresses import without_password
@@ -20,14 +19,12 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Group)
-@common_options
 def config() -> None:
     """Show the settings."""
 
 
-@config.command(cls=Command)
+@config.command()
 @format_option("text", "json")
-@common_options
 @click.pass_obj
 def show(session: Session) -> None:
     """Print every setting, its value and its origin.
@@ -47,8 +44,7 @@ def show(session: Session) -> None:
         write(_as_toml(values, origins))
 
 
-@config.command(cls=Command)
-@common_options
+@config.command()
 @click.pass_obj
 def path(session: Session) -> None:
     """Print the path of the configuration file.
@@ -66,10 +62,9 @@ def path(session: Session) -> None:
     write(f"{found or user_config_dir() / CONFIG_NAMES[0]}\n")
 
 
-@config.command("import", cls=Command)
+@config.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @format_option("text", "json")
-@common_options
 @click.pass_obj
 def import_(session: Session, file: Path) -> None:
     """Show what the settings of another program's file are called here.
@@ -104,14 +99,12 @@ def import_(session: Session, file: Path) -> None:
 
 
 @click.command(cls=Group)
-@common_options
 def preset() -> None:
     """Show the presets for 'mdvec tool add --preset'."""
 
 
-@preset.command("ls", cls=Command)
+@preset.command("ls")
 @format_option("table", "json")
-@common_options
 @click.pass_obj
 def list_presets(session: Session) -> None:
     """List the presets."""
@@ -140,9 +133,8 @@ def list_presets(session: Session) -> None:
     )
 
 
-@preset.command("show", cls=Command)
+@preset.command("show")
 @click.argument("name")
-@common_options
 @click.pass_obj
 def show_preset(session: Session, name: str) -> None:
     """Print a preset, to change it and save it as your own."""
@@ -183,6 +175,8 @@ def _plain(value: object) -> object:
 
 
 def _as_toml(values: dict[str, object], origins: dict[str, str]) -> str:
+    from mdvec.config.syntax import toml_value
+
     lines = []
     section = ""
     for key, value in values.items():
@@ -194,15 +188,3 @@ def _as_toml(values: dict[str, object], origins: dict[str, str]) -> str:
         setting = f"# {name} =" if value is None else f"{name} = {toml_value(value)}"
         lines.append(f"{setting}{' ' * max(2, 44 - cell_width(setting))}# {origins[key]}")
     return "".join(f"{line}\n" for line in lines)
-
-
-def toml_value(value: object) -> str:
-    """Write a value as TOML has it, on one line."""
-    match value:
-        case dict():
-            inner = ", ".join(f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items())
-            return f"{{{inner}}}"
-        case list():
-            return f"[{', '.join(map(toml_value, value))}]"
-        case _:  # JSON's strings, numbers and truth values are TOML's
-            return json.dumps(value, ensure_ascii=False)

@@ -16,7 +16,7 @@ import click
 
 from mdvec import __version__
 from mdvec.interfaces.cli.serving import load_door
-from mdvec.interfaces.cli.session import Command, Group, Session, common_options, format_option
+from mdvec.interfaces.cli.session import Group, Session, format_option
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
 
@@ -46,15 +46,13 @@ _token_option = click.option(
 
 
 @click.group(cls=Group)
-@common_options
 def daemon() -> None:
     """Keep an index fresh and searches fast, in the background."""
 
 
-@daemon.command(cls=Command)
+@daemon.command()
 @_http_option
 @_token_option
-@common_options
 @click.pass_obj
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it runs."""
@@ -107,10 +105,9 @@ def start_daemon(
     return info
 
 
-@daemon.command(cls=Command)
+@daemon.command()
 @_http_option
 @_token_option
-@common_options
 @click.pass_context
 def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
     """Run it in the foreground, for a service manager."""
@@ -144,8 +141,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
     ctx.exit(code)
 
 
-@daemon.command(cls=Command)
-@common_options
+@daemon.command()
 @click.pass_obj
 def stop(session: Session) -> None:
     """Stop it."""
@@ -158,9 +154,8 @@ def stop(session: Session) -> None:
     note(f"stopped: process {info.pid}")
 
 
-@daemon.command(cls=Command)
+@daemon.command()
 @format_option("text", "json")
-@common_options
 @click.pass_context
 def status(ctx: click.Context) -> None:
     """Show whether it runs, and where; exit with 1 if it does not."""
@@ -189,10 +184,9 @@ def status(ctx: click.Context) -> None:
         ctx.exit(EXIT_FAILED)
 
 
-@daemon.command(cls=Command)
+@daemon.command()
 @click.option("-n", "--lines", type=click.IntRange(min=1), default=_LAST_LINES, show_default=True)
 @click.option("-f", "--follow", is_flag=True, help="Print what is added, until Ctrl-C.")
-@common_options
 @click.pass_obj
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
@@ -208,10 +202,9 @@ def logs(session: Session, lines: int, follow: bool) -> None:
             write_raw(added)
 
 
-@daemon.command(cls=Command)
+@daemon.command()
 @_http_option
 @_token_option
-@common_options
 @click.pass_obj
 def install(session: Session, address: str | None, token_file: Path | None) -> None:
     """Write the file that starts it at login.
@@ -230,8 +223,7 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
     note(f"next: {unit.start}")
 
 
-@daemon.command(cls=Command)
-@common_options
+@daemon.command()
 @click.pass_obj
 def uninstall(session: Session) -> None:
     """Remove the file that 'mdvec daemon install' wrote."""

@@ -12,7 +12,7 @@ import click
 
 from mdvec.errors import NotFoundError, UsageError
 from mdvec.interfaces.cli.filters import name_option, names_option
-from mdvec.interfaces.cli.session import Command, Session, common_options, format_option
+from mdvec.interfaces.cli.session import Command, Session, format_option
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
     json_text,
@@ -96,7 +96,6 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 @click.option("--gate", type=_FILE, metavar="F", help="Exit with 1 when a value fell below this record.")
 @format_option("table", "json", "html")
 @click.option("--output", type=_FILE, metavar="F", help="Write the result to this file.")
-@common_options
 @click.pass_context
 def eval_(
     ctx: click.Context,
@@ -178,7 +177,6 @@ def eval_(
     metavar="F",
     help="Add to this file.  [default: questions.jsonl beside the database]",
 )
-@common_options
 @click.pass_obj
 def feedback(
     session: Session,

@@ -1,10 +1,10 @@
-"""The options that choose collections and documents, and what a shell offers after them."""
+"""The options that choose collections, documents, and how a folder is indexed; and what a shell offers."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -121,3 +121,22 @@ filter_options = combined(
     ),
 )
 """The options that choose documents; their names are those of :class:`SearchRequest`."""
+
+
+def _choice(name: str, **settings: Any) -> Option:
+    def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        if value and isinstance(ctx.obj, Session) and param.name is not None:
+            ctx.obj.choice[param.name] = value
+
+    settings["help"] = f"With --docs-dir: {settings['help']}"
+    return click.option(name, expose_value=False, callback=remember, **settings)
+
+
+folder_options = combined(
+    _choice("--preset", metavar="NAME", shell_complete=presets, help="see 'preset ls'."),
+    _choice("--include", multiple=True, metavar="GLOB", help="index only these files; '' for all."),
+    _choice("--exclude", multiple=True, metavar="GLOB", help="leave these files out; '' for none."),
+    _choice("--chunker", metavar="NAME", help="how documents are split."),
+    _choice("--embedder", metavar="SPEC", help="embedding model."),
+)
+"""The options that choose how a folder of ``--docs-dir`` is indexed, as ``mdvec tool add`` spells them."""

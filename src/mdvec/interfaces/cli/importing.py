@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import ImportStoppedError, MdvecError
-from mdvec.interfaces.cli.choosing import folder_options
-from mdvec.interfaces.cli.filters import names_option
+from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
     choice_of,
-    common_options,
     format_option,
     wait_option,
 )
@@ -58,7 +56,6 @@ if TYPE_CHECKING:
 @folder_options
 @wait_option
 @format_option("text", "json")
-@common_options
 @click.pass_context
 def import_(
     ctx: click.Context,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
-from mdvec.interfaces.cli.session import Command, Session, combined, common_options
+from mdvec.interfaces.cli.session import Command, Session, combined
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
 from mdvec.text.addresses import scheme_of, without_password
@@ -73,7 +73,6 @@ _shared_options = combined(
     multiple=True,
     help="Have the client pass this variable on from its own environment; the value is not written.",
 )
-@common_options
 @click.pass_obj
 def install(
     session: Session,
@@ -132,7 +131,6 @@ def install(
 
 @click.command(cls=Command)
 @_shared_options
-@common_options
 @click.pass_obj
 def uninstall(
     session: Session, client_name: str, project: Path | None, name: str, file: Path | None, dry_run: bool

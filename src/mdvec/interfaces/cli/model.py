@@ -13,7 +13,6 @@ from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Group,
     Session,
-    common_options,
     format_option,
     wait_option,
 )
@@ -26,14 +25,12 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Group)
-@common_options
 def model() -> None:
     """List the embedding models, or choose one."""
 
 
 @model.command("ls")
 @format_option("table", "json")
-@common_options
 @click.pass_obj
 def list_(session: Session) -> None:
     """List the known models and where they are used."""
@@ -53,7 +50,6 @@ def list_(session: Session) -> None:
 @click.option("--cancel", is_flag=True, help="Keep the current model and cancel a change to another one.")
 @wait_option
 @format_option("text", "json")
-@common_options
 @click.pass_obj
 def use(
     session: Session,

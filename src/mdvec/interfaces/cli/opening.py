@@ -12,7 +12,7 @@ import click
 from mdvec.errors import ListenError
 from mdvec.interfaces.cli.daemon import running_daemon
 from mdvec.interfaces.cli.serving import serve_over_http
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.session import Command, Session
 from mdvec.interfaces.cli.terminal import note
 
 # People keep the page among their bookmarks, so its address stays the same where it can.
@@ -26,7 +26,6 @@ _ANY_PORT = "127.0.0.1:0"
     "--http", "address", metavar="HOST:PORT", help=f"Where to serve it.  [default: {_USUAL_ADDRESS}]"
 )
 @click.option("--no-browser", is_flag=True, help="Only serve the page.")
-@common_options
 @click.pass_context
 def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no_browser: bool) -> None:
     """Search and read in a browser.

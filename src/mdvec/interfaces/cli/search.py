@@ -8,14 +8,12 @@ from typing import Any
 import click
 
 from mdvec.interfaces import present
-from mdvec.interfaces.cli.choosing import folder_options
-from mdvec.interfaces.cli.filters import filter_options
+from mdvec.interfaces.cli.filters import filter_options, folder_options
 from mdvec.interfaces.cli.progress import reporting_interruption
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
     choice_of,
-    common_options,
     daemon_option,
     format_option,
 )
@@ -80,7 +78,6 @@ class _SearchCommand(Command):
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), help="When to colour words.")
 @folder_options
 @daemon_option
-@common_options
 @click.pass_obj
 def search(
     session: Session,

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from mdvec import run
 from mdvec.errors import MdvecError, UntrustedConfigError
 from mdvec.interfaces.cli.commands import TARGETS, LazyGroup, report
-from mdvec.interfaces.cli.session import Session, common_options
+from mdvec.interfaces.cli.session import Opening, Session
 from mdvec.interfaces.cli.terminal import captured, warn
 from mdvec.interfaces.daemon.calls import CommandLine, Methods, Outcome
 from mdvec.interfaces.daemon.client import COMMANDS, METHOD, shared_environment
@@ -55,12 +55,7 @@ class ServedSession(Session):
 
     @contextmanager
     def open(
-        self,
-        config: Config | None = None,
-        *,
-        makes: bool = False,
-        serves: bool = False,
-        log_file: Path | None = None,
+        self, config: Config | None = None, **how: Unpack[Opening]
     ) -> Iterator[tuple[Workspace, Config]]:
         """Return the workspace of the daemon.
 
@@ -70,9 +65,8 @@ class ServedSession(Session):
         Raises:
             NotServedError: If another one is meant, or how it would be opened matters.
         """
-        del makes, log_file
         config = config or self.load_config().config
-        if self.workspace is None or self.verbose or self.no_daemon or self.choice or serves:
+        if self.workspace is None or self.verbose or self.no_daemon or self.choice or how.get("serves"):
             raise NotServedError
         if self.data_dir is not None and self.docs_dir is None:  # an error
             raise NotServedError
@@ -94,7 +88,6 @@ class ServedSession(Session):
     targets={name: TARGETS[name] for name in COMMANDS},
     context_settings={"help_option_names": []},  # help would print by itself
 )
-@common_options
 def served() -> None:
     """Do what a daemon can do for another process."""
 

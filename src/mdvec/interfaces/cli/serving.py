@@ -14,9 +14,8 @@ import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.choosing import folder_options
-from mdvec.interfaces.cli.filters import names_option
-from mdvec.interfaces.cli.session import Command, Session, common_options
+from mdvec.interfaces.cli.filters import folder_options, names_option
+from mdvec.interfaces.cli.session import Command, Session
 from mdvec.interfaces.cli.terminal import note, warn
 
 _SIGNALS_S = 0.5
@@ -53,7 +52,6 @@ _SIGNALS_S = 0.5
 )
 @click.option("--no-watch", is_flag=True, help="Do not keep the index up to date.")
 @folder_options
-@common_options
 @click.pass_context
 def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_options: Any) -> None:
     """Let AI agents search, over the Model Context Protocol.
@@ -71,7 +69,6 @@ def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_opt
 
 
 @click.command(cls=Command)
-@common_options
 @click.pass_context
 def rpc(ctx: click.Context) -> None:
     """Let a program search and index, over JSON-RPC 2.0.
@@ -83,7 +80,6 @@ def rpc(ctx: click.Context) -> None:
 
 @click.command(cls=Command)
 @names_option()
-@common_options
 @click.pass_obj
 def watch(session: Session, names: tuple[str, ...]) -> None:
     """Keep the index up to date until Ctrl-C.

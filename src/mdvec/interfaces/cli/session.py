@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 import click
 
@@ -45,6 +45,21 @@ class Opener(Protocol):
     ) -> Workspace:
         """Open it; the caller closes it."""
         ...
+
+
+class Opening(TypedDict, total=False):
+    """What a command does with its workspace.
+
+    Attributes:
+        makes: Whether to make a database that is not there; commands that read make none.
+        serves: Whether the command runs until it is ended, and so writes a log. It makes a database, too,
+            unless that may be a folder of another machine that is not there now.
+        log_file: Where it goes if no file is configured; None for standard error.
+    """
+
+    makes: bool
+    serves: bool
+    log_file: Path | None
 
 
 @dataclass(slots=True)
@@ -187,20 +202,13 @@ class Session:
 
     @contextmanager
     def open(
-        self,
-        config: Config | None = None,
-        *,
-        makes: bool = False,
-        serves: bool = False,
-        log_file: Path | None = None,
+        self, config: Config | None = None, **how: Unpack[Opening]
     ) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace of the options and the configuration, and show the progress of its calls.
 
         Args:
             config: The settings, if they are loaded.
-            makes: Whether to make a database that is not there; commands that read make none.
-            serves: Whether the command runs until it is ended, and so writes a log.
-            log_file: Where it goes if no file is configured; None for standard error.
+            how: What the command does with it.
 
         Yields:
             The workspace and the settings.
@@ -211,11 +219,13 @@ class Session:
         if self.data_dir is not None and self.docs_dir is None:
             msg = "--data-dir needs --docs-dir"
             raise UsageError(msg, hint="Add --docs-dir, or name a database with --database.")
+        from mdvec.config.paths import is_folder_name
         from mdvec.interfaces import logs
 
         opener = self.opener or _real_opener()
         config = config or self.load_config().config
-        logs.configure(config.log, serves=serves, file=log_file)
+        serves = how.get("serves", False)
+        logs.configure(config.log, serves=serves, file=how.get("log_file"))
         on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):
             workspace = opener(
@@ -224,7 +234,7 @@ class Session:
                 docs_dir=self.docs_dir,
                 data_dir=self.data_dir,
                 choice=self._folder_choice(),
-                makes=makes or serves,
+                makes=how.get("makes", False) or (serves and not is_folder_name(self.database_place(config))),
             )
             with workspace, workspace.explaining():
                 yield workspace, config
@@ -301,22 +311,35 @@ class _Database(click.Path):
 
 
 class Command(click.Command):
-    """A command whose help lists the common options last."""
+    """A command with the common options, which its help lists last."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params += _common_options()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in two lists."""
-        _write_options(self, ctx, formatter)
+        own: list[tuple[str, str]] = []
+        common: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and not isinstance(param, click.Argument):
+                (common if isinstance(param, CommonOption) else own).append(record)
+        for title, records in (("Options", own), ("Common options", common)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
-class Group(click.Group):
-    """A group of commands whose help lists the common options after its own."""
+class Group(Command, click.Group):
+    """A group of commands, with the common options."""
 
     command_class = Command
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, then the options in two lists."""
         self.format_commands(ctx, formatter)
-        _write_options(self, ctx, formatter)
+        super().format_options(ctx, formatter)
 
 
 def combined(*options: Option) -> Option:
@@ -352,33 +375,29 @@ def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None
     setattr(ctx.obj, param.name, ctx.obj.cwd / value if isinstance(value, Path) else value)
 
 
-def _common(name: str, **settings: Any) -> Option:
-    return click.option(name, cls=CommonOption, expose_value=False, callback=_remember, **settings)
+def _common_options() -> list[click.Option]:
+    folder = click.Path(file_okay=False, path_type=Path)
+    file = click.Path(dir_okay=False, path_type=Path)
+    options: dict[str, dict[str, Any]] = {
+        "--docs-dir": {
+            "type": _Folder(exists=True, file_okay=False, path_type=Path),
+            "metavar": "DIR",
+            "help": "Work on this folder without registering it.",
+        },
+        "--data-dir": {
+            "type": folder,
+            "metavar": "DIR",
+            "help": "Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
+        },
+        "--config": {"type": file, "metavar": "F", "help": "Read this configuration file."},
+        "--database": {"type": _Database(path_type=Path), "metavar": "F", "help": "Use this database."},
+        "--verbose": {"is_flag": True, "default": None, "help": "Print how long each step takes."},
+    }
+    return [
+        CommonOption([name], expose_value=False, callback=_remember, **settings)
+        for name, settings in options.items()
+    ]
 
-
-common_options = combined(
-    _common(
-        "--docs-dir",
-        type=_Folder(exists=True, file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Work on this folder without registering it.",
-    ),
-    _common(
-        "--data-dir",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
-    ),
-    _common(
-        "--config",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="F",
-        help="Read this configuration file.",
-    ),
-    _common("--database", type=_Database(path_type=Path), metavar="F", help="Use this database."),
-    _common("--verbose", is_flag=True, default=None, help="Print how long each step takes."),
-)
-"""The options of every command, before and after its name."""
 
 daemon_option = click.option(
     "--no-daemon",
@@ -398,16 +417,3 @@ wait_option = click.option(
     help="How long to wait for another import of the same collection.",
 )
 """``--wait`` of the commands that write."""
-
-
-def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    own: list[tuple[str, str]] = []
-    common: list[tuple[str, str]] = []
-    for param in command.get_params(ctx):
-        record = param.get_help_record(ctx)
-        if record is not None and not isinstance(param, click.Argument):
-            (common if isinstance(param, CommonOption) else own).append(record)
-    for title, records in (("Options", own), ("Common options", common)):
-        if records:
-            with formatter.section(title):
-                formatter.write_dl(records)

@@ -8,7 +8,7 @@ import click
 
 from mdvec import registry
 from mdvec.interfaces.cli.filters import name_option
-from mdvec.interfaces.cli.session import Command, Group, Session, common_options
+from mdvec.interfaces.cli.session import Group, Session
 from mdvec.interfaces.cli.terminal import note, warn
 from mdvec.text.quantity import quantity
 
@@ -18,18 +18,16 @@ _MOST_DEAD_LINKS = 10
 
 
 @click.group(cls=Group)
-@common_options
 def site() -> None:
     """Make a web site of a collection, for people to read."""
 
 
-@site.command(cls=Command)
+@site.command()
 @name_option(required=True)
 @click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
 @click.option("--project-only", is_flag=True, help="Write the VitePress project, and do not build it.")
-@common_options
 @click.pass_obj
 def build(
     session: Session, name: str, output: Path, base: str, language: str | None, project_only: bool
@@ -60,10 +58,9 @@ def build(
         note(f"the site is in {report.built}; look at it: mdvec site preview -o {output}")
 
 
-@site.command(cls=Command)
+@site.command()
 @click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
 @click.option("--port", type=click.IntRange(1, 65535), default=4173, show_default=True)
-@common_options
 @click.pass_context
 def preview(ctx: click.Context, output: Path, port: int) -> None:
     """Show a built site in the browser, from this machine alone."""

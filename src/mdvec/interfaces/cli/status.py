@@ -13,7 +13,6 @@ from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import (
     Command,
     Session,
-    common_options,
     daemon_option,
     format_option,
 )
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 @click.option("--exit-code", is_flag=True, help="With --check: exit with 1 if they differ.")
 @format_option("table", "json")
 @daemon_option
-@common_options
 @click.pass_context
 def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -> None:
     """Show what is indexed, what is pending, and what failed."""
@@ -57,7 +55,6 @@ def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -
 
 @click.command(cls=Command)
 @format_option("table", "json")
-@common_options
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Look for problems; exit with 1 if there are any."""

@@ -1,14 +1,15 @@
-"""``mdvec store``: where everything is kept, and the vector index beside it."""
+"""``mdvec store``, ``publish`` and ``compact``: where everything is kept, and copies of it for others."""
 
 from __future__ import annotations
 
 import click
 
 from mdvec import registry
-from mdvec.interfaces.cli.filters import name_option
-from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
+from mdvec.interfaces.cli.filters import collection_names, name_option
+from mdvec.interfaces.cli.session import Command, Group, Session, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
+from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
 
 _BYTES_PER_MB = 1_000_000
@@ -16,14 +17,12 @@ _name_option = name_option(required=True)
 
 
 @click.command(cls=Group)
-@common_options
 def store() -> None:
     """Look after the store."""
 
 
 @store.command("ls")
 @format_option("text", "json")
-@common_options
 @click.pass_obj
 def list_stores(session: Session) -> None:
     """List the stores and vector indexes to choose from."""
@@ -59,7 +58,6 @@ def list_stores(session: Session) -> None:
 
 @store.command()
 @format_option("text", "json")
-@common_options
 @click.pass_obj
 def show(session: Session) -> None:
     """Show what the store holds."""
@@ -83,7 +81,6 @@ def show(session: Session) -> None:
 @store.command()
 @click.argument("target")
 @format_option("text", "json")
-@common_options
 @click.pass_obj
 def move(session: Session, target: str) -> None:
     """Copy everything to another store, with its vectors.
@@ -111,7 +108,6 @@ def move(session: Session, target: str) -> None:
 
 @store.command()
 @format_option("text", "json")
-@common_options
 @click.pass_obj
 def rebuild(session: Session) -> None:
     """Empty the vector index and fill it again; nothing is embedded."""
@@ -125,7 +121,6 @@ def rebuild(session: Session) -> None:
 
 @store.command()
 @_name_option
-@common_options
 @click.pass_obj
 def views(session: Session, name: str) -> None:
     """Make views of a collection for programs that query PostgreSQL.
@@ -141,7 +136,6 @@ def views(session: Session, name: str) -> None:
 @store.command()
 @click.argument("role")
 @_name_option
-@common_options
 @click.pass_obj
 def grant(session: Session, role: str, name: str) -> None:
     """Let a role of PostgreSQL read a collection, and no other one."""
@@ -153,10 +147,67 @@ def grant(session: Session, role: str, name: str) -> None:
 @store.command()
 @click.argument("role")
 @_name_option
-@common_options
 @click.pass_obj
 def revoke(session: Session, role: str, name: str) -> None:
     """Take the right to read a collection back."""
     with session.open() as (workspace, _):
         workspace.stores.revoke(name, role)
     note(f"{visible(role)} may not read {name} any more")
+
+
+@click.command(cls=Command)
+@click.argument("target")
+@click.option(
+    "-n",
+    "--name",
+    "names",
+    multiple=True,
+    shell_complete=collection_names,
+    help="A collection; may be repeated.  [default: all enabled ones]",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Remove all but the newest N versions.  [default: remove none]",
+)
+@format_option("text", "json")
+@click.pass_obj
+def publish(session: Session, target: str, names: tuple[str, ...], keep: int | None) -> None:
+    """Publish collections as a new version, to be searched by others.
+
+    TARGET is a folder or s3://BUCKET/PATH. The version is there at once or not at all, and only what has
+    changed is sent. Who can read TARGET can read the documents in it.
+    """
+    with session.open() as (workspace, _):
+        place = target if scheme_of(target) else str(session.cwd / target)
+        report = workspace.stores.publish(place, names, keep=keep)
+    if session.output == "json":
+        write_json(report)
+        return
+    location = visible(report.location)
+    write(
+        f"version {report.version} of {location}: {', '.join(report.collections)} "
+        f"({report.documents:,} documents, {report.chunks:,} chunks)\n"
+        f"{report.sent_bytes / _BYTES_PER_MB:,.1f} MB sent, {report.size_bytes / _BYTES_PER_MB:,.1f} MB here "
+        "and on every machine that searches it\n"
+        + (f"{report.removed:,} old versions removed\n" if report.removed else "")
+        + f"To search it: mdvec search --database {location} QUERY\n"
+    )
+
+
+@click.command(cls=Command)
+@format_option("text", "json")
+@click.pass_obj
+def compact(session: Session) -> None:
+    """Rewrite the database without anything that was deleted.
+
+    Deleted texts are overwritten at once; this also removes the words and vectors they leave behind, and
+    makes the file smaller. It needs space for a second copy.
+    """
+    with session.open() as (workspace, _):
+        before, after = workspace.compact()
+    if session.output == "json":
+        write_json({"bytes_before": before, "bytes_after": after})
+    else:
+        write(f"{before:,} bytes before, {after:,} after\n")

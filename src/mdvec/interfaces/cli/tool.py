@@ -10,20 +10,22 @@ import click
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.filters import name_option, presets
-from mdvec.interfaces.cli.session import Group, Session, common_options, format_option
+from mdvec.interfaces.cli.session import Group, Session, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
 from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
 from mdvec.types.folder_context import CONTEXT_FILE, shown_contexts
 
-_SOURCES = "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], or push: for what programs write"
+_SOURCES = (
+    "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], s3://BUCKET/PATH, or push: for what "
+    "programs write"
+)
 _name_option = name_option(required=True)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
 @click.command(cls=Group)
-@common_options
 def tool() -> None:
     """Manage the collections that can be searched."""
 
@@ -46,7 +48,6 @@ def tool() -> None:
     metavar="SPEC",
     help="Embedding model: PROVIDER[:MODEL][@DIMENSION]. It is tried now.  [default: as configured]",
 )
-@common_options
 @click.pass_obj
 def add(
     session: Session,
@@ -107,7 +108,6 @@ def add(
     metavar="N",
     help="Most hits of one document when it is searched alone.",
 )
-@common_options
 @click.pass_obj
 def update(
     session: Session,
@@ -149,7 +149,6 @@ def update(
 @tool.command()
 @click.argument("name")
 @click.argument("new_name")
-@common_options
 @click.pass_obj
 def rename(session: Session, name: str, new_name: str) -> None:
     """Give a collection another name; its index stays."""
@@ -161,7 +160,6 @@ def rename(session: Session, name: str, new_name: str) -> None:
 @tool.command()
 @_name_option
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@common_options
 @click.pass_context
 def delete(ctx: click.Context, name: str, yes: bool) -> None:
     """Delete a collection from the index; its files stay."""
@@ -177,7 +175,6 @@ def delete(ctx: click.Context, name: str, yes: bool) -> None:
 
 @tool.command()
 @_name_option
-@common_options
 @click.pass_obj
 def enable(session: Session, name: str) -> None:
     """Include a collection in searches again."""
@@ -188,7 +185,6 @@ def enable(session: Session, name: str) -> None:
 
 @tool.command()
 @_name_option
-@common_options
 @click.pass_obj
 def disable(session: Session, name: str) -> None:
     """Search a collection only when it is named."""
@@ -203,7 +199,6 @@ def disable(session: Session, name: str) -> None:
 @click.argument("text", required=False)
 @click.option("--remove", is_flag=True, help="Remove the context of PATH.")
 @format_option("table", "json")
-@common_options
 @click.pass_obj
 def context(session: Session, name: str, folder: str | None, text: str | None, remove: bool) -> None:
     """Say what a folder holds, in a sentence that hits show.
@@ -230,7 +225,6 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
 @click.option("--all", "include_disabled", is_flag=True, help="Also list disabled collections.")
 @click.option("--names", "only_names", is_flag=True, help="Print the names alone, one a line.")
 @format_option("table", "json")
-@common_options
 @click.pass_obj
 def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
     """List the collections."""

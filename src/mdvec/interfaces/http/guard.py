@@ -21,9 +21,8 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from mdvec import __version__
-from mdvec.interfaces.http.cookie import LOGIN_PATH
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.http.rights import Right, bearer_token, right_of_request
+from mdvec.interfaces.http.rights import LOGIN_PATH, Right, bearer_token, right_of_request
 
 HEALTH_PATH = "/health"
 """The path that needs no token, and is served while all places for requests are taken."""

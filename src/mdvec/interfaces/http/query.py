@@ -13,12 +13,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mdvec.errors import MdvecError, UsageError
-from mdvec.interfaces import wire
+from mdvec.interfaces import operations, wire
 from mdvec.interfaces.errors import OnBug, translate
 from mdvec.interfaces.http.app import WebDoor
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.requests import SearchRequest, search_query
+from mdvec.interfaces.requests import SearchRequest
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -38,10 +38,8 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
     def answered(parameters: QueryParams) -> Response:
         try:
             request = _request(parameters)
-            settings = workspace.search_settings(request.collections)
-            query = search_query(request, settings)
             with workspace.explaining():
-                result = workspace.search(query, wait_for_vectors=False)
+                result = operations.search(workspace, request)
         except MdvecError as error:
             failure = translate(error)
             return problem(HTTPStatus.BAD_REQUEST, f"{failure.message}. {failure.hint}".strip())

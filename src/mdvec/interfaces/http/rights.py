@@ -5,17 +5,27 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.responses import Response
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.http.cookie import has_session
 
 if TYPE_CHECKING:
     from mdvec.config.schema import AccessToken
+
+COOKIE = "mdvec_session"
+"""Name of the cookie."""
+
+LOGIN_PATH = "/login"
+"""Where a browser without a session is sent."""
+
+_LIFETIME_S = 30 * 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +96,33 @@ def bearer_token(headers: Headers) -> str | None:
     values = headers.getlist("authorization")
     scheme, _, value = values[0].partition(" ") if len(values) == 1 else ("", "", "")
     return value.strip() if scheme.lower() == "bearer" else None
+
+
+def start_session(response: Response, key: bytes) -> None:
+    """Set the cookie of a new session: scripts cannot read it, and no other site makes a browser send it.
+
+    Args:
+        response: Carries the cookie.
+        key: That of the token that was entered (see :class:`mdvec.interfaces.http.rights.Right`).
+    """
+    body = f"{int(time.time()) + _LIFETIME_S}.{secrets.token_hex(8)}"
+    value = f"{body}.{_signature(body, key)}"
+    response.set_cookie(COOKIE, value, max_age=_LIFETIME_S, httponly=True, samesite="strict")
+
+
+def end_session(response: Response) -> None:
+    """Delete the cookie."""
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+
+
+def has_session(cookies: str, key: bytes) -> bool:
+    """Return True if a Cookie header holds a session with this key that has not expired."""
+    body, _, signature = cookie_parser(cookies).get(COOKIE, "").rpartition(".")
+    if not body or not hmac.compare_digest(signature.encode(), _signature(body, key).encode()):
+        return False
+    expires, _, _ = body.partition(".")
+    return int(expires) > time.time()
+
+
+def _signature(body: str, key: bytes) -> str:
+    return hmac.new(key, f"session {body}".encode(), hashlib.sha256).hexdigest()

@@ -20,8 +20,7 @@ from mcp_types import (
     Tool,
 )
 
-from mdvec.errors import UsageError
-from mdvec.interfaces import document_lists, requests, wire
+from mdvec.interfaces import document_lists, operations, requests, wire
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
@@ -37,7 +36,6 @@ from mdvec.interfaces.mcp.paging import (
 )
 from mdvec.interfaces.mcp.schemas import check, nearest, shown
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
-from mdvec.interfaces.reindexing import reindex
 from mdvec.types.report import TagCount, WorkspaceStatus
 
 if TYPE_CHECKING:
@@ -136,13 +134,8 @@ class Tools:
         )
 
     def _get_doc(self, request: requests.DocumentRequest) -> CallToolResult:
-        if request.lines is not None and request.section is not None:
-            msg = "`lines` and `section` exclude each other"
-            raise UsageError(msg, hint="Give one of them.")
-        lines, read_chars = (None, 0) if request.lines is None else parse_part(request.lines)
-        found = self._workspace.read(
-            request.path, collection=request.collection, lines=lines, section=request.section
-        )
+        found = operations.read(self._workspace, request, lambda text: parse_part(text)[0])
+        read_chars = 0 if request.lines is None else parse_part(request.lines)[1]
         passage, next_lines = first_part(found, self._config.mcp.max_tokens, read_chars=read_chars)
         return _answer(wire.passage(passage, next_lines), wording.passage_text(passage, next_lines))
 
@@ -173,7 +166,7 @@ class Tools:
         def begin(part: int) -> None:
             progress.part = part
 
-        reports, failures = reindex(self._workspace, names, on_part=begin)
+        reports, failures = operations.reindex(self._workspace, names, on_part=begin)
         errors = {
             name: note_lines([f"{error}. {hint_for_client(error.hint)}".rstrip()])[0]
             for name, error in failures.items()

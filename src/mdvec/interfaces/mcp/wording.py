@@ -179,7 +179,7 @@ def _index_line(result: SearchResult) -> str:
 
 
 def _revision(revision: str) -> str:
-    return f", at commit {revision}" if revision else ""
+    return f", at revision {revision}" if revision else ""
 
 
 def _next_line(hit: SearchHit) -> str:

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from mdvec.errors import UsageError
-from mdvec.interfaces import wire
-from mdvec.interfaces.reindexing import reindex
+from mdvec.interfaces import operations, wire
 from mdvec.interfaces.requests import (
     CollectionRequest,
     DocumentRequest,
     NoArguments,
     SearchRequest,
     parse_lines,
-    search_query,
 )
 from mdvec.interfaces.rpc.dispatcher import Method
 from mdvec.interfaces.rpc.sections import section_methods
@@ -48,32 +45,22 @@ def all_methods(workspace: Workspace) -> dict[str, Method]:
 def own_methods(workspace: Workspace) -> dict[str, Method]:
     """Return the methods of mdvec's own: the shapes of ``--format json``."""
 
-    def search(request: SearchRequest) -> object:
-        settings = workspace.search_settings(request.collections)
-        query = search_query(request, settings)
-        return wire.search_answer(workspace.search(query, wait_for_vectors=False))
-
-    def get(request: DocumentRequest) -> object:
-        if request.lines is not None and request.section is not None:
-            msg = "`lines` and `section` exclude each other"
-            raise UsageError(msg, hint="Give one of them.")
-        lines = None if request.lines is None else parse_lines(request.lines)
-        passage = workspace.read(
-            request.path, collection=request.collection, lines=lines, section=request.section
-        )
-        return wire.passage(passage, None)
-
     def reindexed(request: CollectionRequest) -> object:
         named = request.collection
         names = [each.name for each in workspace.collections()] if named is None else [named]
-        reports, failures = reindex(workspace, names)
+        reports, failures = operations.reindex(workspace, names)
         errors = {name: f"{error}. {error.hint}".rstrip(". ") + "." for name, error in failures.items()}
         warnings = [f"{each.collection}: {text}" for each in reports for text in each.warnings]
         return wire.reindexed(reports, errors, warnings)
 
     return {
-        "mdvec.search": _method(SearchRequest, search),
-        "mdvec.get": _method(DocumentRequest, get),
+        "mdvec.search": _method(
+            SearchRequest, lambda request: wire.search_answer(operations.search(workspace, request))
+        ),
+        "mdvec.get": _method(
+            DocumentRequest,
+            lambda request: wire.passage(operations.read(workspace, request, parse_lines), None),
+        ),
         "mdvec.tags": _method(
             TagsParams, lambda params: wire.Tags(tuple(workspace.tags(params.collections)))
         ),

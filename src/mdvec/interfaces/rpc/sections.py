@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from mdvec.interfaces import wire
+from mdvec.interfaces import operations, wire
 from mdvec.interfaces.fields import doc
-from mdvec.interfaces.requests import SearchRequest, search_query
+from mdvec.interfaces.requests import SearchRequest
 from mdvec.interfaces.rpc.dispatcher import Method
 from mdvec.interfaces.rpc.params import InvalidParamsError
 from mdvec.types import section as section_types
@@ -132,8 +132,7 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
             per_document=params.limit,
             clean_only=params.include_clean_only,
         )
-        query = search_query(request, workspace.search_settings())
-        result = workspace.search(query, wait_for_vectors=False)
+        result = operations.search(workspace, request)
         found = [_plain(found_shape(each)) for each in sections.found(result, params.limit)]
         return {"results": found, "total": len(found)}
 

@@ -8,8 +8,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from mdvec.interfaces.http.cookie import end_session, start_session
-from mdvec.interfaces.http.rights import right_of_token
+from mdvec.interfaces.http.rights import end_session, right_of_token, start_session
 from mdvec.interfaces.web.frame import Site
 
 

@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.http.app import WebDoor
-from mdvec.interfaces.http.cookie import LOGIN_PATH
 from mdvec.interfaces.http.options import ServerOptions
+from mdvec.interfaces.http.rights import LOGIN_PATH
 from mdvec.interfaces.web.document_page import DocumentPage
 from mdvec.interfaces.web.frame import Site, static_file
 from mdvec.interfaces.web.login_page import LoginPage
@@ -57,7 +57,7 @@ def page_routes(workspace: Workspace, _: Config, options: ServerOptions, *, on_b
         try:
             yield
         finally:
-            status.jobs.cancel_all()
+            status.cancel_all()
 
     return WebDoor(routes, lifespan, open_paths=frozenset({LOGIN_PATH, "/static/", "/favicon.ico"}))
 

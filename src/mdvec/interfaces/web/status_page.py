@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 import unicodedata
-from collections import Counter
-from collections.abc import AsyncIterator
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from mdvec.errors import MdvecError
 from mdvec.interfaces.errors import translate
 from mdvec.interfaces.web.frame import Site
-from mdvec.interfaces.web.jobs import Jobs, Speeds
 from mdvec.interfaces.web.treemap import treemap
+from mdvec.run import Stage
 from mdvec.types.document import DocumentState
 from mdvec.types.report import CollectionStatus, ImportMode, ImportOptions, ImportReport
+from mdvec.workspace.imports import BackgroundImport
 
 _LOOK_EVERY_S = 0.5
 _KEEP_ALIVE_S = 15.0
@@ -30,6 +32,9 @@ _MOST_FILES = 500
 _MOST_TAGS = 60
 _MINUTE_S = 60
 _NOT_IN_NAME = re.compile(r"[^a-z0-9_-]+")
+# A speed is measured over this long: enough to even out batches, short enough to follow a change.
+_WINDOW_S = 20.0
+_LEAST_S = 1.0
 
 
 class StatusPage:
@@ -38,7 +43,7 @@ class StatusPage:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._speeds = Speeds()
-        self.jobs = Jobs(self._import)
+        self._imports: dict[str, BackgroundImport] = {}
 
     async def show(self, request: Request) -> Response:
         """Return the whole page."""
@@ -84,26 +89,36 @@ class StatusPage:
             return self._site.page(
                 request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=translate(error), form=values
             )
-        self.jobs.start(name)
+        self._start(name)
         return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
     async def start(self, request: Request, _: FormData) -> Response:
         """Bring a collection up to date."""
         name = request.path_params["collection"]
         await self._site.call(lambda: self._site.workspace.collection(name))
-        self.jobs.start(name)
+        self._start(name)
         return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
 
     async def cancel(self, request: Request, _: FormData) -> Response:
         """Stop an import that this page has started."""
-        self.jobs.cancel(request.path_params["collection"])
+        if known := self._imports.get(request.path_params["collection"]):
+            known.cancel()
         return RedirectResponse("/status", HTTPStatus.SEE_OTHER)
+
+    def cancel_all(self) -> None:
+        """Stop every import that this page has started."""
+        for each in self._imports.values():
+            each.cancel()
+
+    def _start(self, name: str) -> None:
+        """Start an import in a thread of its own, unless this page is at it."""
+        self._imports.setdefault(name, BackgroundImport(lambda: self._import(name))).start()
 
     async def _changes(self, request: Request) -> AsyncIterator[str]:
         last, quiet_s, generation = "", 0.0, -1
         while True:
             now = await self._site.call(self._site.workspace.generation)
-            if now != generation or self.jobs.any_running or last == "":
+            if now != generation or any(each.running for each in self._imports.values()) or last == "":
                 generation = now
                 values = await self._site.call(self._values)
                 text = self._site.text(request, "_collections.html", **values)
@@ -138,10 +153,10 @@ class StatusPage:
     def _shown(self, status: CollectionStatus) -> dict[str, Any]:
         """Return a collection with what works on it now: this process, or another one."""
         name = status.collection.name
-        job, activity = self.jobs.of(name), status.activity
+        job, activity = self._imports.get(name), status.activity
         stage, done, total, pid = "", 0, 0, None
         if job is not None and job.running:
-            stage, done, total = job.stage.value, job.done, job.total
+            stage, done, total, _ = job.latest or (Stage.SCAN, 0, 0, "")
         elif activity is not None:
             stage, done, total, pid = activity.stage or "scan", activity.done, activity.total, activity.pid
         key = (name, stage) if stage else None
@@ -152,7 +167,7 @@ class StatusPage:
             "job": job,
             "failure": translate(job.error) if job is not None and job.error is not None else None,
             "key": key,
-            "stage": stage,
+            "stage": str(stage),
             "done": done,
             "total": total,
             "pid": pid,
@@ -171,3 +186,28 @@ def _name_of(folder: str) -> str:
     plain = unicodedata.normalize("NFKD", _title_of(folder)).encode("ascii", "ignore").decode().lower()
     name = _NOT_IN_NAME.sub("-", plain).strip("-_0123456789")[:64]
     return name or "notes"
+
+
+class Speeds:
+    """How fast steps go, measured from what is seen of them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[tuple[str, str], deque[tuple[float, int]]] = {}
+
+    def of(self, key: tuple[str, str], done: int) -> float | None:
+        """Return the units a second of a step, after adding how far it is; None when that is not known."""
+        seen = self._seen.setdefault(key, deque())
+        now = self._clock()
+        if seen and done < seen[-1][1]:  # it has begun anew
+            seen.clear()
+        seen.append((now, done))
+        while now - seen[0][0] > _WINDOW_S:
+            seen.popleft()
+        elapsed_s = now - seen[0][0]
+        return (done - seen[0][1]) / elapsed_s if elapsed_s >= _LEAST_S and done > seen[0][1] else None
+
+    def forget(self, kept: Iterable[tuple[str, str]]) -> None:
+        """Forget all steps but some."""
+        current = set(kept)
+        self._seen = {key: value for key, value in self._seen.items() if key in current}

@@ -24,6 +24,7 @@ _OWN_ROWS = """EXISTS(SELECT 1 FROM pg_roles r
     WHERE r.rolname = role AND pg_has_role(current_user, r.oid, 'USAGE'))"""
 _GRANTED = "{} = ANY(ARRAY(SELECT collection_id FROM access))"
 _OF_COLLECTION = _GRANTED.format("collection_id")
+OF_TERM = "EXISTS(SELECT 1 FROM terms t WHERE t.id = term_id)"
 _OF_DOCUMENT = "EXISTS(SELECT 1 FROM documents d WHERE d.id = document_id)"
 _VISIBLE = {
     "access": _OWN_ROWS,
@@ -32,7 +33,7 @@ _VISIBLE = {
     **dict.fromkeys(("contents", "labels", "properties", "names", "links"), _OF_DOCUMENT),
     "chunk_terms": "EXISTS(SELECT 1 FROM chunks c WHERE c.id = chunk_id)",
     "taken": "EXISTS(SELECT 1 FROM claims l WHERE l.token = taken.token)",
-    "postings": "EXISTS(SELECT 1 FROM terms t WHERE t.id = term_id)",
+    "postings": OF_TERM,
     "vectors": """EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = vectors.text_hash)
         OR EXISTS(SELECT 1 FROM names n WHERE n.text_hash = vectors.text_hash)""",
 }

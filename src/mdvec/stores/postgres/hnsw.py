@@ -10,11 +10,11 @@ import numpy as np
 from mdvec.stores.exact import as_similarities
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import as_halfvec, as_vector
-from mdvec.stores.postgres.vectors import Inside, VectorReader, VectorWriter
+from mdvec.stores.postgres.vectors import Inside, VectorReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
-from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.ids import SpaceId
 from mdvec.types.query import Where
 
 if TYPE_CHECKING:
@@ -27,13 +27,14 @@ _MOST_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that 
 # The numbers of a space and its dimension are part of the text, or the index could not be used. OFFSET 0
 # keeps the order of the index: owners are looked up for one vector after the other, until there are enough.
 # Without the inner LIMIT the planner wants the cheapest way to all rows, and that is to sort all vectors.
-_NEAREST = """SELECT o.owner FROM (
-    SELECT v.text_hash FROM vectors v WHERE v.space_id = {space}{named}
+_NEAREST = """SELECT o.owner, v.similarity FROM (
+    SELECT v.text_hash, -(v.vector::vector <#> %s::vector) AS similarity
+    FROM vectors v WHERE v.space_id = {space}{named}
     ORDER BY v.vector::halfvec({dimension}) <#> %s::halfvec({dimension}) LIMIT {most}
 ) v CROSS JOIN LATERAL ({owners} AND {table}.text_hash = v.text_hash AND {condition} OFFSET 0) o LIMIT %s"""
-# Without the cast it is another expression than that of the index.
-_EXACT = """SELECT o.owner FROM ({owners} AND {condition}) o JOIN vectors v ON v.text_hash = o.text_hash
-    WHERE v.space_id = {space} ORDER BY v.vector <#> %s::halfvec, o.owner LIMIT %s"""
+_EXACT = """SELECT o.owner, -(v.vector::vector <#> %s::vector) AS similarity
+    FROM ({owners} AND {condition}) o JOIN vectors v ON v.text_hash = o.text_hash
+    WHERE v.space_id = {space} ORDER BY similarity DESC, o.owner LIMIT %s"""
 _OWNERS = {
     VectorKind.TEXT: """SELECT c.id AS owner, c.text_hash FROM chunks c
         JOIN documents d ON d.id = c.document_id WHERE true""",
@@ -53,6 +54,7 @@ _SIMILARITIES = {
         FROM names n JOIN vectors v ON v.text_hash = n.text_hash
         WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[]) GROUP BY n.document_id""",
 }
+_NAME_OF_INDEX = "vectors_{kind}_{space}"
 # How many chunks and vectors had ever been written.
 _ROWS = "SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"
 _TEXT_IDS = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
@@ -79,12 +81,11 @@ class LargeSpaceReader(VectorReader):
         if not self._is_large(space_id):
             return super()._nearest(kind, space_id, query, where, limit, inside)
         if isinstance(inside, frozenset):
-            best = list(inside)
+            found = self._similarities(kind, space_id, query, list(inside))
         else:
-            best = self._proposed(_NEAREST, kind, space_id, query, where, limit)
-            if len(set(best)) < limit:  # the filter lets little through, or there is no more
-                best = self._proposed(_EXACT, kind, space_id, query, where, limit)
-        found = self._similarities(kind, space_id, query, best)
+            found = self._proposed(_NEAREST, kind, space_id, query, where, limit)
+            if len(found) < limit:  # the filter lets little through, or there is no more
+                found = self._proposed(_EXACT, kind, space_id, query, where, limit)
         return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def _similarities(
@@ -108,9 +109,7 @@ class LargeSpaceReader(VectorReader):
     ) -> dict[int, float]:
         """Return what :meth:`_similarities` returns, as the server computes it."""
         arguments = (as_vector(query), space_id, list(set(ids)))
-        rows = self.connection.execute(_SIMILARITIES[kind], arguments).fetchall()
-        products = np.array([product for _, product in rows], dtype=np.float64)
-        return dict(zip((row[0] for row in rows), as_similarities(products).tolist(), strict=True))
+        return _rounded(self.connection.execute(_SIMILARITIES[kind], arguments, binary=True).fetchall())
 
     def _proposed(
         self,
@@ -120,8 +119,8 @@ class LargeSpaceReader(VectorReader):
         query: NDArray[np.float32],
         where: Where,
         limit: int,
-    ) -> list[int]:
-        """Return owners inside that may be among the nearest, as a query of ours finds them."""
+    ) -> dict[int, float]:
+        """Return the nearest owners inside, some more than wanted, as a query of ours finds them."""
         # A document may have many names.
         size = limit * (1 if kind is VectorKind.TEXT else 2) + _SPARE
         condition = (self.chunk_condition if kind is VectorKind.TEXT else self.document_condition)(where)
@@ -134,9 +133,11 @@ class LargeSpaceReader(VectorReader):
             condition=condition.text,
             most=_MOST_PROPOSED,
         )
-        vector = as_halfvec(query)
-        arguments = [vector, *condition.arguments] if template is _NEAREST else [*condition.arguments, vector]
-        return [row[0] for row in self.connection.execute(sql, (*arguments, size))]
+        aims = (as_vector(query), *([as_halfvec(query)] if template is _NEAREST else []))
+        arguments = (*aims, *condition.arguments, size)
+        found = _rounded(self.connection.execute(sql, arguments, binary=True).fetchall())
+        # Of the names of a document another one may be nearer, which was not proposed.
+        return found if kind is VectorKind.TEXT else self._similarities(kind, space_id, query, [*found])
 
     def _is_large(self, space_id: SpaceId) -> bool:
         def look() -> bool:
@@ -146,27 +147,21 @@ class LargeSpaceReader(VectorReader):
         return self.memorized(("large", space_id), look)
 
 
-class LargeSpaceWriter(VectorWriter, LargeSpaceReader):
-    """Makes the indexes of a space when it has become large."""
-
-    def put_vectors(
-        self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
-    ) -> None:
-        """Add unit vectors; a hash that has one keeps it."""
-        super().put_vectors(space_id, hashes, vectors)
-        known = self.connection.execute("SELECT to_regclass(%s)", (_index(space_id, VectorKind.TEXT),))
-        if known.fetchall()[0][0] is None and self.vector_count(space_id) > self.exact_up_to:
-            make_indexes(self.connection, space_id, self.dimension(space_id))
+def spaces_without_indexes(connection: Connection, exact_up_to: int) -> list[tuple[SpaceId, int]]:
+    """Return the spaces that are to be searched by an index and have none, with their dimensions."""
+    sql = """SELECT s.id, s.dimension FROM spaces s WHERE s.dimension <= %s
+        AND to_regclass(%s || s.id) IS NULL
+        AND (SELECT count(*) FROM vectors v WHERE v.space_id = s.id) > %s"""
+    arguments = (_MOST_DIMENSIONS, _NAME_OF_INDEX.format(kind=VectorKind.TEXT.value, space=""), exact_up_to)
+    return [(SpaceId(row[0]), row[1]) for row in connection.execute(sql, arguments)]
 
 
 def make_indexes(connection: Connection, space_id: SpaceId, dimension: int) -> None:
-    """Make the indexes of the texts and of the names of a space; of very long vectors there is none.
+    """Make the indexes of the texts and of the names of a space.
 
     Readers go on meanwhile; other writers wait. All vectors have unit length, so the inner product is the
     cosine, and vectors of zeros are found, too.
     """
-    if dimension > _MOST_DIMENSIONS:
-        return
     for kind in VectorKind:
         connection.execute(
             f"""CREATE INDEX {_index(space_id, kind)} ON vectors
@@ -176,4 +171,10 @@ def make_indexes(connection: Connection, space_id: SpaceId, dimension: int) -> N
 
 
 def _index(space_id: SpaceId, kind: VectorKind) -> str:
-    return f"vectors_{kind.value}_{int(space_id)}"
+    return _NAME_OF_INDEX.format(kind=kind.value, space=int(space_id))
+
+
+def _rounded(rows: Sequence[tuple[int, float]]) -> dict[int, float]:
+    """Return owners with their similarities, as every store shows them."""
+    products = np.array([product for _, product in rows], dtype=np.float64)
+    return dict(zip((row[0] for row in rows), as_similarities(products).tolist(), strict=True))

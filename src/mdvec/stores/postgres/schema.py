@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mdvec.stores.postgres.access import ACCESS, POLICIES, policies
+from mdvec.stores.postgres.access import ACCESS, OF_TERM, POLICIES, policies
+from mdvec.stores.postgres.postings import CHUNKS_A_BLOCK, ENTRY_OF_ROW
 from mdvec.stores.vectors.feed import KEPT_REMOVALS, TABLES
 
 # Names and paths are ordered by code point, whatever the collation of the database: COLLATE "C".
@@ -261,5 +262,23 @@ END $$;
 {_REMEMBER}{policies({"removed_owners": "false"})}
 """  # noqa: S608 - only constants are put in
 
-MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2)
+# One row for each term and block of chunks, instead of one for each term and chunk (postings.py).
+_TO_3 = f"""
+ALTER TABLE postings RENAME TO unpacked;
+CREATE TABLE postings(
+  term_id bigint NOT NULL,
+  block bigint NOT NULL,
+  entries bytea NOT NULL
+);
+-- To unpack what the server compressed would take longer than to read it.
+ALTER TABLE postings ALTER entries SET STORAGE EXTERNAL;
+INSERT INTO postings
+  SELECT term_id, chunk_id / {CHUNKS_A_BLOCK} AS block, string_agg({ENTRY_OF_ROW}, ''::bytea)
+  FROM unpacked GROUP BY term_id, block ORDER BY block, term_id;
+DROP TABLE unpacked;
+ALTER TABLE postings ADD PRIMARY KEY(term_id, block);
+{policies({"postings": OF_TERM})}
+"""  # noqa: S608 - only constants are put in
+
+MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2, _TO_3)
 """SQL from nothing to version 1, from 1 to 2, and so on, in the schema of ``search_path``."""

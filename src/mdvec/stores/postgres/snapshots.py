@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mdvec.stores.postgres.collections import CollectionReader, CollectionWriter
-from mdvec.stores.postgres.hnsw import LargeSpaceReader, LargeSpaceWriter
+from mdvec.stores.postgres.hnsw import LargeSpaceReader
 from mdvec.stores.postgres.links import LinkReader
+from mdvec.stores.postgres.vectors import VectorWriter
 from mdvec.stores.postgres.words import WordReader
 from mdvec.stores.postgres.writing import DocumentWriter
 
@@ -24,5 +25,5 @@ class Snapshot(LargeSpaceReader, WordReader, CollectionReader, LinkReader):
     index: FollowedIndex | None = None
 
 
-class Transaction(LargeSpaceWriter, Snapshot, DocumentWriter, CollectionWriter):
+class Transaction(VectorWriter, Snapshot, DocumentWriter, CollectionWriter):
     """One transaction; a :class:`mdvec.stores.interface.Writer`."""

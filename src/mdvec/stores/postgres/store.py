@@ -17,6 +17,7 @@ from mdvec.stores.postgres import access
 from mdvec.stores.postgres.address import shown
 from mdvec.stores.postgres.claims import Claims
 from mdvec.stores.postgres.database import Access, Database, Reader
+from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.problems import find_problems
 from mdvec.stores.postgres.snapshots import Snapshot, Transaction
@@ -125,6 +126,18 @@ class PostgresStore:
         """Open a snapshot with the vector index that follows it; None without an index."""
         with self.read() as snapshot:
             yield snapshot.index
+
+    def make_vector_indexes(self) -> None:
+        """Make the indexes of spaces that have become large; other writers wait meanwhile.
+
+        At the end of an import: written into an index, each vector takes many times as long.
+        """
+        with self._database.reading() as connection:
+            missing = spaces_without_indexes(connection, self._exact_up_to)
+        if missing:
+            with self._database.writing() as connection:  # where another process may have made them
+                for space_id, dimension in spaces_without_indexes(connection, self._exact_up_to):
+                    make_indexes(connection, space_id, dimension)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Transaction]:

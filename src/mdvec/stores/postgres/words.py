@@ -1,11 +1,27 @@
-"""BM25 in SQL, over postings of terms that are made elsewhere."""
+"""BM25 over terms that are made elsewhere: the server has the postings, and they are scored here."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial, reduce
 
-from mdvec.stores.postgres.connection import Connection, insert_rows, stored_text
+import numpy as np
+from numpy.typing import NDArray
+
+from mdvec.stores.postgres.connection import Connection, stored_text
+from mdvec.stores.postgres.postings import (
+    CHUNKS_A_BLOCK,
+    Key,
+    Postings,
+    WeighedTerm,
+    best_first,
+    held_by,
+    packed,
+    scored,
+    unpacked,
+    without,
+)
 from mdvec.stores.postgres.where import (
     Sql,
     WhereReader,
@@ -13,39 +29,28 @@ from mdvec.stores.postgres.where import (
     asks_for_collections_alone,
     starts_with,
 )
-from mdvec.stores.records import BM25_B, BM25_K1, FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
+from mdvec.stores.records import BM25_K1, ChunkTerms, DocumentFrequencies
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
 
 _MOST_COUNTED_TERMS = 50_000
-_MOST_REPEATS = 32_767  # of a term in a field: what a smallint holds, and far more than counts
+_MOST_REPEATS = 32_767  # of a term in a field: what two bytes hold, and far more than counts
+_BATCH = 5_000  # chunks that the server is asked of at once
+_FIRST_BATCH_FACTOR = 4
+_BATCH_GROWTH = 4
 
-_COUNT = " + ".join(
-    f"{weight!r}::float8 * p.{field}"
-    for weight, field in zip(FIELD_WEIGHTS, ("title", "heading", "body", "minor"), strict=True)
-)
-# OFFSET 0 keeps the two together: each term is looked up in the index, however common it seems to be. In
-# order of the query, so that chunks with the same words get the same sum.
-_RANKING = f"""WITH wanted AS MATERIALIZED (
-    SELECT t.id, u.weight, u.required
-    FROM unnest(%s::text[], %s::float8[], %s::boolean[]) WITH ORDINALITY u(term, weight, required, position)
+# OFFSET 0 keeps the two together: each term is looked up in the index, however common it seems to be.
+_POSTINGS = """SELECT u.position, p.block, p.entries
+    FROM unnest(%s::text[]) WITH ORDINALITY u(term, position)
     JOIN terms t ON t.term = u.term AND t.collection_id = ANY(%s::bigint[])
-    ORDER BY u.position
-) SELECT p.chunk_id,
-    sum(w.weight * p.count
-        / (p.count + {BM25_K1} * ({1 - BM25_B} + {BM25_B} * p.length / %s::float8))) AS score
-FROM wanted w CROSS JOIN LATERAL (
-    SELECT p.chunk_id, p.length, {_COUNT} AS count FROM postings p
-    WHERE p.term_id = w.id{{inside}} OFFSET 0
-) p GROUP BY p.chunk_id HAVING bool_or(w.required) ORDER BY score DESC, p.chunk_id"""  # noqa: S608
-_INSIDE = " AND p.chunk_id = ANY(%s::bigint[])"
-# The ranking is walked down until enough of it is inside.
-_FILTERED = """SELECT r.chunk_id, r.score FROM ({ranking}) r CROSS JOIN LATERAL (
-    SELECT 1 FROM chunks c JOIN documents d ON d.id = c.document_id
-    WHERE c.id = r.chunk_id AND {condition} OFFSET 0
-) inside ORDER BY r.score DESC, r.chunk_id LIMIT %s"""
+    CROSS JOIN LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p"""
+_HOLDING = """SELECT p.block, p.entries FROM terms t
+    CROSS JOIN LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p
+    WHERE t.collection_id = ANY(%s::bigint[]) AND {condition}"""
 
 _MEAN_LENGTH = "SELECT sum(terms)::float8 / nullif(sum(chunks), 0) FROM collections"
+
+_Ranking = list[tuple[ChunkId, float]]
 
 _NEW_TERMS = """INSERT INTO terms(collection_id, term)
     SELECT %s, u.term FROM unnest(%s::text[]) u(term)
@@ -53,16 +58,19 @@ _NEW_TERMS = """INSERT INTO terms(collection_id, term)
 _COUNT_TERMS = """UPDATE terms t SET chunks = t.chunks + u.chunks
     FROM unnest(%s::bigint[], %s::bigint[]) u(id, chunks) WHERE t.id = u.id"""
 _COUNT_CHUNKS = "UPDATE collections SET chunks = chunks + %s, terms = terms + %s WHERE id = %s"
-_REMOVE = """WITH gone AS MATERIALIZED (
-    SELECT w.chunk_id, w.length, w.term_ids FROM chunks c JOIN chunk_terms w ON w.chunk_id = c.id
-    WHERE c.document_id = ANY(%s::bigint[])
-), removed AS (
-    DELETE FROM postings p USING (SELECT chunk_id, unnest(term_ids) AS term_id FROM gone) g
-    WHERE p.term_id = g.term_id AND p.chunk_id = g.chunk_id RETURNING p.term_id
-), counted AS (
-    UPDATE terms t SET chunks = t.chunks - r.chunks
-    FROM (SELECT term_id, count(*) AS chunks FROM removed GROUP BY term_id) r WHERE t.id = r.term_id
-) SELECT count(*), coalesce(sum(length), 0) FROM gone"""
+_ADD_ENTRIES = """INSERT INTO postings(term_id, block, entries)
+    SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bytea[])
+    ON CONFLICT (term_id, block) DO UPDATE SET entries = postings.entries || excluded.entries"""
+_TERMS_OF_DOCUMENTS = """SELECT w.chunk_id, w.length, w.term_ids
+    FROM chunks c JOIN chunk_terms w ON w.chunk_id = c.id WHERE c.document_id = ANY(%s::bigint[])"""
+_BLOCKS = """SELECT u.term_id, u.block, p.entries FROM unnest(%s::bigint[], %s::bigint[]) u(term_id, block)
+    CROSS JOIN LATERAL (SELECT p.entries FROM postings p
+        WHERE p.term_id = u.term_id AND p.block = u.block OFFSET 0) p"""
+_CHANGE_ENTRIES = """INSERT INTO postings(term_id, block, entries)
+    SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bytea[])
+    ON CONFLICT (term_id, block) DO UPDATE SET entries = excluded.entries"""
+_REMOVE_BLOCKS = """DELETE FROM postings p USING unnest(%s::bigint[], %s::bigint[]) u(term_id, block)
+    WHERE p.term_id = u.term_id AND p.block = u.block"""
 
 
 def put_terms(
@@ -76,13 +84,10 @@ def put_terms(
         "SELECT term, id FROM terms WHERE collection_id = %s AND term = ANY(%s)", (collection_id, list(held))
     )
     ids: dict[str, int] = dict(found.fetchall())
-    insert_rows(
-        connection,
-        "postings",
-        {"term_id": "bigint", "chunk_id": "bigint", "length": "integer"}
-        | dict.fromkeys(("title", "heading", "body", "minor"), "smallint"),
-        ((ids[term], chunk, length, *counts[term]) for chunk, length, counts in rows for term in counts),
+    blocks = packed(
+        (ids[term], chunk, length, counts[term]) for chunk, length, counts in rows for term in counts
     )
+    _execute_for(connection, _ADD_ENTRIES, blocks)
     connection.execute(_COUNT_TERMS, ([ids[term] for term in held], list(held.values())))
     terms_of = (
         (chunk, length, "{" + ",".join(str(ids[term]) for term in counts) + "}")
@@ -100,9 +105,20 @@ def put_terms(
 
 def remove_terms(connection: Connection, collection_id: CollectionId, documents: Sequence[int]) -> None:
     """Remove the terms of the chunks of some documents, before those are removed."""
-    row = connection.execute(_REMOVE, (list(documents),)).fetchone()
-    if row is not None and row[0]:
-        connection.execute(_COUNT_CHUNKS, (-row[0], -row[1], collection_id))
+    rows = connection.execute(_TERMS_OF_DOCUMENTS, (list(documents),)).fetchall()
+    if not rows:
+        return
+    gone: dict[Key, list[int]] = {}
+    for chunk, _, terms in rows:
+        for term in terms:
+            gone.setdefault((term, chunk // CHUNKS_A_BLOCK), []).append(chunk)
+    found = connection.execute(_BLOCKS, _columns(gone), binary=True)
+    left = {(term, block): without(block, entries, gone[term, block]) for term, block, entries in found}
+    _execute_for(connection, _CHANGE_ENTRIES, {key: entries for key, entries in left.items() if entries})
+    connection.execute(_REMOVE_BLOCKS, _columns([key for key in left if not left[key]]))
+    held = Counter(term for _, _, terms in rows for term in terms)
+    connection.execute(_COUNT_TERMS, ([*held], [-count for count in held.values()]))
+    connection.execute(_COUNT_CHUNKS, (-len(rows), -sum(row[1] for row in rows), collection_id))
 
 
 class WordReader(WhereReader):
@@ -124,49 +140,73 @@ class WordReader(WhereReader):
             self.all_chunks(), {term: counted[term] for term in terms if counted[term]}
         )
 
-    def bm25(
-        self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()
-    ) -> list[tuple[ChunkId, float]]:
+    def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
         """Rank the chunks that hold any of the terms by BM25."""
         if limit <= 0 or not where.collections:
             return []
         frequencies = self.document_frequencies(terms)
         repeats = Counter(term for term in terms if term in frequencies.of_term)
-        required = set(must or terms)
         if not repeats:
             return []
-        arguments = (
-            list(repeats),
-            [repeats[term] * frequencies.idf(term) * (BM25_K1 + 1) for term in repeats],
-            [term in required for term in repeats],
-            list(where.collections),
-            self._mean_length(),
-        )
-        sql = self._narrowed(where, arguments, limit)
-        rows = self.connection.execute(sql.text, sql.arguments)
-        return [(ChunkId(chunk_id), score) for chunk_id, score in rows]
+        required = set(must or terms)
+        held = self._postings([*repeats], where.collections)
+        weighed = [
+            WeighedTerm(repeats[term] * frequencies.idf(term) * (BM25_K1 + 1), term in required, postings)
+            for term, postings in zip(repeats, held, strict=True)
+        ]
+        # The terms of a collection are its own, so leaving out others costs nothing.
+        if asks_for_collections_alone(where):
+            return best_first(*scored(weighed, self._mean_length()), limit)
+        few = self.few_inside(where)
+        if few is not None:
+            inside = np.fromiter(few[0], np.int64, len(few[0]))
+            return best_first(*scored(weighed, self._mean_length(), inside), limit)
+        return self._best_inside(*scored(weighed, self._mean_length()), where, limit)
 
     def holding(
         self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
     ) -> list[ChunkId]:
         """Return the chunks inside ``where`` that hold a term of every group, in order of id."""
-        parts = [self.chunk_condition(where), *(_holds_one(group, where.collections) for group in groups)]
-        sql = f"""SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
-            WHERE {" AND ".join(part.text for part in parts)} ORDER BY c.id LIMIT %s"""  # noqa: S608 - ours
-        arguments = [argument for part in parts for argument in part.arguments]
-        return [ChunkId(row[0]) for row in self.connection.execute(sql, (*arguments, limit))]
+        held = [self._chunks_with(group, where.collections) for group in groups]
+        ids: list[int] = reduce(partial(np.intersect1d, assume_unique=True), held).tolist()
+        found: list[int] = []
+        for at in range(0, len(ids), _BATCH):
+            batch = ids[at : at + _BATCH]
+            kept = {*batch} if asks_for_collections_alone(where) else self.keep_chunks(where, batch)
+            found += [each for each in batch if each in kept]
+            if limit is not None and len(found) >= limit:
+                break
+        return [ChunkId(each) for each in found[:limit]]
 
-    def _narrowed(self, where: Where, arguments: tuple[object, ...], limit: int) -> Sql:
-        ranking = _RANKING.format(inside="")
-        # The terms of a collection are its own, so leaving out others costs nothing.
-        if asks_for_collections_alone(where):
-            return Sql(f"{ranking} LIMIT %s", (*arguments, limit))
-        few = self.few_inside(where)
-        if few is not None:
-            return Sql(f"{_RANKING.format(inside=_INSIDE)} LIMIT %s", (*arguments, list(few[0]), limit))
-        condition = self.chunk_condition(where)
-        sql = _FILTERED.format(ranking=ranking, condition=condition.text)
-        return Sql(sql, (*arguments, *condition.arguments, limit))
+    def _postings(self, terms: Sequence[str], collections: Sequence[CollectionId]) -> list[Postings]:
+        """Return where each of the terms is."""
+        rows = self.connection.execute(_POSTINGS, (list(terms), list(collections)), binary=True)
+        blocks: list[list[tuple[int, bytes]]] = [[] for _ in terms]
+        for position, block, entries in rows:
+            blocks[position - 1].append((block, entries))
+        return list(map(unpacked, blocks))
+
+    def _chunks_with(self, terms: Sequence[str], collections: Sequence[CollectionId]) -> NDArray[np.int64]:
+        """Return the chunks that hold one of the terms, ascending."""
+        whole = [stored_text(term) for term in terms if not term.endswith("*")]
+        begun = [starts_with("t.term", stored_text(term[:-1])) for term in terms if term.endswith("*")]
+        wanted = any_of([Sql("t.term = ANY(%s)", (whole,)), *begun])
+        sql = _HOLDING.format(condition=wanted.text)
+        rows = self.connection.execute(sql, (list(collections), *wanted.arguments), binary=True)
+        return held_by([unpacked(rows.fetchall())])
+
+    def _best_inside(
+        self, chunks: NDArray[np.int64], scores: NDArray[np.float64], where: Where, limit: int
+    ) -> _Ranking:
+        """Walk down the ranking until enough of it is inside."""
+        found: _Ranking = []
+        at, size = 0, _FIRST_BATCH_FACTOR * limit
+        while at < len(chunks) and len(found) < limit:
+            batch = best_first(chunks, scores, at + size)[at:]
+            inside = self.keep_chunks(where, [chunk for chunk, _ in batch])
+            found += [each for each in batch if each[0] in inside]
+            at, size = at + size, size * _BATCH_GROWTH
+        return found[:limit]
 
     def _mean_length(self) -> float:
         def read() -> float:
@@ -176,19 +216,21 @@ class WordReader(WhereReader):
         return self.memorized("mean length", read)
 
 
-def _holds_one(terms: Sequence[str], collections: Sequence[CollectionId]) -> Sql:
-    """Return the condition that a chunk ``c`` holds one of the terms."""
-    whole = [stored_text(term) for term in terms if not term.endswith("*")]
-    begun = [starts_with("t.term", stored_text(term[:-1])) for term in terms if term.endswith("*")]
-    wanted = any_of([Sql("t.term = ANY(%s)", (whole,)), *begun])
-    text = f"""c.id IN (SELECT p.chunk_id FROM terms t JOIN postings p ON p.term_id = t.id
-        WHERE t.collection_id = ANY(%s::bigint[]) AND {wanted.text})"""  # noqa: S608 - ours
-    return Sql(text, (list(collections), *wanted.arguments))
+def _columns(keys: Iterable[Key]) -> tuple[list[int], list[int]]:
+    """Return the terms and the blocks of some keys."""
+    known = list(keys)
+    return [term for term, _ in known], [block for _, block in known]
+
+
+def _execute_for(connection: Connection, sql: str, blocks: Mapping[Key, bytes]) -> None:
+    """Run a statement for blocks with their entries."""
+    if blocks:
+        connection.execute(sql, (*_columns(blocks), list(blocks.values())))
 
 
 def _counted(terms: ChunkTerms) -> tuple[int, dict[str, list[int]]]:
     """Return the length of a chunk, and how often each field has each term."""
-    fields = (terms.title, terms.heading, terms.body, terms.minor)
+    fields = [each.split() for each in (terms.title, terms.heading, terms.body, terms.minor)]
     counts: dict[str, list[int]] = {}
     for at, field in enumerate(fields):
         for term, count in Counter(map(stored_text, field)).items():

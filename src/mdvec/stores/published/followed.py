@@ -19,7 +19,7 @@ from mdvec.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from mdvec.settings import Address, Name, OwnFolder, Seconds, Section
+from mdvec.settings import BucketSettings, OwnFolder, Seconds
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.interface import Claim, Store, View
 from mdvec.stores.published.copies import LocalCopies
@@ -33,20 +33,16 @@ _END_WAIT_S = 1.0
 _IDENTITY_CHARS = 16
 
 
-class PublishedSettings(Section, frozen=True, kw_only=True):
+class PublishedSettings(BucketSettings, frozen=True, kw_only=True):
     """``[store.published]``.
 
     Attributes:
         refresh_s: How often it is looked whether there is a new version, in seconds.
         cache_dir: Where copies are kept; None for the user's cache directory.
-        region: The region of an S3 bucket; None for that of the environment.
-        endpoint: The address of a server other than Amazon's that speaks S3.
     """
 
     refresh_s: Seconds | None = None
     cache_dir: OwnFolder | None = None
-    region: Name | None = None
-    endpoint: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +62,8 @@ class PublishedStore:
         location: A folder, or ``s3://BUCKET[/PATH]``.
         cache_dir: See :class:`PublishedSettings`.
         refresh_s: See :class:`PublishedSettings`.
-        region: See :class:`PublishedSettings`.
-        endpoint: See :class:`PublishedSettings`.
+        region: See :class:`mdvec.settings.BucketSettings`.
+        endpoint: Likewise.
 
     Raises:
         ConfigError: If what it needs is not installed.
@@ -200,14 +196,14 @@ class PublishedStore:
     def _open_first(self) -> _Held:
         try:
             manifest = latest(self._place)
+            if manifest is None:
+                raise _nothing(self._place)
         except StoreUnavailableError as error:
             copy = self._copies.newest()
             if copy is None:
                 raise
             self._problem = str(error)
             return self._open(copy)
-        if manifest is None:
-            raise _nothing(self._place)
         return self._open(self._copies.bring(self._place, manifest, _upgrade))
 
     def _open(self, copy: LocalFile) -> _Held:
@@ -247,8 +243,10 @@ def _upgrade(path: Path) -> None:
     registry.load("stores", "sqlite").upgrade(path)
 
 
-def _nothing(place: Place) -> NotADatabaseError:
+def _nothing(place: Place) -> StoreError:
+    if not place.is_there():
+        msg = f"{place.location} does not exist"
+        return StoreUnavailableError(msg, hint="Connect the disk that it is on, or name another place.")
     msg = f"nothing is published in {place.location}"
-    return NotADatabaseError(
-        msg, hint=f"Run 'mdvec publish -n NAME {place.location}' first, or name another place."
-    )
+    hint = f"Run 'mdvec publish -n NAME {place.location}' first, connect its disk, or name another place."
+    return NotADatabaseError(msg, hint=hint)

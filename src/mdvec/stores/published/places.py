@@ -6,11 +6,14 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mdvec import registry
-from mdvec.errors import ConfigError, StoreError
+from mdvec.errors import ConfigError, ServiceError, StoreError, StoreUnavailableError
 from mdvec.text.addresses import scheme_of, without_password
+
+if TYPE_CHECKING:  # it is an extra
+    from mdvec.net.buckets import Bucket
 
 
 class Place(Protocol):
@@ -19,6 +22,10 @@ class Place(Protocol):
     @property
     def location(self) -> str:
         """Where it is, for people; never with a password."""
+        ...
+
+    def is_there(self) -> bool:
+        """Return False if there is no such place, as far as a listing that found nothing does not tell."""
         ...
 
     def names(self, folder: str) -> list[str]:
@@ -71,7 +78,7 @@ def open_place(location: Path | str, *, region: str | None = None, endpoint: str
         endpoint: The address of a server other than Amazon's that speaks S3.
 
     Raises:
-        ConfigError: If it is neither, or what a bucket needs is not installed.
+        ConfigError: If it is neither, or what reads and writes a bucket is not installed.
     """
     scheme = scheme_of(str(location))
     if not scheme:
@@ -79,12 +86,7 @@ def open_place(location: Path | str, *, region: str | None = None, endpoint: str
     if scheme != "s3":
         msg = f"nothing can be published to {without_password(str(location))}"
         raise ConfigError(msg, hint="Name a folder, or s3://BUCKET/PATH.")
-    try:
-        from mdvec.stores.published.buckets import Bucket
-    except ImportError as error:
-        msg = "what reads and writes s3:// is not installed"
-        raise ConfigError(msg, hint=f"Install it: {registry.install_command('s3')}") from error
-    return Bucket(str(location), region=region, endpoint=endpoint)
+    return BucketPlace(registry.load("buckets", "s3")(str(location), region=region, endpoint=endpoint))
 
 
 class FolderPlace:
@@ -101,6 +103,10 @@ class FolderPlace:
     def location(self) -> str:
         """Its path."""
         return str(self._folder)
+
+    def is_there(self) -> bool:
+        """Return True if there is such a folder."""
+        return self._folder.is_dir()
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files below a folder, but for those that are being written."""
@@ -171,3 +177,56 @@ class FolderPlace:
         except OSError as error:
             msg = f"{self._folder} cannot be used: {error.strerror or error}"
             raise StoreError(msg, hint="Check the folder and its permissions, and run again.") from error
+
+
+class BucketPlace:
+    """A path of a bucket.
+
+    Args:
+        bucket: See :class:`mdvec.net.buckets.Bucket`.
+    """
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    @property
+    def location(self) -> str:
+        """Its address."""
+        return self._bucket.location
+
+    def is_there(self) -> bool:
+        """Return True: listing a bucket that is not there is an error."""
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the objects below a folder."""
+        with self._translated():
+            return sorted(each.name for each in self._bucket.objects(folder))
+
+    def get(self, name: str) -> bytes | None:
+        """Return an object; None if there is none."""
+        with self._translated():
+            return self._bucket.get(name)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write an object; S3 shows it whole or not at all."""
+        with self._translated():
+            self._bucket.put(name, content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object unless there is one, which S3 decides."""
+        with self._translated():
+            return self._bucket.create(name, content)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove objects."""
+        with self._translated():
+            self._bucket.delete(names)
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except ServiceError as error:
+            kind = StoreUnavailableError if error.retry else StoreError
+            raise kind(str(error), hint=error.hint) from error

@@ -44,10 +44,7 @@ def put_terms(connection: Connection, first: ChunkId, terms: Sequence[ChunkTerms
     """Add the terms of new chunks, whose ids follow each other."""
     connection.executemany(
         "INSERT INTO chunks_fts(rowid, title, heading, body, minor) VALUES (?, ?, ?, ?, ?)",
-        [
-            (first + at, *(" ".join(field) for field in (each.title, each.heading, each.body, each.minor)))
-            for at, each in enumerate(terms)
-        ],
+        [(first + at, each.title, each.heading, each.body, each.minor) for at, each in enumerate(terms)],
     )
 
 

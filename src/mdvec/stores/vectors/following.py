@@ -263,18 +263,32 @@ class IndexedStore(Protocol):
         ...
 
 
+@runtime_checkable
+class IndexingStore(Protocol):
+    """A store that has vector indexes itself."""
+
+    def make_vector_indexes(self) -> None:
+        """Make those that are missing.
+
+        Raises:
+            StoreError: If that cannot be.
+        """
+        ...
+
+
 def update_vector_index(store: object) -> tuple[str, ...]:
-    """Bring the vector index beside a store up to date, if there is one.
+    """Bring the vector indexes of a store, and the one beside it, up to date; for the end of an import.
 
     Returns:
         A warning when that does not work; searches then are right without it.
     """
-    if not isinstance(store, IndexedStore):
-        return ()
-    with store.vector_index() as index:
-        try:
-            if index is not None:
-                index.update()
-        except StoreError as error:
-            return (f"the vector index is behind, and searches do without it: {error}",)
+    try:
+        if isinstance(store, IndexingStore):
+            store.make_vector_indexes()
+        if isinstance(store, IndexedStore):
+            with store.vector_index() as index:
+                if index is not None:
+                    index.update()
+    except StoreError as error:
+        return (f"the vector index is behind, and searches do without it: {error}",)
     return ()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdvec.interfaces.passage import best_passage
-from mdvec.interfaces.web.jobs import Speeds
+from mdvec.interfaces.web.status_page import Speeds
 from mdvec.interfaces.web.strings import LANGUAGES, words_of
 from mdvec.interfaces.web.treemap import HEIGHT, WIDTH, treemap
 from mdvec.run import Stage

@@ -1,40 +1,57 @@
-"""``mdvec compact`` and ``mdvec trust``."""
+"""``mdvec token`` and ``mdvec trust``: who may read, and what may configure."""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from pathlib import Path
 
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.session import Command, Session, common_options, format_option
+from mdvec.interfaces.cli.filters import names_option
+from mdvec.interfaces.cli.session import Command, Group, Session, format_option
 from mdvec.interfaces.cli.terminal import note, write, write_json
 from mdvec.interfaces.passage import visible
 
+_TOKEN_BYTES = 32
 
-@click.command(cls=Command)
+
+@click.command(cls=Group)
+def token() -> None:
+    """Make tokens for a server over HTTP."""
+
+
+@token.command()
+@names_option("A collection that it may read; may be repeated.", required=True)
 @format_option("text", "json")
-@common_options
 @click.pass_obj
-def compact(session: Session) -> None:
-    """Rewrite the database without anything that was deleted.
+def new(session: Session, names: tuple[str, ...]) -> None:
+    """Make a token that may read some collections, and print it once.
 
-    Deleted texts are overwritten at once; this also removes the words and vectors they leave behind, and
-    makes the file smaller. It needs space for a second copy.
+    Add the lines below it to the configuration of the server, which keeps nothing but a hash of the token.
     """
+    from mdvec.config.syntax import toml_value
+
     with session.open() as (workspace, _):
-        before, after = workspace.compact()
+        collections = list(dict.fromkeys(workspace.collection(name).name for name in names))
+    made = secrets.token_urlsafe(_TOKEN_BYTES)
+    entry: dict[str, object] = {
+        "hash": hashlib.sha256(made.encode()).hexdigest(),
+        "collections": collections,
+    }
     if session.output == "json":
-        write_json({"bytes_before": before, "bytes_after": after})
-    else:
-        write(f"{before:,} bytes before, {after:,} after\n")
+        write_json({"token": made, **entry})
+        return
+    lines = "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
+    write(f"# token: {made}\n\n[[access.tokens]]\n{lines}")
+    note("the token is shown this once; add [[access.tokens]] to the configuration of the server")
 
 
 @click.command(cls=Command)
 @click.argument("folder", metavar="DIR", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--list", "listing", is_flag=True, help="List the folders that are trusted.")
 @click.option("--remove", is_flag=True, help="Do not trust DIR any more.")
-@common_options
 @click.pass_obj
 def trust(session: Session, folder: Path | None, listing: bool, remove: bool) -> None:
     """Trust the configuration and the index that come with a folder.

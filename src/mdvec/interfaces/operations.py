@@ -1,18 +1,39 @@
-"""Brings several collections up to date, one after the other."""
+"""What several doors do with a request: search, read, and bring collections up to date."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mdvec.errors import ImportStoppedError, MdvecError
-from mdvec.types.report import ImportMode, ImportOptions, ImportReport
+from mdvec.errors import ImportStoppedError, MdvecError, UsageError
+from mdvec.interfaces.requests import DocumentRequest, LineRange, SearchRequest, search_query
+from mdvec.types.hit import SearchResult
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Passage
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
 
 # Many clients give up after a minute.
 _WRITER_WAIT_S = 30.0
+
+
+def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
+    """Answer a request from what is indexed; vectors that are missing are made behind it."""
+    query = search_query(request, workspace.search_settings(request.collections))
+    return workspace.search(query, wait_for_vectors=False)
+
+
+def read(workspace: Workspace, request: DocumentRequest, parse_lines: Callable[[str], LineRange]) -> Passage:
+    """Return the part of a document that is requested.
+
+    Raises:
+        UsageError: If both lines and a section are named.
+    """
+    if request.lines is not None and request.section is not None:
+        msg = "`lines` and `section` exclude each other"
+        raise UsageError(msg, hint="Give one of them.")
+    lines = None if request.lines is None else parse_lines(request.lines)
+    return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)
 
 
 def reindex(

@@ -1,0 +1,169 @@
+"""Objects below a path of a bucket as a source of documents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from mdvec import registry
+from mdvec.errors import (
+    ServiceError,
+    SourceError,
+    SourceMissingError,
+    SourceUnavailableError,
+    UnreadableFileError,
+)
+from mdvec.settings import BucketSettings
+from mdvec.sources.selection import ScanSettings, Selection
+from mdvec.sources.tree import FILE_MODE, TreeItem, listing_of_tree
+from mdvec.types.change import Listing, SourceEntry
+
+if TYPE_CHECKING:  # searching opens sources too, without any request
+    from mdvec.net.buckets import Bucket, BucketObject
+
+_DEFAULTS = ScanSettings()
+_AHEAD = 16  # objects that are fetched before they are read, at the same time
+_NOT_FOUND = 404
+
+
+class S3Source:
+    """Lists and reads objects; see :class:`mdvec.sources.interface.Source`.
+
+    What identifies a content is the ETag of its object, which the listing has: nothing is read to see what
+    has changed. An object that was copied or renamed within the bucket mostly keeps it.
+    """
+
+    Settings = BucketSettings
+
+    def __init__(
+        self,
+        *,
+        location: str,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        scan: ScanSettings = _DEFAULTS,
+        cache_dir: Path | None = None,  # noqa: ARG002 - every source receives it
+        region: str | None = None,
+        endpoint: str | None = None,
+    ) -> None:
+        """Remember what is wanted; nothing is requested yet.
+
+        Args:
+            location: ``//BUCKET[/PATH]``.
+            include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
+            exclude: Likewise.
+            scan: Likewise.
+            cache_dir: Not used: nothing is kept.
+            region: See :class:`mdvec.settings.BucketSettings`.
+            endpoint: Likewise.
+        """
+        self._location = f"s3:{location}"
+        self._selection = Selection.parse(scan, include=include, exclude=exclude)
+        self._region = region
+        self._endpoint = endpoint
+        self._etags: dict[str, str] = {}
+        self._waiting: deque[SourceEntry] = deque()
+        self._fetching: dict[str, Future[bytes | None]] = {}
+
+    @staticmethod
+    def parse(location: str) -> str:
+        """Return the one spelling of ``//BUCKET[/PATH]``; nothing is requested.
+
+        Raises:
+            ConfigError: If it is something else, or what reads buckets is not installed.
+        """
+        bucket: Bucket = registry.load("buckets", "s3")(f"s3:{location}")
+        return bucket.location.removeprefix("s3:")
+
+    def list(self) -> Listing:
+        """Request the names of all objects, a thousand with each request.
+
+        Returns:
+            See :meth:`mdvec.sources.interface.Source.list`. Its revision is a digest of all names and ETags.
+
+        Raises:
+            SourceMissingError: If there is no such bucket.
+            SourceError: If it cannot be listed.
+        """
+        with _translated():
+            found = self._bucket.objects()
+        folders = {"", *(str(parent) for each in found for parent in PurePosixPath(each.name).parents)}
+        # Programs make an empty object for a folder, and the library leaves out the slash at its end.
+        objects = [each for each in found if each.size or each.name not in folders]
+        objects.sort(key=lambda each: each.name)
+        self._etags = {each.name: each.etag for each in objects}
+        items = [
+            TreeItem(each.name, FILE_MODE, _identity(each), each.size, each.mtime_ns) for each in objects
+        ]
+        revision = hashlib.sha256()
+        for item in items:
+            revision.update(item.path.encode() + b"\0" + item.blob_id)
+        return listing_of_tree(items, self._selection, path="", revision=revision.hexdigest())
+
+    def read(self, entry: SourceEntry) -> bytes:
+        """Return the content of a listed object; those that are announced next are fetched meanwhile.
+
+        Raises:
+            UnreadableFileError: If it is not there any more, or has changed since it was listed.
+            SourceError: If the bucket cannot be read.
+        """
+        fetching = self._fetching.pop(entry.locator, None)
+        self._fetch_ahead()
+        with _translated():
+            raw = self._fetch(entry) if fetching is None else fetching.result()
+        if raw is None:
+            msg = "it was deleted or changed after it was listed; the next import looks again"
+            raise UnreadableFileError(msg)
+        return raw
+
+    def expect(self, entries: Sequence[SourceEntry]) -> None:
+        """Fetch the first files, and the others as those before them are read."""
+        self._waiting = deque(entries)
+        self._fetch_ahead()
+
+    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
+        """Return False: what is elsewhere is as new as the last import."""
+        return False
+
+    @cached_property
+    def _bucket(self) -> Bucket:
+        bucket: Bucket = registry.load("buckets", "s3")(
+            self._location, region=self._region, endpoint=self._endpoint
+        )
+        return bucket
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_AHEAD, "mdvec-s3")
+
+    def _fetch_ahead(self) -> None:
+        while self._waiting and len(self._fetching) < _AHEAD:
+            entry = self._waiting.popleft()
+            self._fetching[entry.locator] = self._pool.submit(self._fetch, entry)
+
+    def _fetch(self, entry: SourceEntry) -> bytes | None:
+        return self._bucket.get(entry.locator, etag=self._etags.get(entry.locator, ""))
+
+
+def _identity(found: BucketObject) -> bytes:
+    """Return what identifies a content: without an ETag, the object as it was last changed."""
+    identity = found.etag or f"{found.name}\0{found.mtime_ns}"
+    return hashlib.sha256(f"{identity}\0{found.size}".encode()).digest()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise errors of the network as errors of a source."""
+    try:
+        yield
+    except ServiceError as error:
+        if error.status == _NOT_FOUND:
+            raise SourceMissingError(str(error), hint=error.hint) from error
+        kind = SourceUnavailableError if error.retry else SourceError
+        raise kind(str(error), hint=error.hint) from error

@@ -1,0 +1,148 @@
+"""The terms of many texts at once, to be indexed: no call of Python for a word or a character."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from mdvec.text import terms
+from mdvec.text.folding import normalise
+from mdvec.text.joined import PART, CharacterKinds, batches, codes_of, join_texts, text_of
+from mdvec.text.prose import Prose, part_addresses
+from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SPACE = 0x20
+# Kinds of characters. Those from _UNSPACED on are of scripts without spaces.
+_OTHER, _PART, _MARK, _LETTER, _UNSPACED, _HAN, _LONG_VOWEL, _HIRAGANA = range(1, 9)
+_CLASSES = (
+    (re.compile(PART), _PART),
+    (re.compile("ー"), _LONG_VOWEL),
+    (re.compile(f"[{HIRAGANA}]"), _HIRAGANA),
+    (re.compile(f"[{HAN}]"), _HAN),
+    (re.compile(f"[{UNSPACED}]"), _UNSPACED),
+    (re.compile(terms.LETTER), _LETTER),
+    (re.compile(f"[{terms.MARKS}]"), _MARK),
+)
+_WORDS = re.compile(f"{PART}|{terms.WORD}")
+# All of ASCII but letters, digits and the sign between texts.
+_ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != PART}
+
+_stem_of, _written_of = itemgetter(0), itemgetter(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a text, separated by white space.
+
+    Attributes:
+        main: The subject of the text: stems of English words, other words, and bigrams of unspaced
+            scripts without hiragana.
+        words: English words as they are written, ``the`` and ``of`` included, and the words of addresses.
+        pairs: Bigrams with hiragana, which mostly cross from one word into a particle.
+        singles: Chinese characters out of longer runs.
+    """
+
+    main: str = ""
+    words: str = ""
+    pairs: str = ""
+    singles: str = ""
+
+    @property
+    def minor(self) -> str:
+        """All terms that are not ``main``."""
+        return " ".join(filter(None, (self.words, self.pairs, self.singles)))
+
+
+def index_terms(text: str) -> Terms:
+    """Return the terms of one text between single spaces, pairs and singles once; see :func:`terms_of`."""
+    [found] = terms_of([part_addresses(text)])
+    main, words = (" ".join(each.split()) for each in (found.main, found.words))
+    return Terms(main, words, once(found.pairs), once(found.singles))
+
+
+def once(found: str) -> str:
+    """Return each of some terms once."""
+    return " ".join(dict.fromkeys(found.split()))
+
+
+def terms_of(texts: Sequence[Prose]) -> list[Terms]:
+    """Return the terms of texts to be indexed, each repeated as often as it occurs.
+
+    Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams (a run of
+    one character that character); other scripts give words. What stands in an address can be found, but is no
+    word of the text around it.
+    """
+    found = _in_batches([each.text for each in texts])
+    addressed = [at for at, each in enumerate(texts) if each.addresses]
+    inside = _in_batches([" ".join(texts[at].addresses) for at in addressed])
+    for at, address in zip(addressed, inside, strict=True):
+        found[at] = replace(found[at], words=f"{found[at].words} {address.main}")
+    return found
+
+
+def _in_batches(texts: Sequence[str]) -> list[Terms]:
+    return [each for batch in batches(texts) for each in _by_text(batch)]
+
+
+def _by_text(texts: Sequence[str]) -> list[Terms]:
+    folded = normalise(join_texts(texts))
+    if folded.isascii():
+        words = folded.translate(_ASCII_BETWEEN_WORDS).split()
+        others = [[""] * len(texts)] * 3
+    else:
+        codes = codes_of(folded)
+        kinds = _kinds()(codes)
+        words = _words(folded, codes, kinds)
+        others = [each.split(PART) for each in _bigrams(codes, kinds)]
+    found: list[Terms] = []
+    start = 0
+    for bigrams, pairs, singles in zip(*others, strict=True):
+        stop = words.index(PART, start) if len(found) < len(texts) - 1 else len(words)
+        known = list(map(terms.forms_of.__getitem__, words[start:stop]))
+        stems, written = " ".join(map(_stem_of, known)), " ".join(map(_written_of, known))
+        found.append(Terms(f"{stems} {bigrams}" if bigrams else stems, written, pairs, singles))
+        start = stop + 1
+    return found
+
+
+def _words(folded: str, codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> list[str]:
+    """Return the words, with the sign between texts as one of its own."""
+    import numpy as np
+
+    if (kinds == _MARK).any():  # belongs to a word after a letter alone
+        return _WORDS.findall(folded)
+    return text_of(np.where((kinds == _LETTER) | (kinds == _PART), codes, np.uint32(_SPACE))).split()
+
+
+def _bigrams(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> tuple[str, str, str]:
+    """Return the bigrams without and with hiragana, and the Chinese characters out of longer runs."""
+    import numpy as np
+
+    is_part, in_run, is_hiragana = kinds == _PART, kinds >= _UNSPACED, kinds == _HIRAGANA
+    goes_on = np.append(in_run[:-1] & in_run[1:], False)  # the next character is of the same run
+    is_alone = in_run & ~goes_on
+    is_alone[1:] &= ~goes_on[:-1]
+    holds_hiragana = is_hiragana.copy()
+    holds_hiragana[:-1] |= is_hiragana[1:]
+    rows = np.full((codes.size, 3), _SPACE, np.uint32)
+    rows[:, 0] = codes
+    rows[:-1, 1][goes_on[:-1]] = codes[1:][goes_on[:-1]]
+    main = text_of(rows[is_part | is_alone | (goes_on & ~holds_hiragana)])
+    pairs = text_of(rows[is_part | (goes_on & holds_hiragana)])
+    singles = text_of(rows[is_part | ((kinds == _HAN) & ~is_alone)][:, ::2])
+    return main, pairs, singles
+
+
+@functools.cache
+def _kinds() -> CharacterKinds:
+    return CharacterKinds(
+        lambda character: next((kind for pattern, kind in _CLASSES if pattern.match(character)), _OTHER)
+    )

@@ -1,0 +1,75 @@
+"""Several texts as one, and characters as numbers: what loops over all of them is not Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PART = "\x01"
+"""Stands between texts that were joined."""
+
+
+# So much is looked at once: bounds the memory, and is more than enough to be quick.
+_MOST_CHARS = 1 << 16
+
+
+def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the texts in order, so many at once as one should join; a long one stands alone."""
+    start = chars = 0
+    for at, text in enumerate(texts):
+        chars += len(text)
+        if chars > _MOST_CHARS and at > start:
+            yield texts[start:at]
+            start, chars = at, len(text)
+    if start < len(texts):
+        yield texts[start:]
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """Return some texts as one, with :data:`PART` between spaces after each but the last."""
+    joined = f" {PART} ".join(texts)
+    if joined.count(PART) >= max(1, len(texts)):
+        return f" {PART} ".join(text.replace(PART, " ") for text in texts)
+    return joined
+
+
+def codes_of(text: str) -> NDArray[np.uint32]:
+    """Return the code points of a text."""
+    import numpy as np
+
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def text_of(codes: NDArray[np.uint32]) -> str:
+    """Return the text of some code points."""
+    return codes.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+class CharacterKinds:
+    """The kind of each character, which is asked for once. Threads may share it.
+
+    Args:
+        kind_of: Gives the kind, from 1 to 255.
+    """
+
+    def __init__(self, kind_of: Callable[[str], int]) -> None:
+        import numpy as np
+
+        self._kind_of = kind_of
+        self._known = np.zeros(0x110000, np.uint8)  # takes memory where it is written alone
+
+    def __call__(self, codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """Return the kinds of some code points."""
+        import numpy as np
+
+        kinds: NDArray[np.uint8] = self._known[codes]
+        if kinds.all():
+            return kinds
+        for code in np.unique(codes[kinds == 0]).tolist():
+            self._known[code] = self._kind_of(chr(code))
+        found: NDArray[np.uint8] = self._known[codes]
+        return found
