@@ -80,17 +80,22 @@ def make_home(folder: Path, documents: int) -> Path:
     Returns:
         The folder.
     """
+    make_plugin(folder)
+    write_notes(folder / "notes", documents)
+    environment = environment_of(folder)
+    run_mdvec(environment, "tool", "add", "-n", "notes", "-d", "My notes", "-s", str(folder / "notes"))
+    run_mdvec(environment, "import", "-n", "notes")
+    return folder
+
+
+def make_plugin(folder: Path) -> None:
+    """Make embedders that are found as every plug-in is, in the home ``folder``."""
     plugin = folder / "plugin"
     metadata = plugin / "test_embedders-1.dist-info"
     metadata.mkdir(parents=True)
     (plugin / "test_embedders.py").write_text(_PLUGIN, encoding="utf-8")
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: test-embedders\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text("[mdvec.embedding]\nhashing = test_embedders:make\n")
-    write_notes(folder / "notes", documents)
-    environment = environment_of(folder)
-    run_mdvec(environment, "tool", "add", "-n", "notes", "-d", "My notes", "-s", str(folder / "notes"))
-    run_mdvec(environment, "import", "-n", "notes")
-    return folder
 
 
 def write_notes(folder: Path, count: int) -> None:

@@ -103,7 +103,7 @@ def test_only_what_changed_is_read(server: S3Server, workspace: Workspace) -> No
     assert workspace.status("docs", check=True).collections[0].check is not None
     assert server.read() == []
 
-    server.put("guide/retry.md", "# Retry\n\nSix times.\n")
+    server.put("guide/retry.md", "# Retry\n\nSix times, see [backup](night/backup.md).\n")
     server.client.copy_object(
         Bucket="documents",
         Key="guide/night/backup.md",
@@ -118,6 +118,7 @@ def test_only_what_changed_is_read(server: S3Server, workspace: Workspace) -> No
     assert server.read() == ["guide/retry.md", "guide/sub/.mdvec-context"]
     assert paths(workspace) == ["night/backup.md", "retry.md"]
     assert "Six times" in workspace.read("retry.md").text
+    assert [each.path for each in workspace.links("retry.md").links] == ["night/backup.md"]
     (hit,) = workspace.search(SearchQuery('"six times"')).hits
     assert hit.path == "retry.md"
 

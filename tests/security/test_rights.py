@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
@@ -395,7 +396,60 @@ def over_http(http: TestClient, _: Workspace, token: str, step: int = 1) -> Answ
     form = {"csrf": csrf_of(http, token)}
     for path, more in [] if step > 1 else FORMS:
         answers[f"POST {path}"] = http.post(path, data={**form, **more}, headers=bearer(token))
-    return {each: f"{answer.status_code} {answer.text}" for each, answer in answers.items()}
+    texts = {each: f"{answer.status_code} {answer.text}" for each, answer in answers.items()}
+    return texts | {"/events": first_event(http, token)}
+
+
+def first_event(http: TestClient, token: str) -> str:
+    """Return what a stream of events begins with: the collections as they are now."""
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/events",
+        "raw_path": b"/events",
+        "query_string": b"",
+        "root_path": "",
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", PORT),
+        "headers": [
+            (b"host", f"127.0.0.1:{PORT}".encode()),
+            (b"authorization", f"Bearer {token}".encode()),
+        ],
+    }
+    request: list[dict[str, Any]] = [{"type": "http.request", "body": b"", "more_body": False}]
+    sent: list[dict[str, Any]] = []
+
+    async def listen() -> None:
+        heard = anyio.Event()
+
+        async def receive() -> dict[str, Any]:
+            if request:
+                return request.pop()
+            await heard.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(dict(message))
+            if message.get("body"):
+                heard.set()
+
+        with anyio.fail_after(HANG_S):
+            await http.app(scope, receive, send)
+
+    assert http.portal is not None
+    http.portal.call(listen)
+    body = b"".join(each.get("body", b"") for each in sent).decode()
+    return f"{sent[0]['status']} {body}"
+
+
+def test_events_are_of_what_may_be_read(http: TestClient) -> None:
+    """The stream of a narrow token holds its collection, and that of the server's own token both."""
+    for token, seen in ((OWN, {"handbook", "secretplace"}), (NARROW, {"handbook"}), (OTHER, {"secretplace"})):
+        event = first_event(http, token)
+        assert event.startswith("200 data: ")
+        assert {name for name in ("handbook", "secretplace") if name in event} == seen
 
 
 def csrf_of(http: TestClient, token: str) -> str:
