@@ -278,6 +278,7 @@ INSERT INTO postings
 DROP TABLE unpacked;
 ALTER TABLE postings ADD PRIMARY KEY(term_id, block);
 {policies({"postings": OF_TERM})}
+ALTER TABLE unrelated ADD COLUMN passages bytea NOT NULL DEFAULT '';
 """  # noqa: S608 - only constants are put in
 
 MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2, _TO_3)
