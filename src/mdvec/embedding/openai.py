@@ -208,7 +208,7 @@ def make_openai(
     The model may only be empty for OpenAI itself: ``text-embedding-3-small`` then. When the dimension is None
     and not known, the first response shows it. The provider is the name under which it was chosen. The other
     arguments are the settings of ``[embedding.openai]``. Only OpenAI needs a key, and only OpenAI is sent the
-    one in ``OPENAI_API_KEY`` without being asked to.
+    one in ``OPENAI_API_KEY`` by default.
 
     Raises:
         ConfigError: If no model is named, or it does not offer the dimension.

@@ -63,7 +63,7 @@ class _Target:
         restructured: Whether folders may have come or gone since then.
         folders: What to watch, and what identifies it; empty where events do not work.
         no_events: Why they do not; empty while they do.
-        dirty: The documents that were dirty when somebody last looked.
+        dirty: The documents that were dirty at the last look.
         problem: What was wrong the last time; empty when nothing was.
         failures: How often in a row.
         at_work: The run that looks at it now.

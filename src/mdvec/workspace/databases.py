@@ -90,7 +90,7 @@ def open_database(location: Path | str, config: Config, *, folder: Path | None) 
     if not isinstance(location, Path) or (folder is None and registry.named_store(str(location)) != "sqlite"):
         return open_store(location, config)
     if folder is not None:
-        if location.is_dir():  # what somebody published and put there
+        if location.is_dir():  # a published folder that was put there
             msg = f"{location} is not a file"
             raise ForeignDatabaseError(msg, hint="Move it away, or keep the index elsewhere with --data-dir.")
         _refuse_links(location, folder)

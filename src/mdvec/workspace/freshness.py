@@ -145,8 +145,8 @@ class Freshness:
         return ""
 
     def _differs(self, collection: Collection, source: Source) -> bool:
+        from mdvec.indexing.changes import find_changes
         from mdvec.indexing.folder_contexts import contexts_of_files
-        from mdvec.indexing.texts import find_changes
 
         recipe = self._parts.recipe(collection.chunking, self._parts.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)

@@ -17,8 +17,8 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.indexing.prepare import Recipe
-from mdvec.indexing.texts import known_binaries, make_plan
+from mdvec.indexing.changes import known_binaries, make_plan
+from mdvec.indexing.recipe import Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.stores.sharing import FollowingStore

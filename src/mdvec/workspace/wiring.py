@@ -14,14 +14,16 @@ from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
-from mdvec.indexing.prepare import Recipe
+from mdvec.indexing.recipe import Recipe
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
 from mdvec.types.space import EmbeddingSpace
 
@@ -79,7 +81,7 @@ class Model:
     def space_id(self, collection: Collection, view: View) -> SpaceId | None:
         """Return the space in which a collection is searched; None when it holds no vector of it."""
         if collection.embedding is None and not view.counts(collection.id, None).chunks:
-            return None  # a service is not asked how long vectors are before there is one
+            return None  # no service gets a request for the length of vectors before there is one
         space = self.space
         return None if space is None else view.find_space(space)
 
@@ -187,7 +189,7 @@ class Embedders:
 
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
-            EmbeddingError: If a service had to be asked for the dimension and did not answer.
+            EmbeddingError: If the dimension takes a request to a service, and that fails.
         """
         wanted = spec or self.configured
         embedder = self.make(wanted)
@@ -289,11 +291,9 @@ class Parts:
         Raises:
             ConfigError: If the chunker does not exist, or does not know a setting.
         """
-        from mdvec.documents.parse import PARSER_VERSION, parse_document
-
         versions = spec.strategy == "vault" or self._config.documents.versions
         return Recipe(
-            functools.partial(parse_document, versions=versions),
+            functools.partial(_parse, versions=versions),
             f"{PARSER_VERSION}v" if versions else PARSER_VERSION,
             self._chunker(spec, model),
         )
@@ -402,6 +402,13 @@ def make_elsewhere(
     return make_embedder(spec, settings, arguments)
 
 
+def _parse(path: str, text: str, *, versions: bool) -> Document:
+    """Parse a file; what reads Markdown is imported for the first one."""
+    from mdvec.documents.parse import parse_document
+
+    return parse_document(path, text, versions=versions)
+
+
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:
     """Return the sizes of a collection that a chunker declares to know."""
     return {*settings_kind(chunker).__struct_fields__} & {*_SIZES}
@@ -434,5 +441,5 @@ def _suggestion(wanted: EmbeddingSpec) -> str:
     from mdvec.config.known_models import known_models
 
     name = wanted.provider
-    specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
+    specs = [known.spec for known in known_models() if name in known.model.split("/")]
     return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""
