@@ -220,13 +220,13 @@ def test_one_watches_and_another_takes_over(vault: Vault) -> None:
     for each in workspaces:
         each.freshness.watch()
     first = workspaces[0]
-    wait_until(lambda: first.status().watcher is not None)
+    wait_until(lambda: first.status().watchers)
     for number, workspace in enumerate(workspaces):
         vault.write("d0/n0.md", f"round{number}\n")
         wait_until(lambda number=number: paths(workspaces[-1], f"round{number}") == ["d0/n0.md"])  # type: ignore[misc]
         workspace.close()
     with open_workspace(CONFIG, database=vault.database, embedder=HashingEmbedder()) as after:
-        assert after.status().watcher is None
+        assert after.status().watchers == ()
 
 
 def test_a_folder_that_vanishes_keeps_its_index(vault: Vault) -> None:
@@ -303,9 +303,9 @@ def test_it_can_be_turned_off(vault: Vault) -> None:
     with open_workspace(config, database=vault.database, embedder=HashingEmbedder()) as workspace:
         workspace.freshness.watch()
         time.sleep(0.3)
-        assert workspace.status().watcher is None
+        assert workspace.status().watchers == ()
         workspace.freshness.watch(force=True)
-        wait_until(lambda: workspace.status().watcher is not None)
+        wait_until(lambda: workspace.status().watchers)
 
 
 def test_the_database_among_the_documents_is_no_change(tmp_path: Path) -> None:
@@ -364,13 +364,13 @@ def test_what_does_not_fit_into_the_time_is_reported(vault: Vault, monkeypatch: 
     with open_workspace(config, database=vault.database, embedder=HashingEmbedder()) as workspace:
         now = time.monotonic
         prepared: list[str] = []
-        prepare = __import__("mdvec.indexing.texts", fromlist=["prepare"]).prepare
+        prepare = __import__("mdvec.indexing.preparation", fromlist=["prepare"]).prepare
 
         def counting(entry: object, *rest: object, **more: object) -> object:
             prepared.append(str(entry))
             return prepare(entry, *rest, **more)
 
-        monkeypatch.setattr("mdvec.indexing.texts.prepare", counting)
+        monkeypatch.setattr("mdvec.indexing.preparation.prepare", counting)
         # The time is up when 150 documents were prepared.
         monkeypatch.setattr("mdvec.run.time.monotonic", lambda: now() + (3600 if len(prepared) >= 150 else 0))
         [warning] = workspace.search(SearchQuery("many", mode=SearchMode.LEXICAL)).warnings

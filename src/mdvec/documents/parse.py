@@ -16,9 +16,6 @@ from mdvec.documents.tags import distinct_tags, frontmatter_aliases, frontmatter
 from mdvec.documents.tree import Heading, build_sections
 from mdvec.types.document import Block, BlockKind, Document, TitleSource
 
-PARSER_VERSION = "3"
-"""Another one when the same text gives another document: everything is then parsed and cut again."""
-
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 # Lines of plain text that are not blank, without the last line end.
 _PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)

@@ -9,8 +9,10 @@ from typing import TypeVar
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
-from mdvec.indexing.prepare import Prepared, Recipe
-from mdvec.indexing.texts import Changes, find_changes
+from mdvec.indexing.changes import Changes, find_changes
+from mdvec.indexing.preparation import prepared
+from mdvec.indexing.prepare import Prepared
+from mdvec.indexing.recipe import Recipe
 from mdvec.indexing.vectors import names_at_once, probes
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
@@ -123,7 +125,7 @@ def look_ahead(
     by_size = _share(sum(each.size for each in entries), bytes_read) if bytes_read else by_count
     read_chunks, read_names = tally(chunks, by_size), tally(names, by_count)
     documents = 0
-    for item in part_of.prepared():
+    for item in prepared(part_of):
         if isinstance(item, Unreadable):
             unreadable.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
+from mdvec.indexing.changes import Changes, find_changes
 from mdvec.indexing.folder_contexts import with_contexts_of_files
 from mdvec.indexing.plan import altered
-from mdvec.indexing.prepare import Recipe
 from mdvec.indexing.pushed import refresh_pushed
-from mdvec.indexing.texts import Changes, TextOutcome, find_changes, write_changes
+from mdvec.indexing.recipe import Recipe
+from mdvec.indexing.texts import TextOutcome, write_changes
 from mdvec.indexing.vectors import Embedded, embed_pending
 from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source

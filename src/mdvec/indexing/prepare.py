@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from mdvec.chunking.interface import Chunker
 from mdvec.chunking.metadata import metadata_chunk
+from mdvec.indexing.recipe import BINARY_RULE, Recipe
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
 from mdvec.text.encodings import decode
 from mdvec.text.hashing import content_hash, text_hash
 from mdvec.text.indexed_terms import once, terms_of
 from mdvec.text.properties import property_text
 from mdvec.text.prose import Prose, is_unspaced_prose, part_addresses, skeletons
-from mdvec.text.terms import TERMS_VERSION
 from mdvec.types.change import Exclusion, SourceEntry
 from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
-
-BINARY_RULE = "binary"
-"""The rule under which files without text are excluded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How documents are prepared.
-
-    Attributes:
-        parse: Makes a document of a path and its text.
-        parser_version: Raised when the same text gives another document.
-        chunker: Cuts it.
-    """
-
-    parse: Callable[[str, str], Document]
-    parser_version: str
-    chunker: Chunker
-
-    @property
-    def fingerprint(self) -> str:
-        """All that decides what is written for the same bytes; a new one means preparing anew."""
-        return f"p{self.parser_version}/t{TERMS_VERSION}/{self.chunker.fingerprint}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,11 @@ def _passages(query: SearchQuery, ranking: _Ranking) -> list[Passage]:
     passing = [each for each in ranking.candidates if _passes(query, each)]
     # All passages of a document are the same when it is shown whole.
     per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
-    make = joined_passages if query.as_passages else single_chunks
-    return make(passing, ranking.places, per_document=per_document)
+    if not query.as_passages:
+        return single_chunks(passing, ranking.places, per_document=per_document)
+    # Each document has a passage at least as good as any of a later one.
+    documents = _SPARE * query.limit
+    return joined_passages(passing, ranking.places, per_document=per_document, documents=documents)
 
 
 def _passes(query: SearchQuery, candidate: Candidate) -> bool:

@@ -439,7 +439,8 @@ class Store(Protocol):
         is cancelled.
 
         Args:
-            collection: The collection; None for the lease of the one process that keeps the store up to date.
+            collection: The collection; None for the lease of the one process that keeps the store up to date,
+                or of one of several (:class:`mdvec.stores.sharing.SharedWork`).
             purpose: For people who wait, such as ``importing notes``.
             wait_s: How long to wait for another claim to end, in seconds.
 

@@ -45,7 +45,8 @@ class Freshness:
     def watch(self, names: Sequence[str] = (), *, force: bool = False) -> None:
         """Keep collections up to date in threads of this process, until the workspace is closed.
 
-        One process per database does it. The others stand by, and one of them takes over when it ends.
+        One process per database does it. The others stand by, and one of them takes over when it ends; with
+        a store of several machines they divide the collections.
 
         Args:
             names: The collections; all enabled ones when empty.
@@ -145,8 +146,8 @@ class Freshness:
         return ""
 
     def _differs(self, collection: Collection, source: Source) -> bool:
+        from mdvec.indexing.changes import find_changes
         from mdvec.indexing.folder_contexts import contexts_of_files
-        from mdvec.indexing.texts import find_changes
 
         recipe = self._parts.recipe(collection.chunking, self._parts.cutting_model(collection))
         changes = find_changes(collection, store=self._collections.store(), source=source, recipe=recipe)

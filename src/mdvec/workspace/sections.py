@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import groupby
 
 from mdvec.errors import CollectionExistsError, MdvecError, UsageError
-from mdvec.indexing.pushed import pushed_record, pushed_sections
 from mdvec.search.where import spellings
 from mdvec.stores.interface import View, Writer
 from mdvec.stores.records import StoredDocument
@@ -218,6 +217,8 @@ class Sections:
 
 
 def _write(collection_id: CollectionId, path: str, added: Sequence[IndexedSection], writer: Writer) -> None:
+    from mdvec.indexing.pushed import pushed_record  # what makes terms is not needed to read
+
     stored = writer.find_document(collection_id, path)
     sections = {} if stored is None else {each.id: each for each in _sections_of(stored, writer)}
     for each in added:
@@ -251,6 +252,8 @@ def _filled(section: IndexedSection, now_ms: int) -> IndexedSection:
 
 def _sections_of(document: StoredDocument, view: View) -> tuple[IndexedSection, ...]:
     """Return the sections of a document: as a client wrote them, or its chunks."""
+    from mdvec.indexing.pushed import pushed_sections
+
     pushed = pushed_sections(document)
     if pushed is not None:
         return pushed

@@ -17,8 +17,8 @@ from mdvec.errors import (
     SourceUnavailableError,
     UnreadableFileError,
 )
-from mdvec.indexing.prepare import Recipe
-from mdvec.indexing.texts import known_binaries, make_plan
+from mdvec.indexing.changes import known_binaries, make_plan
+from mdvec.indexing.recipe import Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.stores.sharing import FollowingStore
@@ -63,7 +63,7 @@ def describe_all(
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
         statuses = [_describe(each, view, parts, files=files) for each in chosen]
-        watcher = next((each for each in view.activities() if not each.collection), None)
+        watchers = tuple(each for each in view.activities() if not each.collection)
     if statuses and store.warnings:  # once, for all of them
         statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
@@ -74,7 +74,7 @@ def describe_all(
         size_bytes=store.size_bytes,
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),
-        watcher=watcher,
+        watchers=watchers,
         published=store.published if isinstance(store, FollowingStore) else None,
     )
 

@@ -14,14 +14,16 @@ from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
+from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
-from mdvec.indexing.prepare import Recipe
+from mdvec.indexing.recipe import Recipe
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
 from mdvec.stores.interface import View
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
+from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
 from mdvec.types.space import EmbeddingSpace
 
@@ -289,11 +291,9 @@ class Parts:
         Raises:
             ConfigError: If the chunker does not exist, or does not know a setting.
         """
-        from mdvec.documents.parse import PARSER_VERSION, parse_document
-
         versions = spec.strategy == "vault" or self._config.documents.versions
         return Recipe(
-            functools.partial(parse_document, versions=versions),
+            functools.partial(_parse, versions=versions),
             f"{PARSER_VERSION}v" if versions else PARSER_VERSION,
             self._chunker(spec, model),
         )
@@ -400,6 +400,13 @@ def make_elsewhere(
         msg = f"mdvec is {__version__} here, and {version} where the import runs"
         raise EmbedderUnavailableError(msg, hint=f"Run there: pip install 'mdvec=={version}'")
     return make_embedder(spec, settings, arguments)
+
+
+def _parse(path: str, text: str, *, versions: bool) -> Document:
+    """Parse a file; what reads Markdown is imported for the first one."""
+    from mdvec.documents.parse import parse_document
+
+    return parse_document(path, text, versions=versions)
 
 
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:

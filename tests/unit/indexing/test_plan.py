@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from mdvec.indexing.changes import _stored_texts
 from mdvec.indexing.plan import Comparison, compare, resolve
-from mdvec.indexing.texts import _stored_texts
 from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 
 _FINGERPRINT = "v1"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents.parse import PARSER_VERSION, parse_document
-from mdvec.indexing.prepare import Prepared, Recipe, prepare
+from mdvec.documents import PARSER_VERSION
+from mdvec.documents.parse import parse_document
+from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.recipe import Recipe
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import CutDocument

@@ -10,8 +10,10 @@ import pytest
 from tests.contract.store_world import SPACE, STORES, open_store, vector_of
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents.parse import PARSER_VERSION, parse_document
-from mdvec.indexing.prepare import Prepared, Recipe, prepare
+from mdvec.documents import PARSER_VERSION
+from mdvec.documents.parse import parse_document
+from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.recipe import Recipe
 from mdvec.search.answer import find
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace

