@@ -14,7 +14,11 @@ import pytest
 IN_CI = bool(os.environ.get("CI"))
 
 # Under coverage these run once more: they cover nearly all that needs no other library, in little time.
-MEASURED = ("unit", "contract", "property")
+MEASURED = (
+    *("unit", "contract", "property"),
+    *("test_eval.py", "test_models.py", "test_page.py", "test_rpc.py", "test_served_commands.py"),
+    "test_workspace.py",
+)
 
 # On a machine of one's own each run tries other examples; in CI all runs try the same.
 hypothesis.settings.register_profile("mdvec", deadline=None, derandomize=IN_CI)
