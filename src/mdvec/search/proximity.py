@@ -191,6 +191,21 @@ def _nearness(
     return texts, dict(zip(compress(ids, known), near[known].tolist(), strict=True))
 
 
+def ordinary_similarity(chunk: ChunkId, space: QuerySpace, view: View) -> float:
+    """Return how similar a text is to passages in the query's writing that have nothing to do with it.
+
+    A text in another language is as near to one question as to another: a short one, such as a list of
+    names, is near to all of them. Where an older version measured, what is usual in the model is returned.
+    """
+    import numpy as np
+
+    measured = space.unrelated
+    if measured is None or not measured.passages:
+        return 0.0 if measured is None else measured.mean
+    passages = np.frombuffer(measured.passages, "<f4").astype(np.float32)
+    return view.chunk_similarities(space.id, passages, [chunk]).get(chunk, measured.mean)
+
+
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:
     """Return mean and spread of the similarity of the query and any text in its writing.
 
