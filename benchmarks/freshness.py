@@ -56,7 +56,7 @@ def run(folder: Path, *, files: int, edits: int, idle_s: float, seed: int = 15) 
         command = [sys.executable, "-m", "mdvec", "watch", "--database", str(database)]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=folder) as watcher:
             try:
-                _wait(lambda: workspace.status().watcher is not None)
+                _wait(lambda: bool(workspace.status().watchers))
                 time.sleep(3)
                 words, vectors, cpu_s = _edit(workspace, paths, edits, random.Random(seed), watcher.pid)
                 time.sleep(3)

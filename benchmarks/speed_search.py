@@ -59,7 +59,7 @@ print(time.process_time())
 def run(sizes: Sequence[int] = SIZES) -> dict[str, Any]:
     """Measure each size; an index is removed before the next one is made."""
     figures: dict[str, Any] = {}
-    embedder = _embedder()
+    embedder = builtin_embedder()
     chance = np.random.default_rng(1)
     pools = sentences(chance)
     asked = questions(chance, pools, QUERIES + WARMING)
@@ -93,7 +93,7 @@ def run(sizes: Sequence[int] = SIZES) -> dict[str, Any]:
 
 def measure(database: Path, asked: Sequence[str]) -> dict[str, Any]:
     """Measure every kind of search of one index, in this process."""
-    embedder = _embedder()
+    embedder = builtin_embedder()
     with open_workspace(database=database, embedder=embedder) as workspace:
         figures: dict[str, Any] = {name: _latency(workspace, kind, asked) for name, kind in _KINDS.items()}
         figures["rss_mb"] = round(peak_rss_mb())
@@ -214,7 +214,8 @@ def _first_answer(database: Path) -> int:
     return round(percentile(spent[1:], 0.5) * 1000)
 
 
-def _embedder() -> Embedder:
+def builtin_embedder() -> Embedder:
+    """Return the builtin model, as it is built for this user."""
     make: Callable[..., Embedder] = registry.load("embedding", "builtin")
     return make(model="", dimension=None, runtime=Runtime(default_cache_dir()))
 

@@ -82,6 +82,7 @@ class Team:
             "MDVEC_STORE_LOCATION": shared_server(),
             "MDVEC_STORE_POSTGRES_SCHEMA": self.schema,
             "MDVEC_EMBEDDING_PROVIDER": "counting",
+            "MDVEC_LOG_FILE": str(home / "log"),
             "TEST_EMBEDDED": str(self.folder / "embedded"),
         }
 
@@ -99,6 +100,18 @@ class Team:
             )
         self.processes.append(process)
         return process, log
+
+    def embedding(self, text: str) -> int:
+        """Return the process that has embedded a text."""
+        files = (self.folder / "embedded").iterdir()
+        [found] = [int(file.name) for file in files if text in file.read_text("utf-8")]
+        return found
+
+    def share(self, machine: str) -> str:
+        """Return which collections the worker of a machine watches."""
+        log = self.folder / machine / "log"
+        found = re.findall(r" watching collections=(.+)", log.read_text("utf-8")) if log.exists() else []
+        return found[-1] if found else ""
 
     def embedded(self) -> Counter[str]:
         """Return how often each text of the notes was embedded, by any process."""
@@ -126,12 +139,11 @@ class Running:
         found = httpx2.get(f"{self.url}/search", params=parameters, timeout=HANG_S).json()
         return bool(found["hits"]) and found["pending_chunks"] == 0
 
-    def watcher(self) -> int:
-        """Return the process that keeps the index up to date; 0 for none."""
+    def watchers(self) -> set[int]:
+        """Return the processes that keep the index up to date."""
         message = {"jsonrpc": "2.0", "id": 1, "method": "mdvec.status"}
         status: dict[str, Any] = httpx2.post(f"{self.url}/rpc", json=message, timeout=HANG_S).json()["result"]
-        found = re.search(r"process (\d+)", status["watcher"] or "")
-        return int(found[1]) if found else 0
+        return set(map(int, re.findall(r"process (\d+)", status["watcher"] or "")))
 
 
 def served(process: subprocess.Popen[bytes], log: Path) -> Running:
@@ -173,7 +185,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
 
 
 def test_workers_and_a_server_share_one_index(team: Team) -> None:
-    """Every text is embedded once, all see each edit, and a worker that dies is replaced by the other."""
+    """Two divide the collections, every text is embedded once, and one takes over when the other dies."""
     imports = [team.start(f"{name}-machine", "import", "-n", name) for name in ("plans", "minutes")]
     for process, log in imports:
         assert process.wait(HANG_S) == 0, log.read_text("utf-8", "replace")
@@ -181,21 +193,22 @@ def test_workers_and_a_server_share_one_index(team: Team) -> None:
     reader = team.start("reader", "serve", "--http", "127.0.0.1:0", "--no-watch")
     running = [served(*each) for each in (*workers, reader)]
     *both, server = running
-    wait_until(server.watcher)
+    wait_until(lambda: {team.share("worker1"), team.share("worker2")} == {"plans", "minutes"})
+    assert server.watchers() == {each.process.pid for each in both}
     (team.folder / "plans" / "new.md").write_text("# Gyroscope\n\nIt turns.\n")
     (team.folder / "minutes" / "3.md").write_text("# Note 3\n\nA marmalade of oranges.\n")
     for each in running:
         wait_until(partial(each.finds, "gyroscope"))
         wait_until(partial(each.finds, "marmalade"))
+    assert {team.embedding("It turns."), team.embedding("A marmalade")} == server.watchers()
     counts = team.embedded()
-    holder = server.watcher()
-    [watching] = [each for each in both if each.process.pid == holder]
-    watching.process.kill()
-    watching.process.wait(HANG_S)
+    [dying] = [each for each in both if each.process.pid == team.embedding("It turns.")]
+    dying.process.kill()
+    dying.process.wait(HANG_S)
     (team.folder / "plans" / "last.md").write_text("# Periscope\n\nIt looks.\n")
-    running.remove(watching)
+    running.remove(dying)
     for each in running:
         wait_until(partial(each.finds, "periscope"))
-    assert server.watcher() in {each.process.pid for each in both} - {watching.process.pid}
+    assert server.watchers() == {each.process.pid for each in both if each is not dying}
     assert len(counts) > 40
     assert {text: count for text, count in counts.items() if count > 1} == {}

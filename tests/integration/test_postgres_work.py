@@ -13,6 +13,7 @@ from tests.waiting import HANG_S
 
 from mdvec import open_workspace
 from mdvec.config import load_config
+from mdvec.errors import WriterBusyError
 from mdvec.stores import holders
 from mdvec.stores.awaiting import await_change
 from mdvec.testing.embedder import HashingEmbedder
@@ -44,6 +45,24 @@ def test_a_text_is_taken_once() -> None:
             assert two.take_texts(second, space_id, hashes) == set()
         assert read(two, lambda view: view.pending(b.id, space_id, 9)) == []
     assert [each.text for each in read(two, lambda view: view.pending(b.id, space_id, 9))] == ["same"]
+    one.close()
+    two.close()
+
+
+def test_those_that_watch_divide_the_collections() -> None:
+    """What one cannot read goes to another that can, and what nobody can read to one of them."""
+    schema = new_schema()
+    one, two = open_postgres(schema=schema), open_postgres(schema=schema)
+    a, b, c = (add_collection(one, name).id for name in "abc")
+    with one.claim(None, "watching", wait_s=0) as first:
+        assert one.share(first, [a, b], [c]) == {a, b, c}
+        with two.claim(None, "watching", wait_s=0) as second:
+            assert two.share(second, [a, b, c], []) == {b}
+            assert one.share(first, [a, b], [c]) == {a, b}  # the second one has c
+            assert two.share(second, [], [a, b, c]) == {c}  # nobody has c, and the first one has the others
+        assert one.share(first, [a, b], [c]) == {a, b, c}
+    with pytest.raises(WriterBusyError, match="lost while watching"):
+        one.share(first, [a], [])
     one.close()
     two.close()
 

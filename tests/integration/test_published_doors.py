@@ -103,7 +103,7 @@ def test_doors_of_what_is_published(tmp_path: Path) -> None:
 @pytest.mark.s3
 @pytest.mark.filterwarnings("ignore")
 def test_a_door_of_a_bucket(tmp_path: Path) -> None:
-    """The same of what is published in a bucket."""
+    """What is published in a bucket is answered in the same way, and followed."""
     with (
         S3Server("doors") as server,
         published(tmp_path, "s3://doors/team", server.endpoint) as (workspace, environment),

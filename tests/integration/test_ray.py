@@ -38,7 +38,18 @@ import pathlib, sys
 from tests.fakes.cluster import run_import
 sys.exit(run_import(sys.argv[2:], pathlib.Path(sys.argv[1])))
 """
+EMBED = """
+import pathlib, sys
+from mdvec.embedding.interface import embed_all
+from mdvec.embedding.ray_cluster import RayCluster
+from tests.fakes.cluster import on_cluster
+from tests.integration.test_ray import TEXTS
+cluster = RayCluster(sys.argv[2])
+print(len(embed_all(on_cluster(pathlib.Path(sys.argv[1]), cluster), TEXTS)))
+cluster.close()
+"""
 NODE = {"num_cpus": 1, "object_store_memory": 80_000_000, "node_ip_address": "127.0.0.1"}
+CLIENT_PORT = 20_101  # below those of the system, and beyond those of Ray's workers
 TEXTS = [f"the {word} of text {number}" for number in range(20) for word in ("start", "end")]
 
 
@@ -50,12 +61,13 @@ def nodes() -> Iterator[Any]:
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # all on 127.0.0.1
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("GRPC_ENABLE_FORK_SUPPORT", "0")  # as docs/how-to/build-with-ray.md tells
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
         from ray.cluster_utils import Cluster
 
         cluster = Cluster(
             initialize_head=True,
-            head_node_args={**NODE, "include_dashboard": False},
+            head_node_args={**NODE, "include_dashboard": False, "ray_client_server_port": CLIENT_PORT},
         )
         patch.setenv("RAY_ADDRESS", cluster.address)
         for _ in range(2):
@@ -101,6 +113,20 @@ def test_the_nodes_make_the_vectors_that_are_made_here(cluster: Any, calls: Path
     assert started(calls) == 1 + len(TEXTS) / 4
     embed_all(embedder, TEXTS[:4])
     assert started(calls, "here") == 2
+
+
+def test_a_cluster_elsewhere_is_reached_through_its_client_server(nodes: Any, calls: Path) -> None:
+    """From a process that is no part of it."""
+    done = subprocess.run(
+        [sys.executable, "-c", EMBED, str(calls), f"ray://127.0.0.1:{CLIENT_PORT}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == (f"{len(TEXTS)}\n", 0), done.stderr
+    assert started(calls) == len(TEXTS) / 4
 
 
 def test_the_builtin_model_is_made_on_the_nodes(

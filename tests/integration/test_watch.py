@@ -220,13 +220,13 @@ def test_one_watches_and_another_takes_over(vault: Vault) -> None:
     for each in workspaces:
         each.freshness.watch()
     first = workspaces[0]
-    wait_until(lambda: first.status().watcher is not None)
+    wait_until(lambda: first.status().watchers)
     for number, workspace in enumerate(workspaces):
         vault.write("d0/n0.md", f"round{number}\n")
         wait_until(lambda number=number: paths(workspaces[-1], f"round{number}") == ["d0/n0.md"])  # type: ignore[misc]
         workspace.close()
     with open_workspace(CONFIG, database=vault.database, embedder=HashingEmbedder()) as after:
-        assert after.status().watcher is None
+        assert after.status().watchers == ()
 
 
 def test_a_folder_that_vanishes_keeps_its_index(vault: Vault) -> None:
@@ -303,9 +303,9 @@ def test_it_can_be_turned_off(vault: Vault) -> None:
     with open_workspace(config, database=vault.database, embedder=HashingEmbedder()) as workspace:
         workspace.freshness.watch()
         time.sleep(0.3)
-        assert workspace.status().watcher is None
+        assert workspace.status().watchers == ()
         workspace.freshness.watch(force=True)
-        wait_until(lambda: workspace.status().watcher is not None)
+        wait_until(lambda: workspace.status().watchers)
 
 
 def test_the_database_among_the_documents_is_no_change(tmp_path: Path) -> None:

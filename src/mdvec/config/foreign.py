@@ -97,8 +97,8 @@ _LOCAL_RAG: dict[str, Renamed | str] = {
     "chromadb.hnsw_M": _HNSW,
     "search.default_top_k": Renamed("search", "k"),
     "retry.max_retries": Renamed("embedding.gemini", "attempts", _and_first),
-    "retry.base_delay": "mdvec waits as long as the service asks for",
-    "retry.backoff_factor": "mdvec waits as long as the service asks for",
+    "retry.base_delay": "mdvec waits as long as the service requests",
+    "retry.backoff_factor": "mdvec waits as long as the service requests",
     "scanner.file_extensions": Renamed("scanner", "extensions"),
     "scanner.exclude_dirs": Renamed("scanner", "exclude_dirs"),
 }

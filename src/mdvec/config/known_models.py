@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from mdvec.config.schema import PriceSettings
 from mdvec.types.collection import EmbeddingSpec
-from mdvec.types.model_report import Benchmark, Price
-
-
-@dataclass(frozen=True, slots=True)
-class KnownModel:
-    """A model of the list, wherever it is used; see :class:`mdvec.types.model_report.ListedModel`."""
-
-    provider: str
-    model: str
-    dimensions: tuple[int, ...]
-    languages: str
-    size_mb: int | None
-    price: Price | None
-    offline: bool
-    benchmarks: tuple[Benchmark, ...]
-
-    @property
-    def spec(self) -> EmbeddingSpec:
-        """The specification that chooses it; the builtin provider has one model."""
-        return EmbeddingSpec(self.provider, "" if self.provider == "builtin" else self.model)
+from mdvec.types.model_report import Benchmark, ListedModel, Price
 
 
 @cache
-def known_models() -> tuple[KnownModel, ...]:
-    """Return the list, in the order in which it is shown."""
+def known_models() -> tuple[ListedModel, ...]:
+    """Return the list, in the order in which it is shown, with nothing about this machine."""
     text = resources.files("mdvec.config").joinpath("known_models.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     return tuple(_model(row, table["benchmarks"], table["prices_as_of"]) for row in table["models"])
@@ -54,11 +34,14 @@ def price_of(spec: EmbeddingSpec, settings: PriceSettings) -> Price | None:
     return next((each.price for each in listed), None)
 
 
-def _model(row: dict[str, Any], benchmarks: dict[str, dict[str, str]], as_of: str) -> KnownModel:
+def _model(row: dict[str, Any], benchmarks: dict[str, dict[str, str]], as_of: str) -> ListedModel:
     usd = row.get("usd_per_million_tokens")
-    return KnownModel(
-        provider=row["provider"],
-        model=row["model"],
+    provider, model = row["provider"], row["model"]
+    return ListedModel(
+        # The builtin provider has one model.
+        spec=str(EmbeddingSpec(provider, "" if provider == "builtin" else model)),
+        provider=provider,
+        model=model,
         dimensions=tuple(row["dimensions"]),
         languages=row["languages"],
         size_mb=row.get("size_mb"),

@@ -108,7 +108,7 @@ def _events(body: str, content_start: int) -> Iterator[tuple[str, Any, int, int]
 
 
 class _Places:
-    """Turns the parser's bytes into characters. Mostly asked in ascending order, which takes linear time.
+    """Turns the parser's bytes into characters. Mostly called in ascending order, which takes linear time.
 
     Args:
         body: The text.

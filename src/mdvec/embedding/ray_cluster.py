@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 # Before Ray is imported: nothing is sent home, and a task that asks for no GPU may still see one.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+# With it, a process that has a connection open sometimes ends one that it starts (grpc/grpc#43055).
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 if "RAY_ADDRESS" not in os.environ:
     # A cluster of our own has the address 127.0.0.1, as on macOS: nothing listens to other machines.
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -108,6 +110,8 @@ class RayCluster:
             hint = (
                 "Is it running, with the same versions of Python and Ray as here? 'ray status' there tells."
             )
+            if "client server failed" in msg:
+                hint = "Set GRPC_ENABLE_FORK_SUPPORT=0 where 'ray start --head' runs, or run this again."
             raise EmbedderUnavailableError(msg, hint=hint) from error
         self._task = ray.remote(embed_here).options(
             num_cpus=_TASK_CPUS, max_retries=_RETRIES, scheduling_strategy="SPREAD"
@@ -265,4 +269,6 @@ def _translated(error: Exception) -> EmbeddingError:
 
 def _summary(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if any(line.startswith("Traceback ") for line in lines):
+        return lines[-1]
     return " ".join(lines[:2]) or type(error).__name__

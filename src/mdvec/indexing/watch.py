@@ -19,6 +19,7 @@ from mdvec.errors import ImportStoppedError, MdvecError, StoreError, WatchError,
 from mdvec.sources.events import watch, why_no_events
 from mdvec.sources.interface import Source, WatchedSource
 from mdvec.stores.interface import Claim, Store
+from mdvec.stores.sharing import SharedWork
 from mdvec.types.collection import Collection
 from mdvec.types.report import ImportReport
 
@@ -63,7 +64,7 @@ class _Target:
         restructured: Whether folders may have come or gone since then.
         folders: What to watch, and what identifies it; empty where events do not work.
         no_events: Why they do not; empty while they do.
-        dirty: The documents that were dirty when somebody last looked.
+        dirty: The documents that were dirty at the last look.
         problem: What was wrong the last time; empty when nothing was.
         failures: How often in a row.
         at_work: The run that looks at it now.
@@ -85,7 +86,8 @@ class _Target:
 class Watcher:
     """Keeps the collections of a store up to date in threads of its own, in one process at a time.
 
-    The others stand by, and one of them takes over when the process ends.
+    The others stand by, and one of them takes over when the process ends. In a store of several machines they
+    divide the collections instead, and take over those of a process that ends.
 
     Args:
         store: Opens the store.
@@ -112,6 +114,7 @@ class Watcher:
         self._watched: Mapping[str, tuple[int, int]] = {}
         self._unwatch = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="mdvec-watch", daemon=True)
+        self._share: list[str] = []
         self.holds_lease = False
 
     def start(self) -> None:
@@ -167,8 +170,8 @@ class Watcher:
             if now >= list_at:
                 with self._store().read() as view:
                     found = view.version
-                if found != version:
-                    self._list_collections()
+                if found != version or isinstance(self._store(), SharedWork):
+                    self._list_collections(lease)
                     version = found if self._notice_dirty() else -1
                 list_at = now + _COLLECTIONS_S
             self._watch_folders()
@@ -187,8 +190,9 @@ class Watcher:
 
     # --- what is watched -----------------------------------------------------------------------
 
-    def _list_collections(self) -> None:
-        found = {collection.name: (collection, source) for collection, source in self._sources()}
+    def _list_collections(self, lease: Claim) -> None:
+        watched = self._mine(self._sources(), lease)
+        found = {collection.name: (collection, source) for collection, source in watched}
         with self._guard:
             for name, target in list(self._targets.items()):
                 if name not in found or _differs(found[name][0], target.collection):
@@ -197,6 +201,23 @@ class Watcher:
                         target.at_work.cancel()
             for name, (collection, source) in found.items():
                 self._targets.setdefault(name, _Target(collection, source))
+
+    def _mine(
+        self, every: Sequence[tuple[Collection, Source]], lease: Claim
+    ) -> Sequence[tuple[Collection, Source]]:
+        """Return what this process is to watch, and not another one."""
+        store = self._store()
+        if not isinstance(store, SharedWork):
+            return every
+        missing = [
+            each.id for each, source in every if isinstance(source, WatchedSource) and not source.is_here()
+        ]
+        mine = store.share(lease, [each.id for each, _ in every if each.id not in missing], missing)
+        names = [each.name for each, _ in every if each.id in mine]
+        if names != self._share:
+            self._share = names
+            run.log("watching", collections=", ".join(names) or "none")
+        return [(each, source) for each, source in every if each.id in mine]
 
     def _notice_dirty(self) -> bool:
         """Have collections looked at in which others have marked documents, once for each set of them.

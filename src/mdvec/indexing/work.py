@@ -29,7 +29,7 @@ class Work:
         return self.store.write(self.claim)
 
     def report(self, stage: run.Stage, done: int, total: int) -> None:
-        """Report progress to the caller and to those who wait for the claim; stop if the run is cancelled.
+        """Report progress to the caller and to waiting processes; stop if the run is cancelled.
 
         Raises:
             ImportStoppedError: If the run was cancelled.

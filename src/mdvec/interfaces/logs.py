@@ -1,6 +1,6 @@
 """Sets up the log: where its lines go, which are written, and how.
 
-A line holds what happened and its details, never a key, the text of a document, or a query as it was asked
+A line holds what happened and its details, never a key, the text of a document, or a query as it was typed
 (unless ``[log] queries`` allows that).
 """
 
@@ -31,7 +31,7 @@ def configure(settings: LogSettings, *, serves: bool, file: Path | None = None) 
 
     Args:
         settings: ``[log]``.
-        serves: Whether this is a server, which writes a log without being told so.
+        serves: Whether this is a server, which writes a log by default.
         file: Where the lines go if no file is configured; None for standard error.
 
     Raises:

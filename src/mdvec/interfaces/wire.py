@@ -306,7 +306,7 @@ class Status(Struct, frozen=True):
     size_bytes: int
     model: str
     published: Annotated[Published | None, doc("the version that is searched of a published workspace")]
-    watcher: Annotated[str | None, doc("process that keeps it up to date", "cli")]
+    watcher: Annotated[str | None, doc("processes that keep it up to date", "cli")]
     collections: tuple[CollectionStatus, ...]
 
 
@@ -320,7 +320,7 @@ def status(value: reports.WorkspaceStatus) -> Status:
     return _taken(
         Status,
         value,
-        watcher=None if value.watcher is None else str(value.watcher),
+        watcher="; ".join(map(str, value.watchers)) or None,
         published=None
         if (version := value.published) is None
         else Published(version.number, iso_time(version.published_ms)),

@@ -75,6 +75,10 @@ class FolderSource:
         """
         return self._scan().listing()
 
+    def is_here(self) -> bool:
+        """Return True if the folder is there."""
+        return Path(self._location).is_dir()
+
     def folders(self) -> Sequence[str]:
         """Return the folders to be watched; see :class:`mdvec.sources.interface.WatchedSource`."""
         scan = self._scan()

@@ -98,6 +98,10 @@ class Source(Protocol):
 class WatchedSource(Protocol):
     """A source on this machine, in which changes raise events; others are looked at from time to time."""
 
+    def is_here(self) -> bool:
+        """Return True if the root is there; nothing in it is looked at."""
+        ...
+
     def folders(self) -> Sequence[str]:
         """Return the folders to be watched, absolute (see :func:`mdvec.sources.events.watch`).
 

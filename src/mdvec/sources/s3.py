@@ -91,6 +91,7 @@ class S3Source:
             SourceMissingError: If there is no such bucket.
             SourceError: If it cannot be listed.
         """
+        self._fetching.clear()  # of the listing before
         with _translated():
             found = self._bucket.objects()
         folders = {"", *(str(parent) for each in found for parent in PurePosixPath(each.name).parents)}

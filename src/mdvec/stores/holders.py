@@ -11,13 +11,14 @@ import platform
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mdvec import run
 from mdvec.errors import StoreError, WriterBusyError
 from mdvec.types.collection import Collection
+from mdvec.types.ids import CollectionId
 from mdvec.types.report import Activity
 
 HEARTBEAT_S = 5.0
@@ -189,6 +190,27 @@ def is_alive(holder: Holder) -> bool:
         return False
     except psutil.AccessDenied:  # it is there, and another user's
         return True
+
+
+def divide(offers: Mapping[str, Sequence[CollectionId]]) -> dict[str, set[CollectionId]]:
+    """Give each collection to one of those who offer to watch it, so that all have about as many.
+
+    Everybody who knows the offers comes to the same result; nothing has to be agreed upon.
+
+    Args:
+        offers: By token of the lease, the oldest first.
+
+    Returns:
+        By token, what it is to watch.
+    """
+    shares: dict[str, set[CollectionId]] = {token: set() for token in offers}
+    takers: dict[CollectionId, list[str]] = {}
+    for token, offered in offers.items():
+        for each in offered:
+            takers.setdefault(each, []).append(token)
+    for each in sorted(takers, key=lambda each: (len(takers[each]), each)):
+        shares[min(takers[each], key=lambda token: len(shares[token]))].add(each)
+    return shares
 
 
 def now_ms() -> int:

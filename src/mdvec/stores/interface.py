@@ -357,7 +357,7 @@ class Writer(View, Protocol):
         ...
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are in a space, unless that is known."""
+        """Write how similar unrelated texts are in a space, unless all of that is known."""
         ...
 
     def put_vectors(
@@ -381,7 +381,7 @@ class Writer(View, Protocol):
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
         """Compare every text and vector with its checksum, and discard those that are damaged; slow.
 
-        Damaged vectors are removed, whoever uses them. Damaged documents of the collection lose their
+        Damaged vectors of all collections are removed. Damaged documents of the collection lose their
         fingerprint and content hash, so that its next import reads them again; what they hold stays until
         then. A store that its database protects discards nothing.
         """
@@ -392,7 +392,7 @@ class Claim(Protocol):
     """The right of one process to bring one collection, or the whole store, up to date."""
 
     def report(self, stage: str, done: int, total: int) -> None:
-        """Remember how far the work is. It is written with the next batch, for those who wait."""
+        """Remember how far the work is. It is written with the next batch, for processes that wait."""
         ...
 
 
@@ -439,7 +439,8 @@ class Store(Protocol):
         is cancelled.
 
         Args:
-            collection: The collection; None for the lease of the one process that keeps the store up to date.
+            collection: The collection; None for the lease of the one process that keeps the store up to date,
+                or of one of several (:class:`mdvec.stores.sharing.SharedWork`).
             purpose: For people who wait, such as ``importing notes``.
             wait_s: How long to wait for another claim to end, in seconds.
 

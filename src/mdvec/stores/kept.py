@@ -23,7 +23,7 @@ _NAME = "-matrix-"
 
 
 class _About(msgspec.Struct, frozen=True):
-    """What a file says about itself; ``mark`` is that of its store, which nobody else knows."""
+    """What a file says about itself; ``mark`` is that of its store, and secret."""
 
     format: int
     mark: int | None
@@ -92,7 +92,7 @@ class SpaceFiles:
                 yield SpaceId(int(number))
 
     def remove(self, space_id: SpaceId) -> None:
-        """Remove a file; those who map it keep what it held."""
+        """Remove a file; a process that maps it keeps what it held."""
         with contextlib.suppress(OSError):
             self._path(space_id).unlink()
 

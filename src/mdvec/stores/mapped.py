@@ -55,7 +55,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 def write_arrays(path: Path, about: Any, arrays: Arrays) -> bool:
-    """Write a file in one step; what was there before is replaced, and stays with those who map it.
+    """Write a file in one step; what was there before is replaced, and stays with processes that map it.
 
     Args:
         path: Where to write.

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from mdvec.stores.interface import Claim
 from mdvec.types.collection import Collection
-from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.report import PublishedVersion
 
 
@@ -46,7 +46,10 @@ class FollowingStore(Protocol):
 
 @runtime_checkable
 class SharedWork(Protocol):
-    """A store in which processes of several machines embed, and none does what another one is doing."""
+    """A store in which processes of several machines work, and none does what another one is doing.
+
+    Any number of processes have the lease on it, and divide the collections between them.
+    """
 
     def take_texts(self, claim: Claim, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Take texts to embed; ``View.pending`` and ``pending_names`` leave them out from now on.
@@ -55,6 +58,23 @@ class SharedWork(Protocol):
 
         Returns:
             Those that no other live process has taken, and that have no vector yet.
+        """
+        ...
+
+    def share(
+        self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
+    ) -> set[CollectionId]:
+        """Offer to watch collections, and return those that the holder of a lease is to watch now.
+
+        Whoever else offers something, or ends, changes that: it is asked again every few seconds.
+
+        Args:
+            lease: Of this process.
+            here: The collections that it can read.
+            missing: Those whose source is not on this machine; they are left to others that have it.
+
+        Raises:
+            WriterBusyError: If the lease was lost.
         """
         ...
 

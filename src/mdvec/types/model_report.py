@@ -57,15 +57,15 @@ class ListedModel:
     spec: str
     provider: str
     model: str
-    dimensions: tuple[int, ...]
-    languages: str
-    size_mb: int | None
-    price: Price | None
-    offline: bool
-    benchmarks: tuple[Benchmark, ...]
-    problem: str
-    hint: str
-    collections: tuple[str, ...]
+    dimensions: tuple[int, ...] = ()
+    languages: str = ""
+    size_mb: int | None = None
+    price: Price | None = None
+    offline: bool = False
+    benchmarks: tuple[Benchmark, ...] = ()
+    problem: str = ""
+    hint: str = ""
+    collections: tuple[str, ...] = ()
 
 
 class ModelChangeOutcome(StrEnum):

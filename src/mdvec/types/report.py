@@ -347,7 +347,7 @@ class WorkspaceStatus:
         size_bytes: Its size with its log.
         model: The embedding spaces in use, or why there is none.
         collections: By name.
-        watcher: The process that keeps it up to date now; None without one.
+        watchers: The processes that keep it up to date now; more than one divide the collections.
         published: The version that is searched of a published workspace; None for any other.
     """
 
@@ -355,7 +355,7 @@ class WorkspaceStatus:
     size_bytes: int
     model: str
     collections: tuple[CollectionStatus, ...]
-    watcher: Activity | None = None
+    watchers: tuple[Activity, ...] = ()
     published: PublishedVersion | None = None
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mdvec import registry
 from mdvec.config.paths import database_place, is_folder_name
@@ -50,6 +50,40 @@ if TYPE_CHECKING:
 
 _MOST_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
 _WEB = ("https://", "http://", "ssh://", "git@")
+
+
+class Registration(TypedDict, total=False):
+    """What a collection can be registered with; what is left out is as the preset says, or as configured.
+
+    Attributes:
+        include: Globs of files to take; all when empty.
+        exclude: Globs of files to leave out.
+        chunking: How it is cut.
+        embedding: Its embedding model, tried before anything is written; without one, the configuration
+            decides, until the first import.
+        search: Defaults of a search of it alone.
+        preset: See :func:`mdvec.config.presets.load_preset`.
+    """
+
+    include: Sequence[str]
+    exclude: Sequence[str]
+    chunking: ChunkingSpec | None
+    embedding: EmbeddingSpec | None
+    search: SearchDefaults | None
+    preset: Preset | None
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed of a registered collection; None leaves a field as it is."""
+
+    description: str | None
+    location: str | None
+    include: Sequence[str] | None
+    exclude: Sequence[str] | None
+    chunking: ChunkingSpec | None
+    search: SearchDefaults | None
+    enabled: bool | None
+    new_name: str | None
 
 
 class Collections:
@@ -213,19 +247,7 @@ class Collections:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def add(
-        self,
-        name: str,
-        description: str,
-        location: str,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        chunking: ChunkingSpec | None = None,
-        embedding: EmbeddingSpec | None = None,
-        search: SearchDefaults | None = None,
-        preset: Preset | None = None,
-    ) -> Collection:
+    def add(self, name: str, description: str, location: str, **options: Unpack[Registration]) -> Collection:
         """Register a source; see :meth:`mdvec.workspace.Workspace.add_collection`.
 
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
@@ -234,6 +256,9 @@ class Collections:
             msg = f"the database of {self.docs_dir} holds that folder alone"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
         check_collection_name(name)
+        include, exclude = options.get("include", ()), options.get("exclude", ())
+        chunking, embedding = options.get("chunking"), options.get("embedding")
+        search, preset = options.get("search"), options.get("preset")
         if preset is not None:
             include, exclude = include or preset.include, exclude or preset.exclude
             chunking, embedding = chunking or preset.chunking, embedding or preset.embedding
@@ -254,43 +279,27 @@ class Collections:
                 made.id, lambda now: replace(now, **settings, created_ms=now_ms, updated_ms=now_ms)
             )
 
-    def update(
-        self,
-        name: str,
-        *,
-        description: str | None = None,
-        location: str | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        chunking: ChunkingSpec | None = None,
-        search: SearchDefaults | None = None,
-        enabled: bool | None = None,
-        new_name: str | None = None,
-    ) -> Collection:
+    def update(self, name: str, **changes: Unpack[Changes]) -> Collection:
         """Change what is registered; see :meth:`mdvec.workspace.Workspace.update_collection`."""
         collection = self.named(name)
+        given = set_only(**changes)
+        new_name = given.pop("new_name", None)
         if new_name is not None:
             self._check_can_rename(new_name)
-        if chunking is not None:
-            self._parts.check_chunking(chunking)
-        changes = set_only(
-            description=None if description is None else _one_line(spelled(description)),
-            enabled=enabled,
-            chunking=chunking,
-            search=search,
-            name=new_name,
-        )
+            given["name"] = new_name
+        if "chunking" in given:
+            self._parts.check_chunking(given["chunking"])
+        if "description" in given:
+            given["description"] = _one_line(spelled(given["description"]))
+        location = given.pop("location", None)
         place = None if location is None else source_spec(location, (), ())
-        globs = set_only(
-            include=None if include is None else tuple(include),
-            exclude=None if exclude is None else tuple(exclude),
-        )
+        globs: dict[str, Any] = {key: tuple(given.pop(key)) for key in ("include", "exclude") if key in given}
         with self.store().write() as writer:
             if any(each.name == new_name and each.id != collection.id for each in writer.collections()):
                 msg = f"there is a collection named {new_name!r} already"
                 raise CollectionExistsError(msg)
             return writer.change_collection(
-                collection.id, lambda now: _updated(now, replace(_moved(now, place, globs), **changes))
+                collection.id, lambda now: _updated(now, replace(_moved(now, place, globs), **given))
             )
 
     def _check_can_rename(self, new_name: str) -> None:

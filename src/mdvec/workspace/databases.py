@@ -90,7 +90,7 @@ def open_database(location: Path | str, config: Config, *, folder: Path | None) 
     if not isinstance(location, Path) or (folder is None and registry.named_store(str(location)) != "sqlite"):
         return open_store(location, config)
     if folder is not None:
-        if location.is_dir():  # what somebody published and put there
+        if location.is_dir():  # a published folder that was put there
             msg = f"{location} is not a file"
             raise ForeignDatabaseError(msg, hint="Move it away, or keep the index elsewhere with --data-dir.")
         _refuse_links(location, folder)
@@ -289,7 +289,7 @@ class FolderChoice:
 def register_folder(folder: Path, store: Store, parts: Parts, choice: FolderChoice) -> None:
     """Make a folder the only collection of its database, at its present place, indexed as chosen.
 
-    What another choice changes is done by the next import, before which nothing counts as imported.
+    The next import does what another choice changes; until then nothing counts as imported.
 
     Raises:
         ConfigError: If there is no such chunker or model.

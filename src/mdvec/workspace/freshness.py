@@ -45,7 +45,8 @@ class Freshness:
     def watch(self, names: Sequence[str] = (), *, force: bool = False) -> None:
         """Keep collections up to date in threads of this process, until the workspace is closed.
 
-        One process per database does it. The others stand by, and one of them takes over when it ends.
+        One process per database does it. The others stand by, and one of them takes over when it ends; with
+        a store of several machines they divide the collections.
 
         Args:
             names: The collections; all enabled ones when empty.

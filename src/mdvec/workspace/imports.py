@@ -227,7 +227,7 @@ class BackgroundImport:
 
     @property
     def cancelled(self) -> bool:
-        """True if it was asked to stop."""
+        """True if :meth:`cancel` was called."""
         return self._run.cancelled
 
     def start(self) -> bool:

@@ -15,7 +15,7 @@ from mdvec.config.schema import PriceSettings
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError, SourceError, UsageError
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import View, Writer
-from mdvec.types.collection import Collection, EmbeddingSpec
+from mdvec.types.collection import Collection, EmbeddingSpec, parse_embedding_spec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
@@ -42,34 +42,21 @@ class Models:
 
     def known(self) -> list[ListedModel]:
         """Return the models that are known, and those that collections use besides."""
-        from mdvec.config.known_models import known_models, price_of
+        from mdvec.config.known_models import known_models
 
-        embedders = self._parts.embedders
         users: dict[EmbeddingSpec, list[str]] = {}
         for each in self._collections.chosen((), include_disabled=True):
-            users.setdefault(each.embedding or embedders.configured, []).append(each.name)
+            users.setdefault(each.embedding or self._parts.embedders.configured, []).append(each.name)
         listed: list[ListedModel] = []
         for known in known_models():
             using = [spec for spec in users if _is(spec, known.provider, known.model)]
-            names = sorted(name for spec in using for name in users.pop(spec))
-            problem = embedders.model(known.spec).problem
-            listed.append(
-                ListedModel(
-                    spec=str(known.spec),
-                    provider=known.provider,
-                    model=known.model,
-                    dimensions=known.dimensions,
-                    languages=known.languages,
-                    size_mb=known.size_mb,
-                    price=price_of(EmbeddingSpec(known.provider, known.model), self._prices),
-                    offline=known.offline,
-                    benchmarks=known.benchmarks,
-                    problem="" if problem is None else str(problem),
-                    hint="" if problem is None else problem.hint,
-                    collections=tuple(names),
-                )
-            )
-        return [*listed, *(self._unlisted(spec, names) for spec, names in users.items())]
+            names = [name for spec in using for name in users.pop(spec)]
+            listed.append(self._listed(known, parse_embedding_spec(known.spec), names))
+        for spec, names in users.items():
+            dimensions = () if spec.dimension is None else (spec.dimension,)
+            unknown = ListedModel(str(spec), spec.provider, spec.model, dimensions)
+            listed.append(self._listed(unknown, spec, names))
+        return listed
 
     def estimate(
         self,
@@ -322,7 +309,8 @@ class Models:
             elapsed_ms=(time.perf_counter() - started) * 1000,
         )
 
-    def _unlisted(self, spec: EmbeddingSpec, names: list[str]) -> ListedModel:
+    def _listed(self, model: ListedModel, spec: EmbeddingSpec, names: list[str]) -> ListedModel:
+        """Return a model with its price, why it cannot be used here, and the collections that use it."""
         from mdvec.config.known_models import price_of
 
         problem: MdvecError | None
@@ -330,16 +318,9 @@ class Models:
             problem = self._parts.embedders.model(spec).problem
         except UsageError as error:
             problem = error
-        return ListedModel(
-            spec=str(spec),
-            provider=spec.provider,
-            model=spec.model,
-            dimensions=() if spec.dimension is None else (spec.dimension,),
-            languages="",
-            size_mb=None,
-            price=price_of(spec, self._prices),
-            offline=False,
-            benchmarks=(),
+        return replace(
+            model,
+            price=price_of(EmbeddingSpec(model.provider, model.model), self._prices),
             problem="" if problem is None else str(problem),
             hint="" if problem is None else problem.hint,
             collections=tuple(sorted(names)),

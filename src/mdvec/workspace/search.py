@@ -346,7 +346,7 @@ def recorded_search(query: SearchQuery, *, plain: bool) -> Iterator[Callable[[Se
     """Record a search.
 
     Args:
-        query: What is asked.
+        query: The query.
         plain: Whether the query may be in the log as it is, instead of its length and a hash.
 
     Yields:

@@ -63,7 +63,7 @@ def describe_all(
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
         statuses = [_describe(each, view, parts, files=files) for each in chosen]
-        watcher = next((each for each in view.activities() if not each.collection), None)
+        watchers = tuple(each for each in view.activities() if not each.collection)
     if statuses and store.warnings:  # once, for all of them
         statuses[0] = replace(statuses[0], warnings=(*store.warnings, *statuses[0].warnings))
     if check:
@@ -74,7 +74,7 @@ def describe_all(
         size_bytes=store.size_bytes,
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),
-        watcher=watcher,
+        watchers=watchers,
         published=store.published if isinstance(store, FollowingStore) else None,
     )
 

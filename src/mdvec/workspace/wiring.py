@@ -88,7 +88,7 @@ class Model:
     def space_id(self, collection: Collection, view: View) -> SpaceId | None:
         """Return the space in which a collection is searched; None when it holds no vector of it."""
         if collection.embedding is None and not view.counts(collection.id, None).chunks:
-            return None  # a service is not asked how long vectors are before there is one
+            return None  # no service gets a request for the length of vectors before there is one
         space = self.space
         return None if space is None else view.find_space(space)
 
@@ -201,7 +201,7 @@ class Embedders:
 
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
-            EmbeddingError: If a service had to be asked for the dimension and did not answer.
+            EmbeddingError: If the dimension takes a request to a service, and that fails.
         """
         wanted = spec or self.configured
         embedder = self.make(wanted)
@@ -468,5 +468,5 @@ def _suggestion(wanted: EmbeddingSpec) -> str:
     from mdvec.config.known_models import known_models
 
     name = wanted.provider
-    specs = [str(known.spec) for known in known_models() if name in known.model.split("/")]
+    specs = [known.spec for known in known_models() if name in known.model.split("/")]
     return f"Did you mean {' or '.join(specs)}?" if specs and not wanted.model else ""

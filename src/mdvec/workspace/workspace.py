@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self, Unpack
 
 import msgspec
 
@@ -19,7 +19,7 @@ from mdvec.embedding.interface import Embedder
 from mdvec.errors import ImportStoppedError, StoreError
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
-from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults
+from mdvec.types.collection import Collection, SearchDefaults
 from mdvec.types.hit import SearchResult
 from mdvec.types.links import DocumentLinks
 from mdvec.types.query import SearchQuery, Where
@@ -33,7 +33,7 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import reading
-from mdvec.workspace.collections import Collections, Folders
+from mdvec.workspace.collections import Changes, Collections, Folders, Registration
 from mdvec.workspace.databases import DOCS_COLLECTION, FolderChoice
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import FirstIndex, import_into, recorded_import
@@ -45,9 +45,6 @@ from mdvec.workspace.sections import Sections
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
 from mdvec.workspace.wiring import Parts, set_only
-
-if TYPE_CHECKING:
-    from mdvec.config.presets import Preset
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
@@ -162,17 +159,7 @@ class Workspace:
         return self._collections.named(name)
 
     def add_collection(
-        self,
-        name: str,
-        description: str,
-        location: str,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        chunking: ChunkingSpec | None = None,
-        embedding: EmbeddingSpec | None = None,
-        search: SearchDefaults | None = None,
-        preset: Preset | None = None,
+        self, name: str, description: str, location: str, **options: Unpack[Registration]
     ) -> Collection:
         """Register a source; nothing is indexed yet.
 
@@ -180,13 +167,7 @@ class Workspace:
             name: ``[a-z][a-z0-9_-]{0,63}``.
             description: What it holds, for the language model that chooses where to search.
             location: The folder, or another source as ``github:OWNER/REPO``.
-            include: Globs of files to take; all when empty.
-            exclude: Globs of files to leave out.
-            chunking: How it is cut; as configured when None.
-            embedding: Its embedding model, tried before anything is written; None leaves it to the
-                configuration, until the first import.
-            search: Defaults of a search of it alone.
-            preset: Holds for what is left out (see :func:`mdvec.config.presets.load_preset`).
+            options: See :class:`mdvec.workspace.collections.Registration`.
 
         Returns:
             The new collection.
@@ -199,31 +180,9 @@ class Workspace:
             EmbeddingError: If the model cannot be used here; the hint says how to fix that.
             UsageError: If this is the database of a ``docs_dir``.
         """
-        return self._collections.add(
-            name,
-            description,
-            location,
-            include=include,
-            exclude=exclude,
-            chunking=chunking,
-            embedding=embedding,
-            search=search,
-            preset=preset,
-        )
+        return self._collections.add(name, description, location, **options)
 
-    def update_collection(
-        self,
-        name: str,
-        *,
-        description: str | None = None,
-        location: str | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        chunking: ChunkingSpec | None = None,
-        search: SearchDefaults | None = None,
-        enabled: bool | None = None,
-        new_name: str | None = None,
-    ) -> Collection:
+    def update_collection(self, name: str, **changes: Unpack[Changes]) -> Collection:
         """Change what is registered; None leaves a field as it is. The next import follows it.
 
         Another model is chosen with ``models.use``.
@@ -234,17 +193,7 @@ class Workspace:
             SourceMissingError: If there is no such folder.
             ConfigError: If there is no such chunker.
         """
-        return self._collections.update(
-            name,
-            description=description,
-            location=location,
-            include=include,
-            exclude=exclude,
-            chunking=chunking,
-            search=search,
-            enabled=enabled,
-            new_name=new_name,
-        )
+        return self._collections.update(name, **changes)
 
     def delete_collection(self, name: str, *, wait_s: float = 60.0) -> None:
         """Remove a collection and its index; the documents themselves are not touched.

@@ -276,7 +276,7 @@ def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
 
 
 def _stop(place: DaemonPlace, info: DaemonInfo) -> None:
-    """End a daemon: it is asked to, and killed when it does not."""
+    """End a daemon: by SIGTERM, and by SIGKILL where that is not enough."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(info.pid, number)

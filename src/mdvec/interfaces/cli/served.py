@@ -79,7 +79,7 @@ class ServedSession(Session):
         yield self.workspace, config
 
     def trusts_now(self, error: UntrustedConfigError) -> bool:  # noqa: ARG002 - of another session
-        """Return False: who could be asked is elsewhere."""
+        """Return False: the user is at another process."""
         return False
 
 

@@ -79,8 +79,8 @@ def _print_status(found: WorkspaceStatus, name: str | None) -> None:
         note("no collections")
         note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
         return
-    if found.watcher is not None:
-        write(f"watcher: {visible(str(found.watcher))}\n")
+    for watcher in found.watchers:
+        write(f"watcher: {visible(str(watcher))}\n")
     write("\n")
     write_table(
         ("name", "enabled", "documents", "chunks", "pending", "failed", "excluded", "last indexed"),

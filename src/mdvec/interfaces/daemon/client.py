@@ -30,7 +30,7 @@ def outcome_of(
 ) -> tuple[int, list[tuple[int, str]]] | None:
     """Let the daemon of the database run a command.
 
-    Any daemon finds out which database a command line means, so the first one is asked, and if it is not the
+    Any daemon finds out which database a command line means, so the first one gets it, and if it is not the
     right one, then that. Nothing is changed by asking.
 
     Args:

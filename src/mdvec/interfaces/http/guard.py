@@ -155,7 +155,7 @@ def _is_open(path: str, open_paths: Sequence[str]) -> bool:
 
 
 def _unauthorized(scope: Scope, headers: Headers) -> Response:
-    """Return the response to a request without a token (RFC 6750); a person is asked to enter it."""
+    """Return the response to a request without a token (RFC 6750); a browser gets the form for it."""
     is_bearer = bearer_token(headers) is not None
     if not is_bearer and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
         wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")

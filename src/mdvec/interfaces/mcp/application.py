@@ -43,7 +43,7 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
     Returns:
         The server. Its lifespan, which a transport enters once, watches the workspace for changes.
     """
-    # Without a handler Python prints the SDK's warnings; whoever sets up logging receives them.
+    # Without a handler Python prints the SDK's warnings; a program that sets up logging receives them.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     threads = Threads(workspace.explaining)
     tools = Tools(workspace, config, threads, on_bug)

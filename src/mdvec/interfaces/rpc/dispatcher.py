@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 (https://www.jsonrpc.org/specification): messages in, messages out, for any transport.
 
 A request runs in a thread of its client's own, so that answers come as they are ready. ``$/cancelRequest``
-with the ``id`` of a request cancels it; ``$/progress`` tells how far a long one is.
+with the ``id`` of a request cancels it; ``$/progress`` reports the progress of a long one.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Client:
         methods: What it can call, by name.
         send: Sends it a message; called from any thread, one call at a time.
         on_bug: Receives unexpected exceptions; the client sees no more than their names.
-        notifies: Whether the transport can carry notifications, which tell the progress.
+        notifies: Whether the transport can carry notifications, which report progress.
         around: Entered around each call of a method.
     """
 
@@ -119,7 +119,7 @@ class Client:
         self._long_calls = ThreadPoolExecutor(_MOST_LONG_CALLS, "mdvec-rpc-long")
 
     def receive(self, message: bytes) -> None:
-        """Begin what a message asks for; the answer is sent when it is ready."""
+        """Begin the requests of a message; each answer is sent when it is ready."""
         try:
             decoded = decode_json(message)
         except (ValueError, RecursionError) as error:

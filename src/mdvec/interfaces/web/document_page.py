@@ -137,5 +137,5 @@ def _reveal(file: Path) -> None:
     except OSError as error:
         msg = f"there is no file manager: {error}"
         raise UsageError(msg, hint=f"The file is {file}.") from error
-    # Some file managers stay; whenever it ends, the system wants to be asked how.
+    # Some file managers stay; whenever it ends, its exit status has to be read.
     threading.Thread(target=process.wait, name="mdvec-file-manager", daemon=True).start()

@@ -127,7 +127,7 @@ class Site:
         return handle
 
     def changing(self, function: Callable[[Request, FormData], Awaitable[Response]]) -> Handler:
-        """Return a handler of a form that changes something, for those who may; see :meth:`sent`."""
+        """Return a handler of a form that changes something; others may not; see :meth:`sent`."""
 
         async def change(request: Request, form: FormData) -> Response:
             if not self.workspace.may_write:
@@ -150,7 +150,7 @@ class Site:
 
 
 def is_fragment(request: Request) -> bool:
-    """Return True if a script of the page asks for a part of it."""
+    """Return True if a script of the page requests a part of it."""
     return request.headers.get("x-requested-with") == "fetch"
 
 

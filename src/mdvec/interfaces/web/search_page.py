@@ -193,7 +193,7 @@ class SearchPage:
         return {"result": result, "hits": hits, "failure": None}
 
     def _typing_mode(self) -> SearchMode:
-        """Return how to search while someone types: a service is not asked at each pause."""
+        """Return how to search while someone types: no request is sent to a service at each pause."""
         used = [each for each in self._site.workspace.models.known() if each.collections]
         return SearchMode.HYBRID if all(each.offline for each in used) else SearchMode.LEXICAL
 

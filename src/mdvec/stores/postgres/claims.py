@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from mdvec.errors import CollectionNotFoundError, WriterBusyError
-from mdvec.stores.holders import HeldClaim, Holder, Releases, is_alive, new_holder, now_ms, wait_for_claim
+from mdvec.stores.holders import (
+    HeldClaim,
+    Holder,
+    Releases,
+    divide,
+    is_alive,
+    new_holder,
+    now_ms,
+    wait_for_claim,
+)
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.database import Database, Reader
 from mdvec.types.collection import Collection
@@ -77,6 +86,21 @@ class Claims:
                 (due.activity.stage, due.activity.done, due.activity.total, token),
             )
 
+    def share(
+        self, lease: HeldClaim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
+    ) -> set[CollectionId]:
+        """Return what the holder of a lease watches; see :class:`mdvec.stores.sharing.SharedWork`."""
+        token = lease.holder.token
+        with self._database.reading() as connection:
+            offers = _offers(connection)
+        if offers.get(token) != _offer(token, offers, here, missing):
+            with self._database.writing() as connection:
+                self.confirm(connection, lease)
+                offers = _offers(connection)
+                offers[token] = _offer(token, offers, here, missing)
+                connection.execute("UPDATE claims SET offered = %s WHERE token = %s", (offers[token], token))
+        return divide(offers)[token]
+
     def release_all(self) -> None:
         """Give all claims back."""
         for claim in list(self._held.values()):
@@ -93,26 +117,28 @@ class Claims:
             connection.execute("DELETE FROM claims WHERE token = %s", (token,))
 
     def _take(self, collection: Collection | None, mine: Holder) -> Holder | None:
-        """Write a claim, unless a live process has one; return who has it then.
+        """Write a claim, unless a live process has one; return who has it then. Leases stand side by side.
 
         Raises:
             CollectionNotFoundError: If the collection was deleted, say by the process that was waited for.
         """
         collection_id = None if collection is None else collection.id
         with self._database.reading() as connection:  # waiting must not write
-            current = _find(connection, collection_id)
-        if current is not None and is_alive(current):
-            return current
+            before = _holders(connection, collection_id)
+        alive = [each for each in before if is_alive(each)]
+        if alive and collection is not None:
+            return alive[0]
         with self._database.writing() as connection:
-            now = _find(connection, collection_id)
-            if now is not None and (current is None or now.token != current.token):
-                return now  # another process was faster
-            if collection is not None and not _exists(connection, collection.id):
-                msg = f"the collection {collection.name!r} was deleted"
-                raise CollectionNotFoundError(msg)
-            connection.execute(
-                "DELETE FROM claims WHERE collection_id IS NOT DISTINCT FROM %s", (collection_id,)
-            )
+            if collection is not None:
+                known = {each.token for each in before}
+                faster = [each for each in _holders(connection, collection_id) if each.token not in known]
+                if faster:
+                    return faster[0]
+                if not _exists(connection, collection.id):
+                    msg = f"the collection {collection.name!r} was deleted"
+                    raise CollectionNotFoundError(msg)
+            dead = [each.token for each in before if each not in alive]
+            connection.execute("DELETE FROM claims WHERE token = ANY(%s)", (dead,))
             activity = mine.activity
             connection.execute(
                 _TAKE,
@@ -138,10 +164,28 @@ def _exists(connection: Connection, collection_id: CollectionId) -> bool:
     return found.fetchone() is not None
 
 
-def _find(connection: Connection, collection_id: CollectionId | None) -> Holder | None:
-    sql = f"{_CLAIMS} WHERE l.collection_id IS NOT DISTINCT FROM %s"
-    row = connection.execute(sql, (now_ms(), collection_id)).fetchone()
-    return None if row is None else _holder(row)
+def _holders(connection: Connection, collection_id: CollectionId | None) -> list[Holder]:
+    """Return the claims on a collection, or the leases, the oldest first; dead ones, too."""
+    sql = f"{_CLAIMS} WHERE l.collection_id IS NOT DISTINCT FROM %s ORDER BY l.since_ms, l.token"
+    return [_holder(row) for row in connection.execute(sql, (now_ms(), collection_id))]
+
+
+def _offers(connection: Connection) -> dict[str, Sequence[CollectionId]]:
+    """Return what the live holders of leases offer to watch, the oldest first."""
+    sql = "SELECT token, offered FROM claims WHERE collection_id IS NULL"
+    offered: dict[str, Sequence[CollectionId]] = dict(connection.execute(sql).fetchall())
+    return {each.token: offered[each.token] for each in _holders(connection, None) if is_alive(each)}
+
+
+def _offer(
+    token: str,
+    offers: Mapping[str, Sequence[CollectionId]],
+    here: Sequence[CollectionId],
+    missing: Sequence[CollectionId],
+) -> list[CollectionId]:
+    """Return what a holder offers: what it has, and what nobody else has."""
+    others = {each for other, offered in offers.items() if other != token for each in offered}
+    return sorted({*here, *missing} - ({*missing} & others))
 
 
 def _holder(row: tuple[Any, ...]) -> Holder:

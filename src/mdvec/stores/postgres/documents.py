@@ -13,6 +13,8 @@ from mdvec.stores.records import (
     ChunkPlace,
     StoredChunk,
     StoredDocument,
+    places_beside,
+    places_of_rows,
 )
 from mdvec.types.change import KnownDocument
 from mdvec.types.document import Comment
@@ -162,13 +164,10 @@ class DocumentReader(WhereReader):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
-        rows = self.connection.execute(
-            f"""SELECT DISTINCT {_PLACE} FROM chunks f JOIN chunks c
-            ON c.document_id = f.document_id AND c.ordinal IN (f.ordinal - 1, f.ordinal, f.ordinal + 1)
-            WHERE f.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
-            (list(ids),),
+        sql = (
+            f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal"  # noqa: S608 - constants
         )
-        return list(map(ChunkPlace._make, rows))
+        return places_beside(ids, lambda beside: self.connection.execute(sql, (beside,), binary=True))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
@@ -181,7 +180,7 @@ class DocumentReader(WhereReader):
             WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT %s""",  # noqa: S608 - constants
             (list(documents), *condition.arguments, limit),
         )
-        return list(map(ChunkPlace._make, rows))
+        return places_of_rows(rows)
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
@@ -191,7 +190,7 @@ class DocumentReader(WhereReader):
     def _places_of(self, ids: Sequence[int]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""
         sql = f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.id"  # noqa: S608
-        return list(map(ChunkPlace._make, self.connection.execute(sql, (list(ids),))))
+        return places_of_rows(self.connection.execute(sql, (list(ids),)))
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""

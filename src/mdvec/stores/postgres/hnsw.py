@@ -9,7 +9,8 @@ import numpy as np
 
 from mdvec.stores.exact import as_similarities
 from mdvec.stores.postgres.connection import Connection
-from mdvec.stores.postgres.halfvec import as_halfvec, as_vector
+from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
+from mdvec.stores.postgres.opening import EF_SEARCH
 from mdvec.stores.postgres.vectors import Inside, VectorReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
 _SPARE = 32  # the index compares in half precision: the last of the nearest may come out just behind
+_EF_SEARCH_OF_NAMES = 400  # an eighth as many are wanted as of texts
 _MOST_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that is too few, all are compared
 
 # The numbers of a space and its dimension are part of the text, or the index could not be used. OFFSET 0
@@ -54,6 +56,8 @@ _SIMILARITIES = {
         FROM names n JOIN vectors v ON v.text_hash = n.text_hash
         WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[]) GROUP BY n.document_id""",
 }
+_VECTORS = f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+    WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])"""  # noqa: S608 - constants
 _NAME_OF_INDEX = "vectors_{kind}_{space}"
 # How many chunks and vectors had ever been written.
 _ROWS = "SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"
@@ -63,6 +67,8 @@ _TEXT_IDS = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_
 
 class LargeSpaceReader(VectorReader):
     """Answers what :class:`VectorReader` answers, without a matrix in memory where a space is large."""
+
+    _looked_at = EF_SEARCH
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         if not self._is_large(space_id):
@@ -102,14 +108,32 @@ class LargeSpaceReader(VectorReader):
             return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
 
         samples = Samples() if self._spaces is None else self._spaces.samples
-        return samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self._places_of)
+        places = samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self._places_of)
+        # Every search compares with them.
+        ids = [place.id for place in places]
+        rows = self.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
+        self._vectors_at_hand(space_id).update((row[0], np.frombuffer(row[1], ">f2")) for row in rows)
+        return places
 
     def _similarities_by_server(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, float]:
         """Return what :meth:`_similarities` returns, as the server computes it."""
-        arguments = (as_vector(query), space_id, list(set(ids)))
-        return _rounded(self.connection.execute(_SIMILARITIES[kind], arguments, binary=True).fetchall())
+        at_hand = self._vectors_at_hand(space_id) if kind is VectorKind.TEXT else {}
+        known = [each for each in set(ids) if each in at_hand]
+        found: dict[int, float] = {}
+        if known:
+            rows = np.stack([at_hand[each] for each in known]).astype(np.float64)
+            found = dict(zip(known, as_similarities(rows @ query).tolist(), strict=True))
+        if len(known) < len(set(ids)):
+            arguments = (as_vector(query), space_id, list(set(ids).difference(known)))
+            rest = self.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
+            found |= _rounded(rest.fetchall())
+        return found
+
+    def _vectors_at_hand(self, space_id: SpaceId) -> dict[int, NDArray[np.float16]]:
+        """Return the vectors of sampled chunks, by chunk; to be added to."""
+        return self.memorized(("vectors at hand", space_id), dict)
 
     def _proposed(
         self,
@@ -133,11 +157,19 @@ class LargeSpaceReader(VectorReader):
             condition=condition.text,
             most=_MOST_PROPOSED,
         )
+        if template is _NEAREST:
+            self._look_at(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
         aims = (as_vector(query), *([as_halfvec(query)] if template is _NEAREST else []))
         arguments = (*aims, *condition.arguments, size)
         found = _rounded(self.connection.execute(sql, arguments, binary=True).fetchall())
         # Of the names of a document another one may be nearer, which was not proposed.
         return found if kind is VectorKind.TEXT else self._similarities(kind, space_id, query, [*found])
+
+    def _look_at(self, count: int) -> None:
+        """Have indexes look at so many vectors at a time; as many as for texts when a transaction begins."""
+        if count != self._looked_at:
+            self.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
+            self._looked_at = count
 
     def _is_large(self, space_id: SpaceId) -> bool:
         def look() -> bool:

@@ -23,9 +23,9 @@ _SOUND_VECTOR = (0, 8, 4)
 _ITERATIVE_VECTOR = (0, 8)
 """The first pgvector that goes on where a filter lets too little through."""
 
-_EF_SEARCH = 1000
-"""As many as pgvector takes. A search wants 400 texts; with 200, a fifth of the nearest ten are missed among
-vectors that are as alike as those of E5."""
+EF_SEARCH = 1000
+"""As many as pgvector takes, for texts. A search wants 400 of them; with 200, a fifth of the nearest ten are
+missed among vectors that are as alike as those of E5."""
 
 _FACTS = """SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
     (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
@@ -48,11 +48,12 @@ class Opened:
 
     @property
     def settings(self) -> str:
-        """What transactions set, as SQL: how HNSW indexes are searched, and that nothing is compiled.
+        """What transactions set, as SQL: how HNSW indexes are searched.
 
-        No statement of a search takes as long as its compilation.
+        No statement of a search takes as long as to compile it, or to start a process for a part of it.
         """
-        settings = f"SET LOCAL jit = off; SET LOCAL hnsw.ef_search = {_EF_SEARCH}"
+        settings = "SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0"
+        settings += f"; SET LOCAL hnsw.ef_search = {EF_SEARCH}"
         if self._version >= _ITERATIVE_VECTOR:
             settings += "; SET LOCAL hnsw.iterative_scan = relaxed_order"
         return settings

@@ -262,7 +262,8 @@ END $$;
 {_REMEMBER}{policies({"removed_owners": "false"})}
 """  # noqa: S608 - only constants are put in
 
-# One row for each term and block of chunks, instead of one for each term and chunk (postings.py).
+# One row for each term and block of chunks, instead of one for each term and chunk (postings.py). Leases of
+# several processes stand side by side, and each says which collections it can watch.
 _TO_3 = f"""
 ALTER TABLE postings RENAME TO unpacked;
 CREATE TABLE postings(
@@ -277,7 +278,10 @@ INSERT INTO postings
   FROM unpacked GROUP BY term_id, block ORDER BY block, term_id;
 DROP TABLE unpacked;
 ALTER TABLE postings ADD PRIMARY KEY(term_id, block);
+ALTER TABLE claims DROP CONSTRAINT claims_collection_id_key, ADD UNIQUE (collection_id),
+  ADD COLUMN offered bigint[] NOT NULL DEFAULT '{{}}';
 {policies({"postings": OF_TERM})}
+ALTER TABLE unrelated ADD COLUMN passages bytea NOT NULL DEFAULT '';
 """  # noqa: S608 - only constants are put in
 
 MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2, _TO_3)

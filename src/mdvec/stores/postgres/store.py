@@ -24,7 +24,7 @@ from mdvec.stores.postgres.snapshots import Snapshot, Transaction
 from mdvec.stores.postgres.views import make_views
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
-from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
 if TYPE_CHECKING:  # needed with a vector index only
     from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
@@ -173,6 +173,12 @@ class PostgresStore:
         with self.write(claim) as writer:
             token = claim.holder.token if isinstance(claim, HeldClaim) else ""
             return writer.take_texts(space_id, hashes, token)
+
+    def share(
+        self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
+    ) -> set[CollectionId]:
+        """Return what the holder of a lease watches; see :class:`mdvec.stores.sharing.SharedWork`."""
+        return self._claims.share(lease, here, missing) if isinstance(lease, HeldClaim) else set()
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return another version as soon as it is announced; see :class:`mdvec.stores.interface.Store`."""

@@ -25,6 +25,7 @@ from mdvec.stores.interface import Claim, Store, View
 from mdvec.stores.published.copies import LocalCopies
 from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_manifest
 from mdvec.stores.published.places import Place, open_place
+from mdvec.text.addresses import scheme_of
 from mdvec.types.collection import Collection
 from mdvec.types.report import PublishedVersion
 
@@ -248,5 +249,7 @@ def _nothing(place: Place) -> StoreError:
         msg = f"{place.location} does not exist"
         return StoreUnavailableError(msg, hint="Connect the disk that it is on, or name another place.")
     msg = f"nothing is published in {place.location}"
-    hint = f"Run 'mdvec publish -n NAME {place.location}' first, connect its disk, or name another place."
+    hint = f"Run 'mdvec publish -n NAME {place.location}' first, or name another place."
+    if not scheme_of(place.location):
+        hint += " A disk that is not connected looks so, too."
     return NotADatabaseError(msg, hint=hint)

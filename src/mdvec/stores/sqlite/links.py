@@ -1,4 +1,4 @@
-"""Links and names as rows; where a link leads is decided by those who ask."""
+"""Links and names as rows; where a link leads is decided above the store."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class ChromaVectorIndex:
     def _marked(self, space: IndexedSpace) -> Any:
         """Return the collection that holds the mark of a space; None without one, or with another graph.
 
-        Chroma itself keeps the old graph of a collection without a word, whatever it is asked for.
+        Chroma itself keeps the old graph of a collection without a word, whatever is requested.
         """
         if not self._is_made():
             return None

@@ -231,7 +231,7 @@ class SqlChanges:
     def _entries(
         self, template: str, kind: VectorKind, texts: bool, arguments: tuple[int, ...]
     ) -> Iterator[tuple[VectorKind, VectorEntry]]:
-        import numpy as np  # not loaded by those who only need the names of the tables
+        import numpy as np  # not loaded where only the names of the tables are needed
 
         entry = _ENTRIES[kind].format(vector=self._dialect.vector, text=_TEXT if texts else "''")
         rows = self._execute(template.format(entry=entry, table=TABLES[kind]), arguments)

@@ -362,7 +362,7 @@ class LanceVectorIndex:
             raise StoreError(msg) from error
 
     def _remove_damage(self, folder: Path) -> None:
-        """Remove the tables if they cannot be read while nobody writes: no other index is in the way then."""
+        """Remove tables that cannot be read while no process writes, so that new ones can be made."""
         with suppress(OSError), locked(folder / _LOCK, wait_s=_LOCK_WAIT_S) as held:
             if not held or not os.access(folder, os.W_OK):
                 return
