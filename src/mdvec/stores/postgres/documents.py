@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mdvec.stores.columns import LabelKind, locator_of
@@ -14,6 +14,7 @@ from mdvec.stores.records import (
     ChunkPlace,
     StoredChunk,
     StoredDocument,
+    places_beside,
     places_of_rows,
 )
 from mdvec.types.change import KnownDocument
@@ -164,23 +165,14 @@ class DocumentReader(WhereReader):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
-        # The chunks of a document are written at once, and their ids follow each other.
-        beside = {each + step for each in ids for step in (-1, 0, 1)}
-        rows = self.connection.execute(
-            f"""SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[])
-            ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
-            (ids_text(beside),),
-            binary=True,
+        sql = (
+            f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal"  # noqa: S608 - constants
         )
-        found = places_of_rows(rows.fetchall())
-        documents = {place.id: place.document_id for place in found}
-        asked = {each: documents[each] for each in ids if each in documents}
-        return [
-            place
-            for place in found
-            if place.id in asked
-            or place.document_id in (asked.get(ChunkId(place.id - 1)), asked.get(ChunkId(place.id + 1)))
-        ]
+
+        def read(beside: Iterable[int]) -> list[tuple[Any, ...]]:
+            return self.connection.execute(sql, (ids_text(beside),), binary=True).fetchall()
+
+        return places_beside(ids, read)
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
