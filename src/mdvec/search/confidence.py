@@ -15,8 +15,7 @@ _NEARNESS_ALONE = (2.13, -7.13)
 _COVERAGE_ALONE = (14.62, -3.27)
 # Where the best hit is in the other writing, it holds few words of the query whatever it is about, and some
 # texts are near to every query (docs/decisions/0047-background-of-a-text.md).
-_ACROSS = (1.59, -4.60)
-_NAMES_ACROSS = 0.25
+_ACROSS = (1.59, -4.80)
 _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
 # By so much the logarithm of a hit's odds falls with each standard deviation that its evidence is behind that
@@ -62,8 +61,7 @@ def probability_across(nearness: float, similarity: float, ordinary: float, unre
         unrelated: The similarity of unrelated texts in the model, in the query's writing.
     """
     weight, constant = _ACROSS
-    near = similarity + _NAMES_ACROSS * (nearness - similarity)
-    return _logistic(weight * (near - ordinary) / unrelated.spread + constant)
+    return _logistic(weight * ((nearness + similarity) / 2 - ordinary) / unrelated.spread + constant)
 
 
 def level_of(probability: float) -> Confidence:
