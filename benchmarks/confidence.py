@@ -33,8 +33,14 @@ LANGUAGES = {
     "ja": ("ja_jsquad", "ja_localgovfaq", "ja_niilc", "ja_wikiqa", "docs_astro", "vault_obsidian_help"),
     "en": ("en_cisi", "en_cranfield", "en_stackfaq", "til_titles", "docs_astro", "vault_obsidian_help"),
 }
-# Sets whose questions have the folder of the other language as their scope.
-ACROSS = ("docs_astro", "docs_glossary", "vault_obsidian_help")
+# Sets whose answers are in the other language, by the suffix of these questions.
+ACROSS = {
+    "docs_astro": "_xl",
+    "docs_glossary": "_xl",
+    "vault_obsidian_help": "_xl",
+    "xl_kyoto_en2ja": "",
+    "xl_kyoto_ja2en": "",
+}
 SAME_SUBJECT = [{"ja_jsquad", "ja_niilc", "ja_wikiqa"}]
 
 OWN_QUESTIONS = 150
@@ -88,8 +94,10 @@ def searched_across(
     home: str, language: str, questions: dict[str, Sequence[Question]], folder: Path, cache: Path | None
 ) -> Iterator[tuple[bool, SearchMode, Confidence]]:
     """Search documents of the other language for a set's own questions and for those of the other sets."""
-    judged = read_judged_set(folder / home, suffix="_xl")
+    judged = read_judged_set(folder / home, suffix=ACROSS[home])
     own = [each for each in judged.set.questions if holds_unspaced(each.text) == (language == "ja")]
+    if not own:
+        return
     with (
         temporary_folder() as temporary,
         indexed_set(judged, Indexing(open_workspace, Config(), cache or temporary)) as corpus,

@@ -28,16 +28,13 @@ STEPS = {
 }
 COVERAGE = [*PYTHON, "coverage"]
 MEASURED = [*COVERAGE, "run", "-m", *PYTEST, *PARALLEL]
-# What "tests" runs is measured where it is quick. Commands that run for minutes cover little besides.
-MEASURED_TESTS = [f"tests/{name}" for name in ("unit", "contract", "property")]
-# Those of the markers below; "tests" runs none of them.
-OTHER_LIBRARIES = "(torch or postgres or lancedb or chroma or s3 or ray) and not (node or browser or harness)"
+# Of what "tests" has run, only what covers much in little time runs once more (see tests/conftest.py).
+MEASURED_TESTS = "(measured or torch or postgres or lancedb or chroma or s3 or ray)"
 HEAVY_STEPS = {
     "tests that need Node or Chromium, and harnesses": [
         *(*PYTHON, *PYTEST, *PARALLEL, "-m", "node or browser or harness"),
     ],
-    "quick tests under coverage": [*MEASURED, *MEASURED_TESTS],
-    "tests that need torch or another store, under coverage": [*MEASURED, "-m", OTHER_LIBRARIES],
+    "tests under coverage": [*MEASURED, "-m", f"{MEASURED_TESTS} and not (node or browser or harness)"],
     "combine": [*COVERAGE, "combine", "--quiet"],
     "coverage": [*COVERAGE, "report"],
 }

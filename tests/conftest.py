@@ -13,6 +13,13 @@ import pytest
 
 IN_CI = bool(os.environ.get("CI"))
 
+# Under coverage these run once more: they cover nearly all that needs no other library, in little time.
+MEASURED = (
+    *("unit", "contract", "property"),
+    *("test_eval.py", "test_models.py", "test_page.py", "test_rpc.py", "test_served_commands.py"),
+    "test_workspace.py",
+)
+
 # On a machine of one's own each run tries other examples; in CI all runs try the same.
 hypothesis.settings.register_profile("mdvec", deadline=None, derandomize=IN_CI)
 hypothesis.settings.load_profile("mdvec")
@@ -20,6 +27,12 @@ hypothesis.settings.load_profile("mdvec")
 # A shell starts background jobs deaf to Ctrl-C, and so would be the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what is measured."""
+    if {*MEASURED} & {item.path.name, item.path.relative_to(Path(__file__).parent).parts[0]}:
+        item.add_marker("measured")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

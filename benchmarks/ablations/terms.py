@@ -137,3 +137,8 @@ def no_context(_document: Document, _heading_path: object) -> str:
 def title_as_context(document: Document, _heading_path: object) -> str:
     """Embed a chunk under its document's title, without headings and tags."""
     return context_line(replace(document, tags=()), ())
+
+
+def no_properties(_frontmatter: object) -> str:
+    """Find no document by the words of its properties."""
+    return ""

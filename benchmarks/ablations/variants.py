@@ -112,6 +112,12 @@ def _of_fields() -> Iterator[Variant]:
         Stage.INDEXING,
         patches=(Patch(prepare, "terms_of_chunks", terms.terms_without_headings),),
     )
+    yield Variant(
+        "no-properties",
+        "the words of a note's properties are not searched",
+        Stage.INDEXING,
+        patches=(Patch(prepare, "property_text", terms.no_properties),),
+    )
     for weight in (0.3, 0.5):
         yield weighted(
             f"minor-{weight:g}", f"minor terms weigh {weight:g}, not {minor:g}", title, heading, body, weight

@@ -171,7 +171,7 @@ def test_every_variant_is_measured(sets: list[JudgedSet], tmp_path: Path) -> Non
     # Other chunks had to be embedded; a second run finds their vectors where the first one left them.
     slow = [each for each in variants if each.slow]
     assert slow
-    embedder.embedded.clear()
+    embedder.forget()
     measure(sets, slow, embedder=embedder, cache=tmp_path)
     assert embedder.embedded == []
 

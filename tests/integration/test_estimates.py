@@ -49,7 +49,7 @@ def test_a_sample_is_read_and_scaled(tmp_path: Path, monkeypatch: pytest.MonkeyP
         workspace.import_collection("docs", ImportOptions(mode=ImportMode.UPDATE, embed=False))
         left = workspace.models.estimate("docs", _UPDATE)
         assert left.documents == 0
-        embedder.embedded.clear()
+        embedder.forget()
         report = workspace.import_collection("docs", _UPDATE)
         tokens = sum(len(embedder.tokens.ends(text)) for text in embedder.embedded)
         for each in (found, left):

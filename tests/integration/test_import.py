@@ -90,7 +90,7 @@ def test_a_folder_is_found_in_both_languages_and_all_modes(bench: Bench) -> None
 def test_indexing_twice_changes_nothing(bench: Bench) -> None:
     """A second run embeds nothing, writes no chunk and reports everything as unchanged."""
     bench.sync()
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     report = bench.sync()
     assert (report.added, report.updated, report.moved, report.deleted, report.unchanged) == (0, 0, 0, 0, 3)
     assert bench.embedder.embedded == []
@@ -140,7 +140,7 @@ def test_no_text_is_embedded_twice(
 ) -> None:
     """Rename, move, touch, copy, checkout of another branch and back: a new name is embedded, and no text."""
     bench.sync()
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     change(bench)
     report = bench.sync()
     assert bench.embedder.embedded == new_names
@@ -169,7 +169,7 @@ def test_a_name_given_by_renaming_counts_at_once(bench: Bench) -> None:
     assert bench.paths("second", SearchMode.LEXICAL) == ["second.txt"]
     assert bench.paths("second", SearchMode.DENSE)[0] == "second.txt"
     bench.write("second.txt", "A plain text about gardening.\n\nTomatoes need sun and water.\n")
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     bench.sync()
     assert [text.splitlines()[0] for text in bench.embedder.embedded] == ["second"]
 
@@ -184,7 +184,7 @@ def test_a_document_is_found_by_meaning_under_every_name(bench: Bench) -> None:
         assert hit.path == "notes/kyuri.md"
         scores.append(hit.score)
     bench.write("notes/kyuri.md", "---\naliases: [cucumber]\n---\n# 胡瓜\n\n夏の野菜。\n")
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     assert bench.sync().updated == 1
     assert bench.embedder.embedded == []
     hits = bench.workspace.search(SearchQuery("Gurke", mode=SearchMode.DENSE)).hits
@@ -196,7 +196,7 @@ def test_names_are_made_up_for_after_an_import_without_vectors(bench: Bench) -> 
     bench.sync()
     rename(bench)
     assert bench.sync(embed=False).pending_chunks == 0
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     with noting() as watched:
         bench.sync()
     assert bench.embedder.embedded == ["renamed"]
@@ -211,7 +211,7 @@ def test_an_edit_embeds_only_what_changed(bench: Bench) -> None:
     section = "あ" * 400 + "い" * 200
     bench.write("long.md", f"# T\n\n## One\n\n{section}\n\n## Two\n\n{section}う\n")
     bench.sync()
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     bench.write("long.md", f"# T\n\n## One\n\n{section}\n\n## Two\n\n{section}え\n")
     report = bench.sync()
     assert report.updated == 1
@@ -240,7 +240,7 @@ def test_new_refuses_a_collection_that_was_imported(bench: Bench) -> None:
 def test_replace_rebuilds_without_embedding_again(bench: Bench) -> None:
     """Everything is written anew; vectors come from the cache."""
     bench.sync()
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     (bench.docs / "plain.txt").unlink()
     report = bench.workspace.import_collection(NAME, ImportOptions(mode=ImportMode.REPLACE))
     assert (report.added, report.deleted, report.total_documents) == (2, 1, 2)
@@ -315,7 +315,7 @@ def test_an_interrupted_run_resumes_where_it_stopped(
     first = list(bench.embedder.embedded)
     pending = bench.workspace.status(NAME).collections[0].counts.pending_chunks
     assert 0 < pending < 303
-    bench.embedder.embedded.clear()
+    bench.embedder.forget()
     report = bench.sync()
     assert report.pending_chunks == 0
     assert len(bench.embedder.embedded) == pending

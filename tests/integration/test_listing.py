@@ -127,7 +127,7 @@ def test_a_collection_is_renamed(tmp_path: Path) -> None:
         for name in ("one", "two"):
             workspace.add_collection(name, "", str(tmp_path))
             workspace.import_collection(name)
-        embedder.embedded.clear()
+        embedder.forget()
         assert workspace.update_collection("one", new_name="garden").name == "garden"
         assert workspace.read("garden/a.md").collection == "garden"
         assert [each.name for each in workspace.collections()] == ["garden", "two"]

@@ -219,7 +219,7 @@ def test_two_that_measure_at_once_agree(docs: Path) -> None:
                     writer.set_unrelated(space_id, theirs)
             yield from super().embed(texts, role, titles)
 
-    theirs = UnrelatedTexts(spaced=Unrelated(0.1, 0.1), unspaced=Unrelated(0.2, 0.1))
+    theirs = UnrelatedTexts(Unrelated(0.1, 0.1, b"\0\0\0\0"), Unrelated(0.2, 0.1, b"\0\0\0\0"))
     embedder = Overtaken()
     with opened(docs, embedder) as workspace:
         assert workspace.import_collection("notes").pending_chunks == 0

@@ -412,7 +412,7 @@ def test_an_estimate_is_what_the_import_does(workspace: Workspace, shelf: Shelf,
             assert (estimate.model, estimate.exact) == (str(NEW), False)
             assert estimate.price is not None
             assert estimate.price.as_of == "2026-05-01"
-            new.embedded.clear()
+            new.forget()
             return estimate.documents, estimate.requests
 
         assert check(ImportMode.NEW) == (40, 8 + 4 + 2 + 2)  # names, texts, and what measures the model
@@ -455,7 +455,7 @@ def test_another_chunker_cuts_in_place(workspace: Workspace, shelf: Shelf, tmp_p
     (tmp_path / "docs" / "long.md").write_text(f"# Long\n\n{long}\n")
     workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
     before = workspace.status("notes").collections[0].counts.chunks
-    shelf["old", 64].embedded.clear()
+    shelf["old", 64].forget()
     workspace.update_collection("notes", chunking=ChunkingSpec("windows", max_tokens=512))
 
     def look(_stage: Stage, _done: int) -> None:

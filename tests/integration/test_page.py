@@ -223,6 +223,52 @@ def test_names_and_texts_of_notes_are_only_text(page: TestClient) -> None:
     assert "<script>alert" not in page.get("/doc/notes/%3Cb%3E.md?q=<script>alert(3)</script>").text
 
 
+# --- the same query at every door -----------------------------------------------------------------
+
+OPERATORS = {
+    '"five retries"': {"retry.md"},
+    "retries -five": {"new.md", "<b>.md", "旅行/京都.md", "旅行/奈良.md"},
+    'retries -"four retries"': {"retry.md", "<b>.md", "旅行/京都.md", "旅行/奈良.md"},
+    "retr*": {"retry.md", "new.md", "<b>.md", "旅行/京都.md"},
+    "path:旅行/": {"旅行/京都.md", "旅行/奈良.md"},
+    "tag:ops": {"retry.md", "旅行/奈良.md"},
+    "title:plan": {"new.md"},
+}
+"""Queries with the documents that meet their operators."""
+
+
+def doors(page: TestClient, query: str) -> dict[str, Any]:
+    """Ask the page, ``GET /search`` and JSON-RPC; return the page's text and the answers of the others."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "mdvec.search", "params": {"query": query}}
+    return {
+        "page": page.get("/results", params={"q": query}),
+        "search": page.get("/search", params={"q": query}).json(),
+        "rpc": page.post("/rpc", json=call).json()["result"],
+    }
+
+
+@pytest.mark.parametrize(("query", "expected"), OPERATORS.items())
+def test_operators_mean_the_same_at_every_door(page: TestClient, query: str, expected: set[str]) -> None:
+    """What does not meet an operator is not found, however near it is; all that does is found."""
+    answers = doors(page, query)
+    shown = re.findall(r'class="path">([^<]+?)(?::\d+)?<', answers["page"].text)
+    assert set(map(html.unescape, shown)) == expected
+    for door in ("search", "rpc"):
+        assert {hit["path"] for hit in answers[door]["hits"]} == expected
+
+
+def test_a_mistyped_word_is_mended_at_every_door(page: TestClient) -> None:
+    """The answer says so; in quotation marks the word stays, and no document holds it."""
+    answers = doors(page, "retires")
+    assert "Searched for “retries” instead of “retires”" in text_of(answers["page"])
+    for door in ("search", "rpc"):
+        assert answers[door]["corrections"] == [{"typed": "retires", "searched": "retries"}]
+        assert "retry.md" in {hit["path"] for hit in answers[door]["hits"]}
+    quoted = doors(page, '"retires"')
+    assert "Nothing matches" in text_of(quoted["page"])
+    assert [quoted[door]["hits"] for door in ("search", "rpc")] == [[], []]
+
+
 # --- reading ----------------------------------------------------------------------------------
 
 

@@ -152,7 +152,7 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
 def _foreign_settings(
     file: ConfigFile, schema: Schema, warnings: list[str], *, is_own: bool
 ) -> dict[Place, Setting]:
-    """Return what another program's file sets; what cannot be taken over joins the warnings.
+    """Return what another program's file sets; what cannot be taken over is added to the warnings.
 
     That program's user did not write it for mdvec: where a file of ours would be refused, the rest counts.
     """

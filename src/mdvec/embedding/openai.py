@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from mdvec.embedding.interface import Role, Runtime
+from mdvec.embedding.interface import EmbedderFactory, Role, Runtime
 from mdvec.embedding.remote.provider import (
     ApiKey,
     DimensionParameter,
@@ -245,40 +245,22 @@ def make_openai(
     return RemoteEmbedder(protocol, requests_at_once=requests_at_once, timeout_s=timeout_s, attempts=attempts)
 
 
-@declares(LocalServerSettings)
-def make_ollama(
-    *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
-) -> RemoteEmbedder:
-    """Make an embedder that uses Ollama; see :func:`make_openai`."""
-    return _make("ollama", "http://localhost:11434/v1", model, dimension, runtime, settings)
+def _server(provider: str, address: str) -> EmbedderFactory:
+    """Return what makes an embedder that uses a server on this machine; see :func:`make_openai`."""
+
+    @declares(LocalServerSettings)
+    def make(
+        *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
+    ) -> RemoteEmbedder:
+        given = {"base_url": address, **settings}
+        return make_openai(provider=provider, model=model, dimension=dimension, runtime=runtime, **given)
+
+    return make
 
 
-@declares(LocalServerSettings)
-def make_lmstudio(
-    *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
-) -> RemoteEmbedder:
-    """Make an embedder that uses LM Studio; see :func:`make_openai`."""
-    return _make("lmstudio", "http://localhost:1234/v1", model, dimension, runtime, settings)
-
-
-@declares(LocalServerSettings)
-def make_vllm(
-    *, model: str = "", dimension: int | None = None, runtime: Runtime, **settings: Any
-) -> RemoteEmbedder:
-    """Make an embedder that uses vLLM; see :func:`make_openai`."""
-    return _make("vllm", "http://localhost:8000/v1", model, dimension, runtime, settings)
-
-
-def _make(
-    provider: str, address: str, model: str, dimension: int | None, runtime: Runtime, settings: dict[str, Any]
-) -> RemoteEmbedder:
-    return make_openai(
-        provider=provider,
-        model=model,
-        dimension=dimension,
-        runtime=runtime,
-        **{"base_url": address, **settings},
-    )
+make_ollama = _server("ollama", "http://localhost:11434/v1")
+make_lmstudio = _server("lmstudio", "http://localhost:1234/v1")
+make_vllm = _server("vllm", "http://localhost:8000/v1")
 
 
 def _key_variables(configured: str | None, *, is_openai: bool) -> tuple[str, ...]:

@@ -126,23 +126,27 @@ def measure_unrelated(embedder: Embedder) -> UnrelatedTexts:
         embedder: Is called once for all questions and once for all passages: two requests to a service.
 
     Returns:
-        Mean and standard deviation of the similarities in each way of writing.
+        Mean and standard deviation of the similarities in each way of writing, and its mean passage.
 
     Raises:
         EmbeddingError: If the model cannot be used now.
     """
     questions = embed_all(embedder, QUESTIONS, Role.QUERY)
-    similarities = questions @ embed_all(embedder, PASSAGES).T
+    passages = embed_all(embedder, PASSAGES)
     first = len(_SPACED)
     return UnrelatedTexts(
-        spaced=_of_other_subjects(similarities[:first, :first]),
-        unspaced=_of_other_subjects(similarities[first:, first:]),
+        spaced=_of_other_subjects(questions[:first], passages[:first]),
+        unspaced=_of_other_subjects(questions[first:], passages[first:]),
     )
 
 
-def _of_other_subjects(similarities: NDArray[np.float32]) -> Unrelated:
-    """Summarise a square of similarities, in whose diagonal question and passage belong together."""
+def _of_other_subjects(questions: NDArray[np.float32], passages: NDArray[np.float32]) -> Unrelated:
+    """Summarise the similarities of questions and passages that are not at the same place."""
     import numpy as np
 
-    others = similarities[~np.eye(len(similarities), dtype=bool)].astype(np.float64)
-    return Unrelated(float(others.mean()), max(_LEAST_SPREAD, float(others.std())))
+    others = (questions @ passages.T)[~np.eye(len(passages), dtype=bool)].astype(np.float64)
+    return Unrelated(
+        float(others.mean()),
+        max(_LEAST_SPREAD, float(others.std())),
+        passages.mean(axis=0).astype("<f4").tobytes(),
+    )

@@ -106,9 +106,8 @@ def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
         view: What is there already.
         space_id: The model's space; None when there is none yet.
     """
-    if space_id is not None and view.unrelated(space_id) is not None:
-        return ()
-    return QUESTIONS, PASSAGES
+    measured = None if space_id is None else view.unrelated(space_id)
+    return () if measured is not None and measured.complete else (QUESTIONS, PASSAGES)
 
 
 def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> None:
@@ -118,7 +117,8 @@ def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> No
     now is no failure: the next import tries again.
     """
     with work.store.read() as view:
-        if view.unrelated(space_id) is not None:
+        measured = view.unrelated(space_id)
+        if measured is not None and measured.complete:
             return
         counts = view.counts(work.collection.id, space_id)
     if not counts.chunks:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from mdvec import run
-from mdvec.search.confidence import level_of, probability, score_of
+from mdvec.search.confidence import level_of, probability, probability_across, score_of
 from mdvec.search.exact import exact_matches
 from mdvec.search.expand import Extract, expanded, fit, passage_of
 from mdvec.search.fusion import (
@@ -20,7 +20,13 @@ from mdvec.search.fusion import (
 )
 from mdvec.search.lexical import find_by_words
 from mdvec.search.passages import Passage, joined_passages, single_chunks
-from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
+from mdvec.search.proximity import (
+    QuerySpace,
+    evidence_in,
+    nearest_in,
+    neighbourhood,
+    ordinary_similarity,
+)
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.scripts import holds_unspaced
@@ -84,7 +90,7 @@ def find(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpa
         if ranking.complete or (enough and (len(documents) >= query.limit or depth > first_depth)):
             break
         depth *= _DEPTH_GROWTH
-    sure = _probability(query, passages, ranking.places, spaces)
+    sure = _probability(query, passages, ranking.places, spaces, view)
     with run.current().step("show", hits=min(len(passages), query.limit)):
         hits, left_out = _show(query, passages, sure, view)
     known = () if passages else (each.similarity for each in ranking.candidates)
@@ -161,8 +167,11 @@ def _passages(query: SearchQuery, ranking: _Ranking) -> list[Passage]:
     passing = [each for each in ranking.candidates if _passes(query, each)]
     # All passages of a document are the same when it is shown whole.
     per_document = 1 if query.expand is Expansion.DOCUMENT else query.per_document
-    make = joined_passages if query.as_passages else single_chunks
-    return make(passing, ranking.places, per_document=per_document)
+    if not query.as_passages:
+        return single_chunks(passing, ranking.places, per_document=per_document)
+    # Each document has a passage at least as good as any of a later one.
+    documents = _SPARE * query.limit
+    return joined_passages(passing, ranking.places, per_document=per_document, documents=documents)
 
 
 def _passes(query: SearchQuery, candidate: Candidate) -> bool:
@@ -176,16 +185,20 @@ def _probability(
     passages: Sequence[Passage],
     places: Mapping[ChunkId, ChunkPlace],
     spaces: Sequence[QuerySpace],
+    view: View,
 ) -> float:
     """Judge by the best hit, as its own model finds it."""
     if not passages:
         return 0.0
     best = passages[0].best
     collection = places[best.id].collection_id
-    own = next((space.unrelated for space in spaces if collection in space.collections), None)
+    space = next((each for each in spaces if collection in each.collections), None)
+    unrelated = None if space is None else space.unrelated
     across = places[best.id].unspaced != holds_unspaced(query.text)
-    exact = best.coverage == 1.0
-    return probability(best.nearness, best.coverage, own, across=across and not exact)
+    if across and best.coverage != 1.0 and space and unrelated and best.nearness and best.similarity:
+        ordinary = ordinary_similarity(best.id, space, view)
+        return probability_across(best.nearness, best.similarity, ordinary, unrelated)
+    return probability(best.nearness, best.coverage, unrelated)
 
 
 def _show(

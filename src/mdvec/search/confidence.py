@@ -13,9 +13,9 @@ from mdvec.types.space import Unrelated
 _BOTH = (1.72, 8.63, -7.72)  # nearness, coverage, constant
 _NEARNESS_ALONE = (2.13, -7.13)
 _COVERAGE_ALONE = (14.62, -3.27)
-# Where the best hit is in the other writing, it holds few words of the query whatever it is about
-# (docs/decisions/0033-confidence-across-languages.md).
-_NEARNESS_ACROSS = (2.70, -7.75)
+# Where the best hit is in the other writing, it holds few words of the query whatever it is about, and some
+# texts are near to every query (docs/decisions/0047-background-of-a-text.md).
+_ACROSS = (1.59, -4.80)
 _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
 # By so much the logarithm of a hit's odds falls with each standard deviation that its evidence is behind that
@@ -27,9 +27,7 @@ _SUREST = 0.99
 _LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.1, Confidence.LOW))
 
 
-def probability(
-    nearness: float | None, coverage: float | None, unrelated: Unrelated | None, *, across: bool = False
-) -> float:
+def probability(nearness: float | None, coverage: float | None, unrelated: Unrelated | None) -> float:
     """Return how probable it is that the searched documents answer a query.
 
     Args:
@@ -39,7 +37,6 @@ def probability(
             counted as missing, 0..1; None when words were not used.
         unrelated: The similarity of unrelated texts in the model used; None without a model, and
             where it was not measured: a similarity says nothing then.
-        across: Whether the best hit is written in another way than the query.
     """
     if nearness is None or unrelated is None:
         if coverage is None:
@@ -47,11 +44,24 @@ def probability(
         weight, constant = _COVERAGE_ALONE
         return _logistic(weight * coverage + constant)
     deviations = (nearness - unrelated.mean) / unrelated.spread
-    if across or coverage is None:
-        weight, constant = _NEARNESS_ACROSS if across else _NEARNESS_ALONE
+    if coverage is None:
+        weight, constant = _NEARNESS_ALONE
         return _logistic(weight * deviations + constant)
     of_nearness, of_coverage, constant = _BOTH
     return _logistic(of_nearness * deviations + of_coverage * coverage + constant)
+
+
+def probability_across(nearness: float, similarity: float, ordinary: float, unrelated: Unrelated) -> float:
+    """Return the same where the best hit is written in another way than the query.
+
+    Args:
+        nearness: Of the best hit, on the scale of cosine similarity.
+        similarity: Plain cosine similarity of the query and its text: names are often near by chance.
+        ordinary: Mean similarity of that text and unrelated passages in the query's writing.
+        unrelated: The similarity of unrelated texts in the model, in the query's writing.
+    """
+    weight, constant = _ACROSS
+    return _logistic(weight * ((nearness + similarity) / 2 - ordinary) / unrelated.spread + constant)
 
 
 def level_of(probability: float) -> Confidence:

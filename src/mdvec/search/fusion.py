@@ -274,7 +274,8 @@ def _weight(lexical: LexicalEvidence) -> float:
 
 def _commonness(chunk: ChunkId, repetitions: Mapping[ChunkId, int]) -> float:
     """Return what a repeated text loses, in units of fused evidence."""
-    return math.log(max(_UNREPEATED, repetitions.get(chunk, 1)) / _UNREPEATED)
+    times = repetitions.get(chunk, 1)
+    return math.log(times / _UNREPEATED) if times > _UNREPEATED else 0.0
 
 
 def _order_of_words(

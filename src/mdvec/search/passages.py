@@ -45,7 +45,11 @@ class Passage:
 
 
 def joined_passages(
-    candidates: Iterable[Candidate], places: Mapping[ChunkId, ChunkPlace], *, per_document: int | None
+    candidates: Iterable[Candidate],
+    places: Mapping[ChunkId, ChunkPlace],
+    *,
+    per_document: int | None,
+    documents: int,
 ) -> list[Passage]:
     """Join candidates into passages, best first.
 
@@ -55,13 +59,18 @@ def joined_passages(
         candidates: Best first.
         places: Where they stand.
         per_document: Most passages of one document; None for any number.
+        documents: How many documents are of interest, those with the best candidates.
     """
-    documents: dict[DocumentId, list[Candidate]] = {}
+    taken: dict[DocumentId, list[Candidate]] = {}
     for each in candidates:
-        documents.setdefault(places[each.id].document_id, []).append(each)
+        document_id = places[each.id].document_id
+        if document_id in taken:
+            taken[document_id].append(each)
+        elif len(taken) < documents:
+            taken[document_id] = [each]
     passages = [
         Passage(best, chunks, _loss(number))
-        for own in documents.values()
+        for own in taken.values()
         for number, (best, chunks) in enumerate(_joined(own, places)[:per_document], 1)
     ]
     return sorted(passages, key=lambda passage: -passage.evidence)

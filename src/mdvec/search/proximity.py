@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress, repeat
 from typing import TYPE_CHECKING
 
 from mdvec import run
@@ -176,8 +177,8 @@ def _nearness(
     unnamed = [each for each in dict.fromkeys(documents) if each not in found.names]
     texts = {**found.texts, **view.chunk_similarities(space_id, query, unknown)}
     names = {**found.names, **view.name_similarities(space_id, query, unnamed)}
-    of_texts = np.array([texts.get(key, np.nan) for key in ids])
-    of_names = np.array([names.get(each, -1.0) for each in documents])
+    of_texts = np.fromiter(map(texts.get, ids, repeat(np.nan)), np.float64, len(ids))
+    of_names = np.fromiter(map(names.get, documents, repeat(-1.0)), np.float64, len(ids))
     lifted = np.maximum(of_texts, (1 - NAME_SHARE) * of_texts + NAME_SHARE * of_names)
     known = ~np.isnan(lifted)
     follows = np.zeros(len(places) + 1, np.bool_)  # whether each is the next chunk of the one before it
@@ -187,10 +188,22 @@ def _nearness(
     count = before.astype(np.intp) + after
     mean = np.divide(beside, count, out=lifted.copy(), where=count > 0)  # without neighbours, its own
     near = (lifted + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
-    nearness = {
-        key: value for key, value, is_known in zip(ids, near.tolist(), known, strict=True) if is_known
-    }
-    return texts, nearness
+    return texts, dict(zip(compress(ids, known), near[known].tolist(), strict=True))
+
+
+def ordinary_similarity(chunk: ChunkId, space: QuerySpace, view: View) -> float:
+    """Return how similar a text is to passages in the query's writing that have nothing to do with it.
+
+    A text in another language is as near to one question as to another: a short one, such as a list of
+    names, is near to all of them. Where an older version measured, what is usual in the model is returned.
+    """
+    import numpy as np
+
+    measured = space.unrelated
+    if measured is None or not measured.passages:
+        return 0.0 if measured is None else measured.mean
+    passages = np.frombuffer(measured.passages, "<f4").astype(np.float32)
+    return view.chunk_similarities(space.id, passages, [chunk]).get(chunk, measured.mean)
 
 
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:

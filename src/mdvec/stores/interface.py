@@ -357,7 +357,7 @@ class Writer(View, Protocol):
         ...
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are in a space, unless that is known."""
+        """Write how similar unrelated texts are in a space, unless all of that is known."""
         ...
 
     def put_vectors(

@@ -30,8 +30,6 @@ class HashingEmbedder(Embedder):
     Each model hashes in its own way: vectors of two of them have nothing to do with each other.
 
     Attributes:
-        embedded: Every passage it has embedded, in order, but for those it was measured with, and queries in
-            the form of a passage.
         queries: Every query it has embedded by itself, in order.
         measured: How often it has embedded those of :mod:`mdvec.embedding.unrelated`.
     """
@@ -46,10 +44,19 @@ class HashingEmbedder(Embedder):
     ) -> None:
         self._problem = problem
         self.measured = 0
-        self.embedded: list[str] = []
+        self._passages: list[str] = []
         self.queries: list[str] = []
         self._space = EmbeddingSpace("hashing", model, revision, dimension)
         self._salt = "" if model == "terms" else f"{model}\0"
+
+    @property
+    def embedded(self) -> list[str]:
+        """Every passage it has embedded, in order, but for those it was measured with, and queries."""
+        return [text for text in self._passages if text not in self.queries]
+
+    def forget(self) -> None:
+        """Empty the list of embedded passages."""
+        self._passages.clear()
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -79,7 +86,7 @@ class HashingEmbedder(Embedder):
             if tuple(texts) == PASSAGES:
                 self.measured += 1
             else:
-                self.embedded += [text for text in texts if text not in self.queries]
+                self._passages += texts
         rows = [self._vector(text) for text in texts]
         yield range(len(texts)), np.stack(rows) if rows else np.empty((0, self._space.dimension), np.float32)
 

@@ -25,16 +25,15 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
     folded = fold_name(phrase)
     if not any(map(str.isalnum, folded)):
         return None
-    bound = rf"[^\W_{UNSPACED}]"
-    before = rf"(?<!{bound})" if _WORD_END.match(folded[0]) else ""
-    after = rf"(?!{bound})" if _WORD_END.match(folded[-1]) and not prefix else ""
+    starts_whole = _WORD_END.match(folded[0]) is not None
+    ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
     # A line break stands in the middle of a Japanese word as well.
     inside = r"\s?".join(map(re.escape, folded)) if _is_unspaced(folded) else re.escape(folded)
+    pattern = re.compile(f"(?=({inside}))")  # so that matches may overlap
     # Folding a text takes most of the time. It makes no Chinese character (but of signs such as ㈱), and no
     # word where all letters are ASCII.
     characters = frozenset(_HAN.findall(folded))
     longest = max(folded.split(), key=len)
-    squeezed = "".join(folded.split())
 
     def holds(text: str) -> bool:
         if text.isascii() and longest not in text.lower():
@@ -42,8 +41,12 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
         if not characters.issubset(text):
             return False
         text = fold_name(text)
-        # Few texts get here, and to compile a pattern takes longer than to look through them all.
-        return squeezed in "".join(text.split()) and re.search(before + inside + after, text) is not None
+        spans = (match.span(1) for match in pattern.finditer(text))
+        return any(
+            not (starts_whole and start and _WORD_END.match(text, start - 1))
+            and not (ends_whole and _WORD_END.match(text, end))
+            for start, end in spans
+        )
 
     return holds
 

@@ -53,10 +53,13 @@ class Unrelated:
     Attributes:
         mean: Mean cosine similarity; far above 0 in many models.
         spread: Its standard deviation; positive.
+        passages: Mean vector of the passages, float32 with the low byte first; empty where an older version
+            measured.
     """
 
     mean: float
     spread: float
+    passages: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,11 @@ class UnrelatedTexts:
 
     spaced: Unrelated
     unspaced: Unrelated
+
+    @property
+    def complete(self) -> bool:
+        """False where an older version measured less."""
+        return bool(self.spaced.passages and self.unspaced.passages)
 
     def written(self, *, unspaced: bool) -> Unrelated:
         """Return the values for texts that are written in one of the two ways."""

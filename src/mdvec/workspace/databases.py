@@ -289,7 +289,7 @@ class FolderChoice:
 def register_folder(folder: Path, store: Store, parts: Parts, choice: FolderChoice) -> None:
     """Make a folder the only collection of its database, at its present place, indexed as chosen.
 
-    What another choice changes is done by the next import, before which nothing counts as imported.
+    The next import does what another choice changes; until then nothing counts as imported.
 
     Raises:
         ConfigError: If there is no such chunker or model.

@@ -25,6 +25,7 @@ from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.hit import Confidence
 from mdvec.types.query import Filters, SearchMode
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions
+from mdvec.types.space import UnrelatedTexts
 
 # A next version as it might come, to try the mechanism with.
 NEXT = Schema(
@@ -39,7 +40,7 @@ def _older(version: int) -> Schema:
     return Schema(tables, ("",) * (version - 1))
 
 
-VERSION_1, VERSION_3, VERSION_4, VERSION_5 = _older(1), _older(3), _older(4), _older(5)
+VERSION_1, VERSION_3, VERSION_4, VERSION_5, VERSION_6 = map(_older, (1, 3, 4, 5, 6))
 SAME_IN_VERSION_1 = ("collections", "documents", "contents", "labels", "links", "chunks", "spaces", "vectors")
 SAME_IN_VERSION_3 = (*SAME_IN_VERSION_1, "names")
 SAME_IN_VERSION_4 = (*SAME_IN_VERSION_3, "unrelated", "failures", "exclusions")
@@ -64,6 +65,11 @@ def make_version_4(path: Path, current: Path) -> None:
 def make_version_5(path: Path, current: Path) -> None:
     """Make a database of version 5 that holds what a current one holds."""
     make_older(path, current, VERSION_5, SAME_IN_VERSION_5)
+
+
+def make_version_6(path: Path, current: Path) -> None:
+    """Make a database of version 6 that holds what a current one holds."""
+    make_older(path, current, VERSION_6, SAME_IN_VERSION_5)
 
 
 def make_older(path: Path, current: Path, schema: Schema, same: Sequence[str]) -> None:
@@ -215,6 +221,35 @@ def test_a_database_of_version_5_becomes_a_current_one(tmp_path: Path) -> None:
     store.close()
 
 
+def test_what_version_6_did_not_measure_is_measured_by_the_next_import(tmp_path: Path) -> None:
+    """What it did measure stays until then, and the next import finds the rest though nothing is new."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# A\n\nwords\n", encoding="utf-8")
+    fresh, old = tmp_path / "fresh", tmp_path / "old"
+    model = HashingEmbedder()
+    with open_workspace(database=fresh, embedder=model) as workspace:
+        workspace.add_collection("notes", "", str(tmp_path / "notes"))
+        workspace.import_collection("notes")
+    make_version_6(old, fresh)
+    assert_like_fresh(old, fresh)
+    measured = unrelated_in(fresh, model)
+    assert measured is not None
+    assert measured.complete
+    before = unrelated_in(old, model)
+    assert before is not None
+    assert (before.complete, before.spaced.mean) == (False, measured.spaced.mean)
+    with open_workspace(database=old, embedder=model) as workspace:
+        workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+    assert unrelated_in(old, model) == measured
+
+
+def unrelated_in(path: Path, model: HashingEmbedder) -> UnrelatedTexts | None:
+    """Return what was measured of a model."""
+    with closing(SqliteStore(path)) as store, store.read() as view:
+        space_id = view.find_space(model.space)
+        return None if space_id is None else view.unrelated(space_id)
+
+
 def test_a_lease_of_version_4_is_no_claim(tmp_path: Path) -> None:
     """A process that was killed while it held it, or still runs, hinders none that claims a collection."""
     fill(tmp_path / "fresh")
@@ -234,7 +269,7 @@ def test_a_lease_of_version_4_is_no_claim(tmp_path: Path) -> None:
 
 
 def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
-    """Every row but the lease; nothing is pending that was not, and an import reads and embeds nothing."""
+    """Every row but the lease; nothing is pending, and an import measures what is missing, and no more."""
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "garden.md").write_text("---\ntags: [a]\naliases: [Yard]\n---\n# Plants\n\nTomatoes need sun.\n")
@@ -257,6 +292,7 @@ def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
     store.close()
     with closing(sqlite3.connect(tmp_path / "new.sqlite")) as connection, connection:
         connection.execute("UPDATE chunks SET skeleton = NULL")
+        connection.execute("UPDATE unrelated SET passages = x''")
     make_version_4(tmp_path / "old.sqlite", tmp_path / "new.sqlite")
     assert rows_of(tmp_path / "old.sqlite", SAME_IN_VERSION_4) == rows_of(
         tmp_path / "new.sqlite", SAME_IN_VERSION_4
@@ -272,7 +308,7 @@ def test_all_data_of_version_4_survive(tmp_path: Path) -> None:
         assert [hit.path for hit in workspace.search(meaning).hits] == ["new.md"]
         report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert (report.unchanged, report.updated, report.embedded_chunks) == (2, 0, 0)
-        assert (embedder.embedded, embedder.measured) == ([], 0)
+        assert (embedder.embedded, embedder.measured) == ([], 1)
 
 
 def rows_of(path: Path, tables: Sequence[str]) -> dict[str, list[object]]:

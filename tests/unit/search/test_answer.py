@@ -37,7 +37,7 @@ _WORDS = (
     *("garden", "tomato", "water", "soil", "summer", "server", "backup", "retry", "timeout", "the", "and"),
     *("設定", "温室", "水やり", "土", "夏", "サーバー", "再試行", "時間", "の", "は"),
 )
-_UNRELATED = Unrelated(0.1, 0.1)
+_UNRELATED = Unrelated(0.1, 0.1, vector_of("passages").astype("<f4").tobytes())
 
 
 def _records(chance: random.Random, count: int) -> list[DocumentRecord]:

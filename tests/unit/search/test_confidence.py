@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.search.confidence import level_of, probability, score_of
+from mdvec.search.confidence import level_of, probability, probability_across, score_of
 from mdvec.types.hit import Confidence
 from mdvec.types.space import Unrelated
 
@@ -49,6 +49,22 @@ def test_similarity_is_seen_against_the_model() -> None:
     """.6 is near where unrelated texts are orthogonal, and far where they are all alike."""
     assert judge(0.6, None, Unrelated(mean=0.05, spread=0.1)) is Confidence.HIGH
     assert judge(0.6, None, UNRELATED) is Confidence.NONE
+
+
+@pytest.mark.parametrize(
+    ("nearness", "similarity", "ordinary", "level"),
+    [
+        (0.88, 0.87, 0.77, Confidence.HIGH),
+        (0.88, 0.87, 0.80, Confidence.MEDIUM),  # near to everything
+        (0.88, 0.80, 0.80, Confidence.LOW),  # by its name alone
+        (0.82, 0.81, 0.80, Confidence.NONE),
+    ],
+)
+def test_a_text_in_another_language_is_seen_against_its_own_background(
+    nearness: float, similarity: float, ordinary: float, level: Confidence
+) -> None:
+    """What is as near to unrelated passages is no answer, nor what is near by its name alone."""
+    assert level_of(probability_across(nearness, similarity, ordinary, UNRELATED)) is level
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))

@@ -30,7 +30,9 @@ def candidates(evidence: dict[int, float]) -> tuple[list[Candidate], dict[ChunkI
 
 
 def found(evidence: dict[int, float], per_document: int | None = None) -> list[tuple[int, ...]]:
-    return [each.chunks for each in joined_passages(*candidates(evidence), per_document=per_document)]
+    return [
+        each.chunks for each in joined_passages(*candidates(evidence), per_document=per_document, documents=9)
+    ]
 
 
 def test_neighbours_become_one_passage() -> None:
@@ -65,12 +67,23 @@ EVIDENCE = st.dictionaries(st.integers(100, 399), st.floats(-5, 15), max_size=60
 def test_documents_keep_the_order_of_their_best_chunks(evidence: dict[int, float]) -> None:
     """Evidence falls, every chunk is shown once, and documents stay in order, whatever is joined."""
     ranked, places = candidates(evidence)
-    passages = joined_passages(ranked, places, per_document=None)
+    passages = joined_passages(ranked, places, per_document=None, documents=9)
     assert [each.evidence for each in passages] == sorted((each.evidence for each in passages), reverse=True)
     assert sorted(chunk for each in passages for chunk in each.chunks) == sorted(evidence)
     alone = single_chunks(ranked, places, per_document=1)
     documents = dict.fromkeys(places[each.best.id].document_id for each in passages)
     best = {places[each.best.id].document_id: each.evidence for each in alone}
     assert [best[each] for each in documents] == [each.evidence for each in alone]
-    capped = joined_passages(ranked, places, per_document=1)
+    capped = joined_passages(ranked, places, per_document=1, documents=9)
     assert [each.best for each in capped] == [each.best for each in alone]
+
+
+@given(EVIDENCE, st.integers(1, 3))
+def test_the_documents_with_the_best_candidates_are_enough(
+    evidence: dict[int, float], documents: int
+) -> None:
+    """So many documents give the same first passages as all of them."""
+    ranked, places = candidates(evidence)
+    every = joined_passages(ranked, places, per_document=None, documents=9)
+    some = joined_passages(ranked, places, per_document=None, documents=documents)
+    assert some[:documents] == every[:documents]

@@ -26,6 +26,7 @@ from mdvec.search.proximity import (
     evidence_in,
     nearest_in,
     neighbourhood,
+    ordinary_similarity,
 )
 from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import text_hash
@@ -84,6 +85,20 @@ def test_the_name_of_a_document_brings_its_chunks_nearer(world: World) -> None:
     }
     assert list(found.ranking) == [near, middle, plain, far]
     assert list(dense(world, depth=2).ranking) == [near, middle]
+
+
+def test_a_text_has_a_background_of_its_own(world: World) -> None:
+    """Its similarity to unrelated passages; where an older version measured, what is usual in the model."""
+    (chunk,) = world.add("a.md", ["a"])
+    world.embed_toward(QUERY, {"a": 0.4})
+    passages = (0.5 * QUERY).astype("<f4").tobytes()
+    for measured, expected in (
+        (Unrelated(0.1, 0.05, passages), 0.2),
+        (Unrelated(0.1, 0.05), 0.1),
+    ):
+        space = QuerySpace(world.space_id, world.collections, QUERY, measured, 1, unspaced=True)
+        with world.store.read() as view:
+            assert ordinary_similarity(chunk, space, view) == pytest.approx(expected, abs=1e-3)
 
 
 def test_what_stands_before_and_after_counts(world: World) -> None:

@@ -40,8 +40,8 @@ def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
-def _found(ctx: click.Context, question: Callable[[Workspace], list[str]]) -> list[str]:
-    """Ask the workspace; return nothing where there is no index, or it cannot be read."""
+def _found(ctx: click.Context, names_in: Callable[[Workspace], list[str]]) -> list[str]:
+    """Return names in the workspace; none where there is no index, or it cannot be read."""
     session: Session = ctx.obj
     with suppress(MdvecError):
         config = session.load_config().config
@@ -49,7 +49,7 @@ def _found(ctx: click.Context, question: Callable[[Workspace], list[str]]) -> li
         if isinstance(place, Path) and not place.exists():
             return []
         with session.open(config) as (workspace, _):
-            return question(workspace)
+            return names_in(workspace)
     return []
 
 

@@ -13,6 +13,7 @@ from mdvec.stores.records import (
     ChunkPlace,
     StoredChunk,
     StoredDocument,
+    places_of_rows,
 )
 from mdvec.types.change import KnownDocument
 from mdvec.types.document import Comment
@@ -170,7 +171,7 @@ class DocumentReader(WhereReader):
             (list(beside),),
             binary=True,
         )
-        found = list(map(ChunkPlace._make, rows))
+        found = places_of_rows(rows)
         documents = {place.id: place.document_id for place in found}
         asked = {each: documents[each] for each in ids if each in documents}
         return [
@@ -191,7 +192,7 @@ class DocumentReader(WhereReader):
             WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT %s""",  # noqa: S608 - constants
             (list(documents), *condition.arguments, limit),
         )
-        return list(map(ChunkPlace._make, rows))
+        return places_of_rows(rows)
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
@@ -201,7 +202,7 @@ class DocumentReader(WhereReader):
     def _places_of(self, ids: Sequence[int]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""
         sql = f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.id"  # noqa: S608
-        return list(map(ChunkPlace._make, self.connection.execute(sql, (list(ids),))))
+        return places_of_rows(self.connection.execute(sql, (list(ids),)))
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""

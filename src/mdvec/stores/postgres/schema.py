@@ -281,6 +281,7 @@ ALTER TABLE postings ADD PRIMARY KEY(term_id, block);
 ALTER TABLE claims DROP CONSTRAINT claims_collection_id_key, ADD UNIQUE (collection_id),
   ADD COLUMN offered bigint[] NOT NULL DEFAULT '{{}}';
 {policies({"postings": OF_TERM})}
+ALTER TABLE unrelated ADD COLUMN passages bytea NOT NULL DEFAULT '';
 """  # noqa: S608 - only constants are put in
 
 MIGRATIONS: tuple[str, ...] = (_TABLES + ACCESS + POLICIES, _TO_2, _TO_3)

@@ -129,9 +129,12 @@ class VectorReader(ClaimReader, DocumentReader):
         """Return how similar unrelated texts are in a space; None until it was measured."""
 
         def read() -> UnrelatedTexts | None:
-            sql = "SELECT unspaced, mean, spread FROM unrelated WHERE space_id = %s"
+            sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = %s"
             rows = self.connection.execute(sql, (space_id,))
-            found = {unspaced: Unrelated(mean, spread) for unspaced, mean, spread in rows}
+            found = {
+                unspaced: Unrelated(mean, spread, bytes(passages))
+                for unspaced, mean, spread, passages in rows
+            }
             return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
 
         return self.memorized(("unrelated", space_id), read)
@@ -317,11 +320,16 @@ class VectorWriter(VectorReader):
         return SpaceId(self._number(sql, (space.key, space.dimension)))
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless that is known."""
+        """Write how similar unrelated texts are, unless all of that is known."""
+        known = self.unrelated(space_id)
+        if known is not None and known.complete:
+            return
         for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
             self.connection.execute(
-                "INSERT INTO unrelated VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-                (space_id, unspaced, each.mean, each.spread),
+                """INSERT INTO unrelated VALUES (%s, %s, %s, %s, %s)
+                ON CONFLICT (space_id, unspaced) DO UPDATE
+                SET mean = excluded.mean, spread = excluded.spread, passages = excluded.passages""",
+                (space_id, unspaced, each.mean, each.spread, each.passages),
             )
 
     def put_vectors(

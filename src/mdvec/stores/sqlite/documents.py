@@ -15,6 +15,7 @@ from mdvec.stores.records import (
     StoredChunk,
     StoredDocument,
     embedded_names,
+    places_of_rows,
 )
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM
 from mdvec.stores.sqlite.connection import Connection
@@ -78,7 +79,7 @@ _PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
 def places_of(connection: Connection, ids: Sequence[int]) -> list[ChunkPlace]:
     """Return the places of those of the chunks that exist, in their order."""
     sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value ORDER BY j.key"  # noqa: S608
-    return list(map(ChunkPlace._make, connection.execute(sql, (json.dumps(list(ids)),))))
+    return places_of_rows(connection.execute(sql, (json.dumps(list(ids)),)))
 
 
 class DocumentReader(Reader):
@@ -199,7 +200,7 @@ class DocumentReader(Reader):
             ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
             (json.dumps(list(ids)),),
         )
-        return list(map(ChunkPlace._make, rows))
+        return places_of_rows(rows)
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
@@ -212,7 +213,7 @@ class DocumentReader(Reader):
             WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
             (json.dumps(list(documents)), *condition.arguments, limit),
         )
-        return list(map(ChunkPlace._make, rows))
+        return places_of_rows(rows)
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""

@@ -262,11 +262,15 @@ class VectorWriter(VectorReader):
         return SpaceId(self.connection.last_insert_rowid())
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless that is known."""
+        """Write how similar unrelated texts are, unless all of that is known."""
+        known = self.unrelated(space_id)
+        if known is not None and known.complete:
+            return
         self.connection.executemany(
-            "INSERT OR IGNORE INTO unrelated(space_id, unspaced, mean, spread) VALUES (?, ?, ?, ?)",
+            """INSERT OR REPLACE INTO unrelated(space_id, unspaced, mean, spread, passages)
+            VALUES (?, ?, ?, ?, ?)""",
             [
-                (space_id, unspaced, each.mean, each.spread)
+                (space_id, unspaced, each.mean, each.spread, each.passages)
                 for unspaced, each in ((0, measured.spaced), (1, measured.unspaced))
             ],
         )
@@ -325,8 +329,8 @@ def _find_space(connection: Connection, space: EmbeddingSpace) -> SpaceId | None
 
 
 def _unrelated(connection: Connection, space_id: SpaceId) -> UnrelatedTexts | None:
-    rows = connection.execute("SELECT unspaced, mean, spread FROM unrelated WHERE space_id = ?", (space_id,))
-    found = {bool(unspaced): Unrelated(mean, spread) for unspaced, mean, spread in rows}
+    sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
+    found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in connection.execute(sql, (space_id,))}
     return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
 
 
