@@ -18,6 +18,12 @@ from mdvec.types.document import Block, BlockKind, Link
 _MAX_HEADING_CHARS = 1000
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
+# The parser takes some 80 bytes for each sign that may be markup. A text with more of them than this is
+# pathological, and is read as if it had no links, no emphasis and no code in its lines.
+_MOST_SIGNS = 2_000_000
+_SIGNS = "[]()*_`<>!&|\\"
+_WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
+
 _CONTAINERS = frozenset({"List", "BlockQuote"})
 _KINDS = {"Paragraph": BlockKind.PARAGRAPH, "Heading": BlockKind.HEADING}
 _LINKS = frozenset({"Link", "Image"})
@@ -91,6 +97,8 @@ def _events(body: str, content_start: int) -> Iterator[tuple[str, Any, int, int]
     text = body[content_start:]
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    if len(text) > _MOST_SIGNS and sum(map(text.count, _SIGNS)) > _MOST_SIGNS:
+        text = text.translate(_WITHOUT_SIGNS)
     for event, place in pyromark.events_with_range(text, options=_OPTIONS, merge_text=True):
         if isinstance(event, str):
             yield event, None, place["start"], place["end"]

@@ -11,6 +11,7 @@ from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
 from mdvec.indexing.changes import Changes, find_changes
 from mdvec.indexing.folder_contexts import with_contexts_of_files
 from mdvec.indexing.plan import altered
+from mdvec.indexing.preparation import Processes
 from mdvec.indexing.pushed import refresh_pushed
 from mdvec.indexing.recipe import Recipe
 from mdvec.indexing.texts import TextOutcome, write_changes
@@ -38,6 +39,7 @@ def run_import(
     embed: bool,
     allow_empty: bool,
     check: bool = False,
+    processes: Processes | None = None,
 ) -> ImportReport:
     """Bring a collection up to date.
 
@@ -51,6 +53,7 @@ def run_import(
         embed: Whether to make the vectors now.
         allow_empty: Whether to believe a source that holds nothing.
         check: Whether to look at every file, and to discard and make anew what is damaged in the store.
+        processes: Those that may be started to prepare documents; None for none.
 
     Returns:
         What was done. When the embedder fails, the texts and what it made before are kept and searchable, and
@@ -91,7 +94,7 @@ def run_import(
     if dirty:
         with work.write() as writer:
             writer.mark_dirty(collection.id, dirty)
-    outcome = write_changes(work, changes, space_id=space_id)
+    outcome = write_changes(work, changes, space_id=space_id, processes=processes)
     lost: list[str] = []
     if changes.pushed:
         lost = refresh_pushed(work, rebuild=mode is ImportMode.REPLACE)

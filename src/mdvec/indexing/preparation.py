@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
@@ -13,7 +18,31 @@ from mdvec.indexing.recipe import Recipe
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.document import with_comments
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+    from multiprocessing.process import BaseProcess
+
 _MOST_SIZES = 50  # of the chunks of one document, in the details of a step
+
+# Starting processes takes half a second of each: less work than this is done sooner here.
+_LEAST_BYTES = 4_000_000
+_LEAST_DOCUMENTS = 100
+# What a process is given at once: enough that handing it over costs little, yet all have work to the end.
+_TASK_BYTES = 250_000
+_WAITING_PER_PROCESS = 2  # bounds the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Processes that prepare documents beside this one.
+
+    Attributes:
+        number: How many.
+        make_recipe: Makes the recipe there; it can be pickled.
+    """
+
+    number: int
+    make_recipe: Callable[[], Recipe]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +60,46 @@ class _Task:
     contexts: Sequence[str] | None
 
 
-def prepared(changes: Changes) -> Iterator[Prepared | Exclusion | Unreadable]:
-    """Prepare the documents that changed, in order."""
-    for entry in changes.entries:
-        try:
-            with run.current().step("prepare", path=entry.path) as details:
-                item = _prepare(_read(changes, entry), changes.recipe)
-                if isinstance(item, Prepared):
-                    sizes = [len(chunk.text) for chunk in item.record.chunks[:_MOST_SIZES]]
-                    details.update(chunks=len(item.record.chunks), chars=sizes)
-        except UnreadableFileError as error:
-            yield Unreadable(entry.path, str(error))
-        else:
-            yield item
+def prepared(
+    changes: Changes, processes: Processes | None = None
+) -> Iterator[Prepared | Exclusion | Unreadable]:
+    """Prepare the documents that changed, in order, in other processes where that pays.
+
+    Args:
+        changes: What changed.
+        processes: Those that may be started; None for none.
+    """
+    entries = changes.entries
+    pays = sum(each.size for each in entries) >= _LEAST_BYTES and len(entries) >= _LEAST_DOCUMENTS
+    if processes is None or processes.number < 2 or not pays:
+        for entry in entries:
+            yield _prepared(changes, entry)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    executor = ProcessPoolExecutor(
+        processes.number,
+        get_context("spawn"),  # threads are at work here, which a copy of the process would lack
+        _begin,
+        (processes.make_recipe, changes.recipe.fingerprint),
+    )
+    try:
+        yield from _prepared_by(executor, changes, most_waiting=_WAITING_PER_PROCESS * processes.number)
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Unreadable:
+    try:
+        with run.current().step("prepare", path=entry.path) as details:
+            item = _prepare(_read(changes, entry), changes.recipe)
+            if isinstance(item, Prepared):
+                sizes = [len(chunk.text) for chunk in item.record.chunks[:_MOST_SIZES]]
+                details.update(chunks=len(item.record.chunks), chars=sizes)
+    except UnreadableFileError as error:
+        return Unreadable(entry.path, str(error))
+    return item
 
 
 def _read(changes: Changes, entry: SourceEntry) -> _Task:
@@ -68,3 +124,106 @@ def _prepare(task: _Task, recipe: Recipe) -> Prepared | Exclusion:
     if isinstance(content, bytes):
         return prepare(entry, content, recipe, contexts=contexts)
     return prepare_text(entry, content, recipe, content_hash=entry.content_hash or b"", contexts=contexts)
+
+
+# --- several processes -----------------------------------------------------------------------------------
+
+
+def _prepared_by(
+    executor: Executor, changes: Changes, *, most_waiting: int
+) -> Iterator[Prepared | Exclusion | Unreadable]:
+    """Have documents prepared; what processes leave behind that end early is prepared here."""
+    waiting: deque[tuple[Future[list[Prepared | Exclusion]] | None, list[_Task]]] = deque()
+    for tasks in _tasks(changes):
+        if isinstance(tasks, Unreadable):
+            yield tasks
+            continue
+        waiting.append((_submitted(executor, tasks), tasks))
+        if len(waiting) > most_waiting:
+            yield from _results(*waiting.popleft(), changes.recipe)
+    while waiting:
+        yield from _results(*waiting.popleft(), changes.recipe)
+
+
+def _tasks(changes: Changes) -> Iterator[list[_Task] | Unreadable]:
+    """Read the documents, so many at once as a process is given."""
+    tasks: list[_Task] = []
+    size = 0
+    for entry in changes.entries:
+        try:
+            tasks.append(_read(changes, entry))
+        except UnreadableFileError as error:
+            yield Unreadable(entry.path, str(error))
+            continue
+        size += len(tasks[-1].content)
+        if size >= _TASK_BYTES:
+            yield tasks
+            tasks, size = [], 0
+    if tasks:
+        yield tasks
+
+
+def _submitted(executor: Executor, tasks: Sequence[_Task]) -> Future[list[Prepared | Exclusion]] | None:
+    """Hand tasks over; return None where no process is left."""
+    from concurrent.futures import BrokenExecutor
+
+    try:
+        return executor.submit(_prepare_all, tasks)
+    except BrokenExecutor:
+        return None
+
+
+def _results(
+    future: Future[list[Prepared | Exclusion]] | None, tasks: Iterable[_Task], recipe: Recipe
+) -> Iterator[Prepared | Exclusion]:
+    from concurrent.futures import BrokenExecutor
+
+    with run.current().step("prepare_elsewhere"):
+        try:
+            found = None if future is None else future.result()
+        except BrokenExecutor:  # such as when memory was short
+            found = None
+    if found is None:
+        found = [_prepare(task, recipe) for task in tasks]
+    yield from found
+
+
+_recipes: list[Recipe] = []  # of a process that helps: its one recipe
+
+
+def _begin(make_recipe: Callable[[], Recipe], fingerprint: str) -> None:
+    """Begin a process that helps.
+
+    Raises:
+        RuntimeError: If it would prepare documents otherwise.
+    """
+    from multiprocessing import parent_process
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    recipe = make_recipe()
+    if recipe.fingerprint != fingerprint:
+        msg = f"documents are prepared as {recipe.fingerprint} here, and as {fingerprint} there"
+        raise RuntimeError(msg)
+    _recipes.append(recipe)
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """End this process when the first one does, which may be killed before it can say so."""
+    parent.join()
+    os._exit(1)
+
+
+def _prepare_all(tasks: Sequence[_Task]) -> list[Prepared | Exclusion]:
+    [recipe] = _recipes
+    return [_without_structure(_prepare(task, recipe)) for task in tasks]
+
+
+def _without_structure(item: Prepared | Exclusion) -> Prepared | Exclusion:
+    """Leave out what was needed for cutting alone, and takes long to be sent."""
+    if isinstance(item, Exclusion):
+        return item
+    document = replace(item.record.document, sections=(), blocks=())
+    return replace(item, record=replace(item.record, document=document))

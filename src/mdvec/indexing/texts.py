@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mdvec import run
 from mdvec.indexing.changes import Changes, sized
-from mdvec.indexing.preparation import prepared
+from mdvec.indexing.preparation import Processes, prepared
 from mdvec.indexing.prepare import Prepared
 from mdvec.indexing.work import Work
 from mdvec.stores.versions import read_versions
@@ -43,13 +43,16 @@ class TextOutcome:
     warnings: dict[str, list[str]] = field(default_factory=dict)
 
 
-def write_changes(work: Work, changes: Changes, *, space_id: SpaceId | None) -> TextOutcome:
+def write_changes(
+    work: Work, changes: Changes, *, space_id: SpaceId | None, processes: Processes | None = None
+) -> TextOutcome:
     """Write what is new, changed or moved, and remove what is gone.
 
     Args:
         work: Where and under which claim.
         changes: What to do.
         space_id: Where vectors may be found already; None when there are none.
+        processes: Those that may be started to prepare documents; None for none.
 
     Returns:
         What was done. A file that could not be read is a failure, not an exception: what was known
@@ -68,7 +71,7 @@ def write_changes(work: Work, changes: Changes, *, space_id: SpaceId | None) -> 
     new = {entry.path for entry in plan.new}
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
     done, left_out = 0, len(outcome.exclusions) + len(outcome.failures)
-    for batch in _batches(_ready(changes, outcome)):
+    for batch in _batches(_ready(prepared(changes, processes), outcome)):
         _write_batch(work, batch, old_paths, space_id, outcome)
         paths = [item.record.entry.path for item in batch]
         outcome.added += sum(path in new for path in paths)
@@ -88,8 +91,8 @@ def write_changes(work: Work, changes: Changes, *, space_id: SpaceId | None) -> 
     return outcome
 
 
-def _ready(changes: Changes, outcome: TextOutcome) -> Iterator[Prepared]:
-    for item in prepared(changes):
+def _ready(items: Iterable[Prepared | Exclusion | Unreadable], outcome: TextOutcome) -> Iterator[Prepared]:
+    for item in items:
         match item:
             case Prepared():
                 yield item

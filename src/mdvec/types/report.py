@@ -192,6 +192,9 @@ class ImportOptions:
         wait_s: How long to wait for another process that works on the collection, in seconds.
         check: Read every file, also where time and size are as before, and compare every stored text and
             vector with its checksum; what is damaged is made anew.
+        processes: How many processes prepare documents, where there are many; None for one per core, four at
+            most. More than one import the main module again, as :mod:`multiprocessing` says: a script needs
+            ``if __name__ == "__main__":`` then.
     """
 
     mode: ImportMode = ImportMode.NEW
@@ -202,6 +205,7 @@ class ImportOptions:
     accept_pending: bool = False
     wait_s: float = 60.0
     check: bool = False
+    processes: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)

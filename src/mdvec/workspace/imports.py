@@ -73,6 +73,7 @@ def import_into(
             embed=options.embed and not (resuming and was_pending),
             allow_empty=options.allow_empty,
             check=options.check,
+            processes=parts.processes(chunking, cutter, options.processes),
         )
         if model.embedder is None:  # what it embedded before is not pending
             with store.read() as view:

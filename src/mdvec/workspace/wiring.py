@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -16,6 +16,7 @@ from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
+from mdvec.embedding.machine import available_cores
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
 from mdvec.indexing.recipe import Recipe
 from mdvec.settings import settings_kind
@@ -27,7 +28,13 @@ from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
 from mdvec.types.space import EmbeddingSpace
 
+if TYPE_CHECKING:  # a search prepares nothing
+    from mdvec.indexing.preparation import Processes
+
 _BYTES_PER_MB = 1_000_000
+
+# One process reads and writes: more than so many would wait for it.
+_MOST_PROCESSES = 4
 
 # The context line above a chunk takes tokens too; this many are left for it below the model's limit.
 _CONTEXT_TOKENS = 64
@@ -119,6 +126,11 @@ class Embedders:
     def configured(self) -> EmbeddingSpec:
         """The model that the configuration names."""
         return EmbeddingSpec(self._settings.provider, self._settings.model or "", self._settings.dimension)
+
+    @property
+    def is_overridden(self) -> bool:
+        """True if one embedder was given for all specifications."""
+        return self._override is not None
 
     @property
     def is_chosen(self) -> bool:
@@ -298,6 +310,15 @@ class Parts:
             self._chunker(spec, model),
         )
 
+    def processes(self, spec: ChunkingSpec, model: Model, number: int | None) -> Processes | None:
+        """Return the processes that may prepare documents; None where there is but one, or one embedder."""
+        from mdvec.indexing.preparation import Processes
+
+        number = min(available_cores(), _MOST_PROCESSES) if number is None else number
+        if number < 2 or self.embedders.is_overridden:
+            return None
+        return Processes(number, functools.partial(make_recipe, self._config, spec, model.spec))
+
     def size_warnings(self, spec: ChunkingSpec, model: Model) -> tuple[str, ...]:
         """Return a warning when chunks are larger than what the model reads at once."""
         wanted = spec.max_tokens if spec.max_tokens is not None else self._config.chunking.max_tokens
@@ -400,6 +421,12 @@ def make_elsewhere(
         msg = f"mdvec is {__version__} here, and {version} where the import runs"
         raise EmbedderUnavailableError(msg, hint=f"Run there: pip install 'mdvec=={version}'")
     return make_embedder(spec, settings, arguments)
+
+
+def make_recipe(config: Config, spec: ChunkingSpec, model: EmbeddingSpec) -> Recipe:
+    """Make in another process what :meth:`Parts.recipe` returns here."""
+    parts = Parts(config)
+    return parts.recipe(spec, parts.embedders.model(model))
 
 
 def _parse(path: str, text: str, *, versions: bool) -> Document:

@@ -309,6 +309,16 @@ def test_a_file_of_signs_takes_linear_time(part: str) -> None:
     assert_grows_linearly(lambda size: part * (size // len(part)), work, 4_000)
 
 
+def test_a_text_of_too_many_signs_keeps_its_headings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser would take a gigabyte for ten megabytes of brackets: links and emphasis are left out."""
+    text = f"# One\n\n[a](b)\n\n{'[[' * 60}\n\n## Two\n"
+    links = parse_document("x.md", text).links
+    monkeypatch.setattr("mdvec.documents.markdown._MOST_SIGNS", 100)
+    document = parse_document("x.md", text)
+    assert (len(links), len(document.links)) == (1, 0)
+    assert [section.heading for section in document.sections] == ["", "One", "Two"]
+
+
 def test_links_in_the_description_of_an_image_are_none() -> None:
     """Nobody can follow them."""
     assert parse_document("x.md", "![[a](b) c](d.png)").links == ()

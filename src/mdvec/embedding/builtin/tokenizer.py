@@ -22,6 +22,8 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _BEFORE_SPACE = re.compile(r"(?<![ \t\n])[ \t\n]")
 _PART_CHARS = 1 << 16
+# What has no space for so long is no writing. It is parted anyway, which can cost a token.
+_MOST_PART_CHARS = 4 * _PART_CHARS
 
 _PIECE_ARRAYS = ("edges", "piece_of_node", "scores", "joined")
 _CHARACTER_ARRAYS = ("entry_of", "lengths", "starts", "targets")
@@ -49,7 +51,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """Cuts texts as the model was trained to read them. Time and memory grow with the length alone.
+    """Cuts texts as the model was trained to read them. Time grows with the length alone.
 
     Attributes:
         characters: Rewrites the text.
@@ -73,8 +75,9 @@ class Tokenizer:
         start = 0
         while start < len(text) or not found:
             # Before a space, a text can be parted without changing its tokens.
-            space = _BEFORE_SPACE.search(text, start + _PART_CHARS)
-            stop = space.start() if space else len(text)
+            last = start + _MOST_PART_CHARS
+            space = _BEFORE_SPACE.search(text, start + _PART_CHARS, last)
+            stop = space.start() if space else min(last, len(text))
             codes, origins = self.characters.rewrite(clean(text[start:stop]))
             found.append((origins[self.pieces.ends(codes) - 1] + (start + 1)).astype(np.int32))
             start = stop

@@ -85,6 +85,7 @@ def import_(
         overlap_tokens=chunk_overlap,
         accept_pending=True,
         wait_s=wait,
+        processes=None,
     )
     failed = False
     with (

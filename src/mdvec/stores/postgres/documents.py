@@ -13,6 +13,7 @@ from mdvec.stores.records import (
     ChunkPlace,
     StoredChunk,
     StoredDocument,
+    places_beside,
     places_of_rows,
 )
 from mdvec.types.change import KnownDocument
@@ -163,23 +164,10 @@ class DocumentReader(WhereReader):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
-        # The chunks of a document are written at once, and their ids follow each other.
-        beside = {each + step for each in ids for step in (-1, 0, 1)}
-        rows = self.connection.execute(
-            f"""SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[])
-            ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
-            (list(beside),),
-            binary=True,
+        sql = (
+            f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal"  # noqa: S608 - constants
         )
-        found = places_of_rows(rows)
-        documents = {place.id: place.document_id for place in found}
-        asked = {each: documents[each] for each in ids if each in documents}
-        return [
-            place
-            for place in found
-            if place.id in asked
-            or place.document_id in (asked.get(ChunkId(place.id - 1)), asked.get(ChunkId(place.id + 1)))
-        ]
+        return places_beside(ids, lambda beside: self.connection.execute(sql, (beside,), binary=True))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""

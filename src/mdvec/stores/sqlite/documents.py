@@ -15,6 +15,7 @@ from mdvec.stores.records import (
     StoredChunk,
     StoredDocument,
     embedded_names,
+    places_beside,
     places_of_rows,
 )
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM
@@ -193,14 +194,9 @@ class DocumentReader(Reader):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
-        rows = self.connection.execute(
-            f"""SELECT DISTINCT {_PLACE} FROM json_each(?) j CROSS JOIN chunks f ON f.id = j.value
-            CROSS JOIN chunks c
-            ON c.document_id = f.document_id AND c.ordinal BETWEEN f.ordinal - 1 AND f.ordinal + 1
-            ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
-            (json.dumps(list(ids)),),
-        )
-        return places_of_rows(rows)
+        sql = f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+            ORDER BY c.document_id, c.ordinal"""  # noqa: S608 - constants
+        return places_beside(ids, lambda beside: self.connection.execute(sql, (json.dumps(beside),)))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
