@@ -124,7 +124,7 @@ def _import(docs: Path, database: Path, nodes: int) -> dict[str, float]:
     return {
         "chunks_per_s": round(report.embedded_chunks / seconds, 2),
         "seconds": round(seconds, 1),
-        "import_cpu_s": round(cpu_s, 1),
+        "import_cpu_s": round(cpu_s, 2),
         "processors_busy": round(busy / 100, 2),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.memory import SECTION_CHARS
 from mdvec.config.known_models import known_models
 
 MILLIONS = 100
@@ -92,7 +93,7 @@ def costs_table(figures: dict[str, Any]) -> str:
         (
             "reading, cutting, writing: chunks/s of a core",
             f"{driver:,.0f}",
-            "measured: the import above, the cluster's messages included",
+            f"measured: the import on nodes above, chunks of {SECTION_CHARS} characters",
         ),
         ("… in one process", f"{chunks / driver / 3600:.0f} h", "arithmetic"),
         (
