@@ -18,8 +18,9 @@ _ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{0,40}+://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]
 _ADDRESS_APART = re.compile(f"({_ADDRESS})")
 _ADDRESS_SIGN = re.compile(r"://|\]\(")
 
-_WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
+# Neither goes on in another text.
+_WIKILINK = re.compile(rf"!?\[\[[^\[\]\n{PART}]*\]\]")
+_TAG = re.compile(rf"</?[A-Za-z][^<>\n{PART}]*>")
 _NUMBER = re.compile(r"\d+")
 # What is left in a skeleton, with the sign between texts.
 _LETTERS = re.compile(rf"[^\W\d_]|{PART}")
@@ -84,7 +85,7 @@ def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
     Returns:
         For each text folded words between single spaces; empty when nothing is left.
     """
-    folded = [_NUMBER.sub(" ", fold_name(name)) for name in names]
+    folded = [_NUMBER.sub(" ", fold_name(name.replace(PART, " "))) for name in names]
     longest_first = sorted(filter(_LETTERS.search, folded), key=len, reverse=True)
     return [each for batch in batches(texts) for each in _skeletons(batch, longest_first)]
 

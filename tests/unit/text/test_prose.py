@@ -50,6 +50,13 @@ def test_nothing_but_addresses_has_no_skeleton() -> None:
     assert skeleton(LINKS, []) == skeleton("![[a.png]] [[b]] 2026-05-01", []) == ""
 
 
+@pytest.mark.parametrize(("one", "other"), [("see <Card", 'title="x"> here'), ("see [[a", "b]] here")])
+def test_markup_that_a_chunk_cuts_does_not_join_two_texts(one: str, other: str) -> None:
+    """A tag or a link that begins in one text does not end in the next; nor does a name reach over both."""
+    assert len(skeletons([one, other], [])) == 2
+    assert len(skeletons([one, other], ["see\x01 title", "\x01"])) == 2
+
+
 def test_other_words_are_another_text() -> None:
     """A name is left out as a whole word, and an empty one not at all."""
     assert skeleton("Sync and synchronise", ["Sync", "", "!"]) == "and synchronise"
