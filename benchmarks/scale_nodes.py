@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import psutil
 
 from benchmarks.harness import ROOT
@@ -58,10 +59,11 @@ class SleepingEmbedder(HashingEmbedder):
         """A task of two seconds."""
         return _TEXTS_AT_ONCE
 
-    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
-        """Wait, and embed."""
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:  # noqa: ARG002 - the port's
+        """Wait, and invent vectors."""
         time.sleep(self._seconds * len(texts))
-        yield from super().embed(texts, role, titles)
+        vectors = np.random.default_rng().normal(size=(len(texts), _DIMENSION)).astype(np.float32)
+        yield range(len(texts)), vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def run(counts: Sequence[int], chunks: int, folder: Path) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def _import(docs: Path, database: Path, nodes: int) -> dict[str, float]:
     return {
         "chunks_per_s": round(report.embedded_chunks / seconds, 2),
         "seconds": round(seconds, 1),
-        "import_cpu_s": round(cpu_s, 1),
+        "import_cpu_s": round(cpu_s, 2),
         "processors_busy": round(busy / 100, 2),
     }
 

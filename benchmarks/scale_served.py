@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
+import re
 import subprocess
 import sys
 import time
@@ -25,7 +24,6 @@ from mdvec.workspace import open_workspace
 
 _QUERIES = 80
 _WARMING = 10
-_KB = 1024
 
 
 def run(index: Path, chunks: int, folder: Path) -> dict[str, Any]:
@@ -70,7 +68,7 @@ def publish(index: Path, target: Path) -> dict[str, Any]:
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "cpu_s": round(time.process_time(), 1),
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KB),
+        "peak_rss_mb": _peak_mb(),
         "file_mb": round(report.size_bytes / 1e6),
         "sent_mb": round(report.sent_bytes / 1e6),
     }
@@ -99,7 +97,7 @@ def search(target: Path, asked: Path, cache: Path) -> dict[str, Any]:
         "cpu_ms": round(cpu_s * 1000, 1),
         "rss_mb": round(memory.rss / 1e6),
         "shared_mb": round(memory.shared / 1e6),
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KB),
+        "peak_rss_mb": _peak_mb(),
     }
 
 
@@ -111,10 +109,15 @@ def _step(*arguments: str) -> dict[str, Any]:
     return figures
 
 
+def _peak_mb() -> int:
+    # Not ru_maxrss, which a process inherits from the one that has started it.
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    [kilobytes] = re.findall(r"VmHWM:\s+(\d+) kB", status)
+    return round(int(kilobytes) * 1024 / 1e6)
+
+
 def _megabytes(path: Path) -> int:
-    return (
-        round(path.stat().st_blocks * 512 / 1e6) if os.name == "posix" else round(path.stat().st_size / 1e6)
-    )
+    return round(path.stat().st_size / 1e6)
 
 
 def main() -> None:

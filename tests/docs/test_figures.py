@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks import scale
 from benchmarks.quality import markdown_table
 from benchmarks.speed import RECORD, table
 from benchmarks.speed_plot import plot
@@ -63,6 +64,17 @@ def test_the_figures_of_freshness_are_the_recorded_ones() -> None:
         readme = " ".join((ROOT / name).read_text(encoding="utf-8").split())
         assert words_text in readme
         assert vectors_text in readme
+
+
+def test_the_figures_of_scale_are_the_recorded_ones() -> None:
+    """``python -m benchmarks.scale`` records them, and what is reckoned from them follows."""
+    figures = json.loads(scale.RECORD.read_text(encoding="utf-8"))["result"]
+    page = scale.PAGE.read_text(encoding="utf-8")
+    for name, found in scale.tables(figures).items():
+        assert found in page, name
+    most = max(figures["nodes"]["nodes"], key=int)
+    assert (int(most), figures["served"]["chunks"]) == (3, 1_000_000)
+    assert figures["nodes"]["nodes"][most]["of_linear"] >= scale.TARGET
 
 
 def test_the_figures_of_speed_are_the_recorded_ones() -> None:

@@ -184,6 +184,29 @@ def test_an_import_that_is_killed_is_resumed(nodes: Any, notes: Path, tmp_path: 
     )
 
 
+def test_an_update_embeds_what_has_changed(
+    nodes: Any, notes: Path, calls: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two documents one has changed: nothing of the other is read or embedded, on the nodes as here."""
+    second = notes / "b.md"
+    parts = [f"## Part {number}\n\n" + f"other{number} is said there. " * 40 for number in range(9)]
+    second.write_text("# B\n\n" + "\n\n".join(parts), encoding="utf-8")
+    assert run_import(["--docs-dir", str(notes)], calls) == 0
+    before = set(calls.iterdir())
+    second.write_text(
+        second.read_text(encoding="utf-8").replace("said there", "changed now"), encoding="utf-8"
+    )
+    capsys.readouterr()
+    assert run_import(["--docs-dir", str(notes)], calls) == 0
+    report = capsys.readouterr().out
+    assert "1 updated" in report
+    assert "1 unchanged" in report
+    again = [each.read_text(encoding="utf-8").splitlines() for each in set(calls.iterdir()) - before]
+    assert len([text for texts in again for text in texts if "changed now" in text]) == 9
+    assert not any("told here" in text for texts in again for text in texts)
+    assert any(not each.name.startswith("here") for each in set(calls.iterdir()) - before)
+
+
 def test_a_node_that_dies_is_replaced_by_the_others(nodes: Any, cluster: Any, calls: Path) -> None:
     """Its tasks are done elsewhere; each text has one vector."""
     doomed = nodes.add_node(**NODE)

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PART = "\x01"
-"""Stands between texts that were joined."""
+"""Stands on a line of its own between texts that were joined."""
+
+_BETWEEN = f"\n{PART}\n"  # markup that is looked for in a line ends with it
 
 
 # So much is looked at once: bounds the memory, and is more than enough to be quick.
@@ -30,10 +32,10 @@ def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def join_texts(texts: Sequence[str]) -> str:
-    """Return some texts as one, with :data:`PART` between spaces after each but the last."""
-    joined = f" {PART} ".join(texts)
+    """Return some texts as one, with :data:`PART` after each but the last."""
+    joined = _BETWEEN.join(texts)
     if joined.count(PART) >= max(1, len(texts)):
-        return f" {PART} ".join(text.replace(PART, " ") for text in texts)
+        return _BETWEEN.join(text.replace(PART, " ") for text in texts)
     return joined
 
 

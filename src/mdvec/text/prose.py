@@ -18,9 +18,9 @@ _ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{0,40}+://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]
 _ADDRESS_APART = re.compile(f"({_ADDRESS})")
 _ADDRESS_SIGN = re.compile(r"://|\]\(")
 
-# Neither goes on in another text.
-_WIKILINK = re.compile(rf"!?\[\[[^\[\]\n{PART}]*\]\]")
-_TAG = re.compile(rf"</?[A-Za-z][^<>\n{PART}]*>")
+# Neither goes on in another line, and so not in another text.
+_WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _NUMBER = re.compile(r"\d+")
 # What is left in a skeleton, with the sign between texts.
 _LETTERS = re.compile(rf"[^\W\d_]|{PART}")

@@ -63,6 +63,12 @@ def test_other_words_are_another_text() -> None:
     assert skeleton("One thing", []) != skeleton("Another thing", [])
 
 
+def test_texts_together_have_the_skeletons_that_each_has_alone() -> None:
+    """Markup that one text leaves open does not end in the next one."""
+    texts = ["a <b", "c> d", "[[e", "f]] g", "\x01", "日本 <b", "> 京都"]
+    assert skeletons(texts, ["d"]) == [skeleton(text, ["d"]) for text in texts]
+
+
 @pytest.mark.parametrize("text", ["The 2nd NOTE of a_b, v1.2: 12 - 4!\n\n| x | y1 |", "1 - 2", "", "*"])
 def test_plain_english_has_the_skeleton_it_has_beside_other_letters(text: str) -> None:
     """The quick way for ASCII gives what the general one gives."""

@@ -6,7 +6,7 @@ Words and phrases recur, so the pieces of most segments are known already.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import filterfalse
 from typing import TYPE_CHECKING
 
@@ -51,16 +51,22 @@ class Segmenter:
 
         if not codes.size:
             return self.table.segment(codes)
+        ids, lengths = self._of_segments(codes, self._ids, self._lengths)
+        return np.frombuffer(ids, np.int32), np.frombuffer(lengths, np.uint8).cumsum(dtype=np.int64)
+
+    def _of_segments(self, codes: NDArray[np.uint32], *known: Mapping[str, bytes]) -> list[bytes]:
+        """Return what is known of the segments of a text, joined, after what is not known was learned."""
+        import numpy as np
+
         marked = np.insert(codes, self.table.cuts(codes), ord(_CUT))
         segments = marked.tobytes().decode("utf-32-le", "surrogatepass").split(_CUT)
         with self._lock:
             missing = _unknown(segments, self._ids)
             if missing:
                 self._learn(missing)
-            ids = b"".join(map(self._ids.__getitem__, segments))
-            joined = b"".join(map(self._lengths.__getitem__, segments))
+            found = [b"".join(map(each.__getitem__, segments)) for each in known]
             self._forget(missing)
-        return np.frombuffer(ids, np.int32), np.frombuffer(joined, np.uint8).cumsum(dtype=np.int64)
+        return found
 
     def ends(self, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the ends that :meth:`segment` returns, most of them from memory of whole words.
@@ -91,8 +97,8 @@ class Segmenter:
 
         mark = chr(WORD_START)
         codes = np.frombuffer(f"{mark}{mark.join(words)}".encode("utf-32-le", "surrogatepass"), np.uint32)
-        _, ends = self.segment(codes)
-        lengths = np.diff(ends, prepend=0).astype(np.uint8).tobytes()
+        [lengths] = self._of_segments(codes, self._lengths)
+        ends = np.frombuffer(lengths, np.uint8).cumsum(dtype=np.int64)
         stops = np.searchsorted(ends, np.cumsum([len(word) + 1 for word in words]), "right").tolist()
         for word, start, stop in zip(words, [0, *stops], stops, strict=False):
             self._lengths_of_word[word] = lengths[start:stop]
