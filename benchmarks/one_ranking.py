@@ -84,7 +84,7 @@ def compare(database: Path, texts: Sequence[str], names: Sequence[str], folder: 
             copy_store(store, target, parse_document, wait_s=0)
         else:
             target = open_store(own, Config(store=StoreSettings(vectors=f"{name}:{folder / name}")))
-            update_vector_index(target)
+        update_vector_index(target)
         found = answers(target, texts, embedder)
         target.close()
         same = sum(one == other for one, other in zip(found, expected, strict=True))
