@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +88,16 @@ from mdvec.embedding.interface import Runtime
 make = registry.load('embedding', {provider!r})
 make(model='', dimension=None, runtime=Runtime(Path('unused'))).unload(idle_s=0)"""
     assert loaded(statement).isdisjoint([*ENGINE, "safetensors"])
+
+
+def test_a_look_before_a_search_loads_nothing_that_reads_documents(tmp_path: Path) -> None:
+    """Whether a folder changed shows in its listing; Markdown is read for what did."""
+    tmp_path.joinpath("notes").mkdir()
+    tmp_path.joinpath("notes", "a.md").write_text("# A\n\ngarden\n")
+    database = ["--database", str(tmp_path / "i.sqlite")]
+    add = ["tool", "add", "-n", "notes", "-d", "", "-s", str(tmp_path / "notes"), *database]
+    for args in (add, ["import", "--no-embed", *database]):
+        subprocess.run([sys.executable, "-m", "mdvec", *args], capture_output=True, check=True)
+    search = ["search", "garden", "--mode", "lexical", *database]
+    statement = f"from mdvec.interfaces.cli.main import run; assert run({search!r}, env={{}}) == 0"
+    assert loaded(statement).isdisjoint(["pyromark", "yaml", "numpy", "onnxruntime"])
