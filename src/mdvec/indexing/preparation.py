@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _MOST_SIZES = 50  # of the chunks of one document, in the details of a step
 
-# Starting processes takes half a second of each: less work than this is done sooner here.
-_LEAST_BYTES = 4_000_000
+# Starting a process takes a second of processor time, with what each learns anew: less work is done here.
+_LEAST_BYTES = 8_000_000
 _LEAST_DOCUMENTS = 100
 # What a process is given at once: enough that handing it over costs little, yet all have work to the end.
 _TASK_BYTES = 250_000
