@@ -19,7 +19,7 @@ _MAX_HEADING_CHARS = 1000
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
 # The parser takes some 80 bytes for each sign that may be markup. A text with more of them than this is
-# pathological, and is read as if it had no links, no emphasis and no code in its lines.
+# pathological, and is read as if it had no links, emphasis, code, quotations and tables.
 _MOST_SIGNS = 2_000_000
 _SIGNS = "[]()*_`<>!&|\\"
 _WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
