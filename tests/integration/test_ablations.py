@@ -35,8 +35,8 @@ _LONG = " ".join(f"Sentence {number} is about drive number {number}." for number
 
 DOCUMENTS = {
     "en/drives.md": f"# Connected drives\n\nThe drives are connected by cable.\n\n## Long story\n\n{_LONG}\n",
-    "en/notes.md": "---\naliases: [logbook]\ntags: [diary]\n---\n# Daily notes\n\n## Walks\n\nShort.\n\n"
-    "## Meals\n\nThe soup was of the day.\n",
+    "en/notes.md": "---\naliases: [logbook]\ntags: [diary]\nmood: soup\n---\n"
+    "# Daily notes\n\n## Walks\n\nShort.\n\n## Meals\n\nThe soup was of the day.\n",
     "en/docker.md": "# Ｄｏｃｋｅｒ\n\nContainers run on the server.\n",
     "ja/inn.md": "# 京都の旅館\n\n静かな旅館に泊まった。静かな庭がある。\n\n## 食事\n\n静かな朝食。\n",
     "ja/server.md": "# サーバーの設定\n\nDockerのコンテナをサーバに置く。サーバーは静か。\n",

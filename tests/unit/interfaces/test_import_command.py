@@ -35,7 +35,10 @@ def test_defaults(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert workspace.calls == [
         (
             "import",
-            {"name": "notes", "options": ImportOptions(mode=ImportMode.UPDATE, accept_pending=True)},
+            {
+                "name": "notes",
+                "options": ImportOptions(mode=ImportMode.UPDATE, accept_pending=True, processes=None),
+            },
         )
     ]
 
@@ -57,6 +60,7 @@ def test_every_option_reaches_the_workspace(mdvec: Mdvec, workspace: FakeWorkspa
             overlap_tokens=0,
             accept_pending=True,
             wait_s=1.5,
+            processes=None,
         ),
     }
     assert str(workspace.opened["database"]).endswith("/x.sqlite")
@@ -152,7 +156,7 @@ def test_a_folder_needs_no_name(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert mdvec("import", "--docs-dir", ".").code == 0
     [listing, (name, details)] = workspace.calls
     assert (listing[0], name) == ("collections", "import")
-    assert details["options"] == ImportOptions(ImportMode.UPDATE, accept_pending=True)
+    assert details["options"] == ImportOptions(ImportMode.UPDATE, accept_pending=True, processes=None)
 
 
 def test_without_a_name_all_are_imported(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

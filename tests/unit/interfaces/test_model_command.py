@@ -135,7 +135,11 @@ def test_estimate(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
             {
                 "name": "notes",
                 "options": ImportOptions(
-                    ImportMode.UPDATE, allow_empty=True, max_tokens=99, accept_pending=True
+                    ImportMode.UPDATE,
+                    allow_empty=True,
+                    max_tokens=99,
+                    accept_pending=True,
+                    processes=None,
                 ),
             },
         )
