@@ -101,9 +101,10 @@ def test_the_keyboard_is_enough(tab: Tab) -> None:
     expect(page.locator("#help")).to_be_hidden()
     page.locator(HITS).nth(0).focus()
     page.keyboard.press("Enter")
+    page.wait_for_url("**/doc/**")  # and until its scripts listen to keys
     expect(page.locator("article h1")).to_contain_text("Apple")
     page.keyboard.press("Escape")
-    expect(page).to_have_url(re.compile(r"/\?q=apple$"))
+    page.wait_for_url(re.compile(r"/\?q=apple$"))
     page.locator(HITS).nth(0).focus()
     page.keyboard.press("Escape")
     expect(page.locator("#q")).to_be_focused()
