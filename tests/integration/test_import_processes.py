@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.indexing import preparation
 from mdvec.indexing.preparation import Processes
+from mdvec.indexing.recipe import Recipe
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace import open_workspace
 from mdvec.workspace.wiring import Parts
@@ -50,10 +50,14 @@ def test_other_processes_prepare_documents_as_this_one_does(folder: Path, model_
     assert (there.added, there.excluded) == (here.added, here.excluded) == (6, 1)
 
 
+def _end() -> Recipe:
+    os._exit(1)
+
+
 def test_what_processes_leave_behind_is_prepared_here(
     folder: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They may be killed, such as when memory is short."""
-    ending = Processes(2, functools.partial(os._exit, 1))
+    ending = Processes(2, _end)
     monkeypatch.setattr(Parts, "processes", lambda *_: ending)
     assert imported(folder, model_cache, processes=2)[0].added == 6
