@@ -66,7 +66,7 @@ class SharedWork(Protocol):
     ) -> set[CollectionId]:
         """Offer to watch collections, and return those that the holder of a lease is to watch now.
 
-        Whoever else offers something, or ends, changes that: it is asked again every few seconds.
+        It changes when another process offers something or ends, so callers repeat it every few seconds.
 
         Args:
             lease: Of this process.

@@ -183,7 +183,7 @@ def _offer(
     here: Sequence[CollectionId],
     missing: Sequence[CollectionId],
 ) -> list[CollectionId]:
-    """Return what a holder offers: what it has, and what nobody else has."""
+    """Return what a holder offers: what it has, and what no other process has."""
     others = {each for other, offered in offers.items() if other != token for each in offered}
     return sorted({*here, *missing} - ({*missing} & others))
 
