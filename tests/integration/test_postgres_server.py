@@ -362,6 +362,21 @@ def test_problems_of_the_word_index_are_found(sql: Any) -> None:
     store.close()
 
 
+def test_neighbours_are_found_whatever_ids_they_have(sql: Any) -> None:
+    """Two imports at once draw ids in turns, so those of a document do not follow each other."""
+    schema = new_schema()
+    store = open_postgres(schema=schema)
+    notes = add_collection(store)
+    sql.execute(f"ALTER SEQUENCE {schema}.chunks_id_seq INCREMENT BY 2")
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", ["one", "two", "three", "four"]))
+        put(writer, notes.id, *make_document("b.md", ["one"]))
+    with store.read() as view:
+        [second] = view.bm25(["two"], Where((notes.id,)), 9)
+        assert [place.ordinal for place in view.places([second[0]])] == [0, 1, 2]
+    store.close()
+
+
 def test_a_newer_database_is_left_alone(sql: Any) -> None:
     """As is a schema that another program made."""
     schema = new_schema()

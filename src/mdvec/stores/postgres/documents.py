@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mdvec.stores.columns import LabelKind, locator_of
@@ -14,7 +14,6 @@ from mdvec.stores.records import (
     ChunkPlace,
     StoredChunk,
     StoredDocument,
-    places_beside,
     places_of_rows,
 )
 from mdvec.types.change import KnownDocument
@@ -165,14 +164,15 @@ class DocumentReader(WhereReader):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
-        sql = (
-            f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal"  # noqa: S608 - constants
+        # Not by their ids: those of two imports at once take turns.
+        rows = self.connection.execute(
+            f"""SELECT DISTINCT {_PLACE} FROM chunks f JOIN chunks c
+            ON c.document_id = f.document_id AND c.ordinal IN (f.ordinal - 1, f.ordinal, f.ordinal + 1)
+            WHERE f.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
+            (ids_text(ids),),
+            binary=True,
         )
-
-        def read(beside: Iterable[int]) -> list[tuple[Any, ...]]:
-            return self.connection.execute(sql, (ids_text(beside),), binary=True).fetchall()
-
-        return places_beside(ids, read)
+        return places_of_rows(rows.fetchall())
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""

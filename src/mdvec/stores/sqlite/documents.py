@@ -15,7 +15,6 @@ from mdvec.stores.records import (
     StoredChunk,
     StoredDocument,
     embedded_names,
-    places_beside,
     places_of_rows,
 )
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM
@@ -194,9 +193,19 @@ class DocumentReader(Reader):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks, and of the chunks right before and after them."""
+        # The chunks of a document are written in one transaction, so their ids follow each other.
+        beside = sorted({each + step for each in ids for step in (-1, 0, 1)})
         sql = f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
             ORDER BY c.document_id, c.ordinal"""  # noqa: S608 - constants
-        return places_beside(ids, lambda beside: self.connection.execute(sql, (json.dumps(beside),)))
+        found = places_of_rows(self.connection.execute(sql, (json.dumps(beside),)))
+        documents = {place.id: place.document_id for place in found}
+        own = {each: documents[each] for each in ids if each in documents}
+        return [
+            place
+            for place in found
+            if place.id in own
+            or place.document_id in (own.get(ChunkId(place.id - 1)), own.get(ChunkId(place.id + 1)))
+        ]
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
