@@ -38,8 +38,8 @@ _DEPTH_GROWTH = 8
 # So many passages are at hand for each hit that is shown with the text around it.
 _SPARE = 3
 
-# In another language the best of so many chunks tells whether there is an answer.
-_JUDGED_ACROSS = 10
+# So many of the best chunks tell whether there is an answer in another language.
+_JUDGED_ACROSS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def _probability(passages: Sequence[Passage], ranking: _Ranking, spaces: Sequenc
         return probability(best.nearness, best.coverage, unrelated)
     known = [
         (each.nearness, _above_ordinary(each.nearness, each.similarity, each.ordinary))
-        for each in ranking.candidates[:_JUDGED_ACROSS]
+        for each in (best, *ranking.candidates[:_JUDGED_ACROSS])
         if ranking.places[each.id].collection_id in space.collections
         and each.ordinary is not None
         and each.nearness is not None

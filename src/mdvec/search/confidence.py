@@ -15,7 +15,7 @@ _NEARNESS_ALONE = (2.13, -7.13)
 _COVERAGE_ALONE = (14.62, -3.27)
 # Where the best hit is in the other writing, it holds few words of the query whatever it is about. Some texts
 # are near to every query, and some queries to every text (docs/decisions/0049-near-to-everything.md).
-_ACROSS = (1.8, -6.6)
+_ACROSS = (1.8, -6.8)
 _ORDINARY_OF_QUERY = 0.2
 _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
@@ -52,19 +52,20 @@ def probability(nearness: float | None, coverage: float | None, unrelated: Unrel
     return _logistic(of_nearness * deviations + of_coverage * coverage + constant)
 
 
-def probability_across(first: float, best: float, ordinary: float, unrelated: Unrelated) -> float:
+def probability_across(nearest: float, best: float, ordinary: float, unrelated: Unrelated) -> float:
     """Return the same where the best hit is written in another way than the query.
 
+    What counts is how much nearer hits are to the query than to unrelated passages in its writing, on the
+    scale of cosine similarity.
+
     Args:
-        first: How much nearer the first hit is to the query than to unrelated passages in its writing, on the
-            scale of cosine similarity.
-        best: The same of the nearest of the first hits: where it is not the first one, words or names came
-            between.
+        nearest: That of the nearest hit: small where texts that are near to everything come first.
+        best: The largest of all.
         ordinary: Mean similarity of the query and unrelated passages in the writing of the hits.
         unrelated: The similarity of unrelated texts in the model, in the query's writing.
     """
     weight, constant = _ACROSS
-    above = (first + best) / 2 - _ORDINARY_OF_QUERY * (ordinary - unrelated.mean)
+    above = (nearest + best) / 2 - _ORDINARY_OF_QUERY * (ordinary - unrelated.mean)
     return _logistic(weight * above / unrelated.spread + constant)
 
 

@@ -52,20 +52,20 @@ def test_similarity_is_seen_against_the_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "best", "ordinary", "level"),
+    ("nearest", "best", "ordinary", "level"),
     [
         (0.12, 0.12, 0.786, Confidence.HIGH),
         (0.08, 0.08, 0.786, Confidence.LOW),
-        (0.08, 0.10, 0.786, Confidence.MEDIUM),  # one of the next hits is nearer
+        (0.08, 0.10, 0.786, Confidence.MEDIUM),  # what is nearest is near to everything
         (0.08, 0.08, 0.742, Confidence.MEDIUM),  # a question that few texts are near to
         (0.03, 0.03, 0.742, Confidence.NONE),
     ],
 )
 def test_a_text_in_another_language_is_seen_against_what_is_ordinary(
-    first: float, best: float, ordinary: float, level: Confidence
+    nearest: float, best: float, ordinary: float, level: Confidence
 ) -> None:
-    """For the text and for the question, and the nearest of the first hits speaks for all."""
-    assert level_of(probability_across(first, best, ordinary, UNRELATED)) is level
+    """For a text and for the question; of all hits the nearest counts, and the one that is most above it."""
+    assert level_of(probability_across(nearest, best, ordinary, UNRELATED)) is level
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
