@@ -106,9 +106,9 @@ def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySp
     by_words: list[ChunkId] = []
     if query.mode is not SearchMode.DENSE:
         words = find_by_words(query.text, view, where=where, limit=depth)
-        if words.matched_weight and not words.named:
-            words = replace(words, exact=exact_matches(query.text, words.ranking, view))
-        by_words = list(dict.fromkeys([*(chunk for chunk, _ in words.ranking), *words.named]))
+        if not words.named:
+            words = replace(words, exact=exact_matches(query.text, words, where, view))
+        by_words = list(dict.fromkeys([*(chunk for chunk, _ in words.ranking), *words.named, *words.exact]))
     searched = () if query.mode is SearchMode.LEXICAL else spaces
     found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
     everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))
