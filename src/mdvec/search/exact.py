@@ -60,11 +60,11 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
     return frozenset(found) if len(found) <= _FEW else frozenset()
 
 
-def _with_all_words(text: str, where: Where, view: View) -> Sequence[StoredChunk]:
+def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
     """Return the chunks that hold all words of a query of several; none where these are too many to read."""
     groups = phrase_terms(text).groups
     ids = view.holding(groups, where, limit=_MOST_HOLDERS + 1) if len(groups) > 1 else ()
-    return [*view.chunks(ids).values()] if len(ids) <= _MOST_HOLDERS else ()
+    return [*view.chunks(ids).values()] if len(ids) <= _MOST_HOLDERS else []
 
 
 def _pointed_at(
