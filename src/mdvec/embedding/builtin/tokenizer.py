@@ -113,7 +113,7 @@ class Tokenizer:
 
 
 def build_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
-    """Make a tokenizer; takes about 0.2 s, see :func:`save_tokenizer`."""
+    """Make a tokenizer; takes about 0.5 s, see :func:`save_tokenizer`."""
     return Tokenizer(
         characters=build_character_map(vocabulary.replacements),
         pieces=Segmenter(build_piece_table(vocabulary.pieces, vocabulary.scores, vocabulary.unknown)),
