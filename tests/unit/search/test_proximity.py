@@ -86,7 +86,7 @@ def test_the_name_of_a_document_brings_its_chunks_nearer(world: World) -> None:
         far: pytest.approx(NAME_SHARE * 0.8, abs=1e-3),
     }
     assert list(found.ranking) == [near, middle, plain, far]
-    assert list(dense(world, depth=2).ranking) == [near, middle]
+    assert list(dense(world, depth=3).ranking) == [near, middle, plain]
 
 
 PASSAGES = (0.5 * QUERY).astype("<f4").tobytes()
