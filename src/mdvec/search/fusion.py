@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.types.ids import ChunkId
 from mdvec.types.space import Unrelated
@@ -38,8 +39,7 @@ _NOT_REPEATED: Mapping[ChunkId, int] = {}
 _MIN_SPREAD = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalEvidence:
+class LexicalEvidence(Struct, frozen=True):
     """The evidence of words about the candidates of one query.
 
     Attributes:
@@ -60,8 +60,7 @@ class LexicalEvidence:
     other_language: frozenset[ChunkId] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class DenseEvidence:
+class DenseEvidence(Struct, frozen=True):
     """The evidence of vectors about the candidates of one query.
 
     Attributes:
@@ -97,8 +96,7 @@ class DenseEvidence:
         return max(0.0, min(1.0, (deviations - _ORDINARY) / (_RELATED - _ORDINARY)))
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A chunk with all evidence about it.
 
     Attributes:

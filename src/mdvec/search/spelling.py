@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.stores.interface import View
@@ -32,8 +33,7 @@ _JAPANESE_WORD = re.compile(rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}")
 _HAN_WORD = re.compile(rf"[{HAN}]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """What is known of the words of a query.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from mdvec.errors import DamagedDatabaseError
@@ -46,8 +46,7 @@ def decode(stored: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class Owners:
+class Owners(Struct, frozen=True, dict=True):
     """The owners of the rows of a matrix.
 
     Attributes:
@@ -95,8 +94,7 @@ class Owners:
 NO_OWNERS: Final = Owners(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class ExactView:
+class ExactView(Struct, frozen=True):
     """The vectors of a space as they were at some moment; later ones do not show in it.
 
     Owners that were deleted may still be here, so a search passes those that exist.

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mdvec.text.phrases import phrase_finder
 from mdvec.text.scripts import UNSPACED, holds_unspaced
@@ -40,8 +41,7 @@ class Field(StrEnum):
     TITLE = "title"
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Struct, frozen=True):
     """A condition that stands in a query.
 
     Attributes:
@@ -64,8 +64,7 @@ class Operator:
         return self.field is None and not self.negated
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
+class ParsedQuery(Struct, frozen=True):
     """A query with its operators.
 
     Attributes:

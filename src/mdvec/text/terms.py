@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import add
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from mdvec.text.folding import ascii_words, normalise
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
@@ -64,8 +65,7 @@ class Memory(dict[str, V]):
         return value
 
 
-@dataclass(slots=True)
-class _TermsByKind:
+class _TermsByKind(Struct):
     """The terms of a text, repeated as often as they occur; see :class:`QueryTerms`."""
 
     words: list[str] = field(default_factory=list)
@@ -77,8 +77,7 @@ class _TermsByKind:
     singles: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class PhraseTerms:
+class PhraseTerms(Struct, frozen=True):
     """The terms of a phrase.
 
     Attributes:
@@ -91,8 +90,7 @@ class PhraseTerms:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
+class QueryTerms(Struct, frozen=True):
     """The terms of a query, each once.
 
     Attributes:

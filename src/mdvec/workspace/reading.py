@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.search.filters import MAX_DEPTH
@@ -230,8 +231,7 @@ def _range(lines: Lines) -> str:
     return ":".join("" if line is None else str(line) for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A document that was found.
 
     Attributes:
@@ -245,8 +245,7 @@ class Reference:
     lines: Lines | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """A way to read what was given: a path, and the collections in which it may be one."""
 
     path: str

@@ -6,7 +6,9 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
@@ -35,8 +37,7 @@ from mdvec.workspace.reading import file_of, path_of_reference
 from mdvec.workspace.wiring import Model, Parts
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedded:
+class _Embedded(Struct, frozen=True):
     """The query in the spaces of the collections.
 
     Attributes:

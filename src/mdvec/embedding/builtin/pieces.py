@@ -7,8 +7,9 @@ loading: a child is found by binary search, for all places of a text at once.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,7 @@ _SLOT_BITS = 21
 _SLOT_FACTORS = (0x9E3779B1, 0x85EBCA6B)
 
 
-@dataclass(frozen=True, slots=True)
-class PieceTable:
+class PieceTable(Struct, frozen=True):
     """A vocabulary that can be searched.
 
     Attributes:
@@ -121,8 +121,7 @@ class PieceTable:
         return starts[order], ends[order], ids[order]
 
 
-@dataclass(frozen=True, slots=True)
-class _BestWay:
+class _BestWay(Struct, frozen=True):
     """The best way to each place: its score, and the last match on it."""
 
     scores: list[float]

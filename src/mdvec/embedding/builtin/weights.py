@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mdvec.errors import EmbedderUnavailableError
 
@@ -76,8 +77,7 @@ def dequantise(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
     return weights.reshape(packed.shape[0], -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True):
     """The parts of the tokenizer.
 
     Attributes:
@@ -93,8 +93,7 @@ class Vocabulary:
     replacements: dict[int, tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """Sizes of the network.
 
     Attributes:
@@ -112,8 +111,7 @@ class Shape:
     window: int
 
 
-@dataclass(frozen=True, slots=True)
-class Markers:
+class Markers(Struct, frozen=True):
     """Ids of the special tokens.
 
     Attributes:
