@@ -342,9 +342,10 @@ def best_inside(
     size = _FIRST_FACTOR * limit + _SPARE
     while True:
         top = _top(estimates, size)
-        allowed = inside(ids[top].tolist())
+        owners = ids[top].tolist()
+        allowed = inside(owners)
         if len(allowed) >= wanted or size >= len(ids):
-            kept = top[np.isin(ids[top], np.fromiter(allowed, np.int64, len(allowed)))]
+            kept = top[np.fromiter((owner in allowed for owner in owners), np.bool_, len(owners))]
             best: list[int] = ids[kept[_top(estimates[kept], wanted)]].tolist()
             return best
         needed = _MARGIN * wanted / max(len(allowed), 1)

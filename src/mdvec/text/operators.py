@@ -23,9 +23,9 @@ _STAR = "*"
 # An operator follows white space; a quotation may follow Japanese, which is written without.
 _OPERATOR = re.compile(
     rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{_QUOTES}]))
-    (?P<minus>[{_MINUS}]?)(?:(?P<field>path|tag|title)[:\uff1a](?![:\uff1a]))?
+    (?P<minus>[{_MINUS}]?)(?:(?P<field>(?i:path|tag|title))[:\uff1a](?![:\uff1a]))?
     (?:[{_QUOTES}](?P<quoted>[^{_QUOTES}]+)[{_QUOTES}]|(?P<bare>[^\s{_QUOTES}]+))""",
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,  # letters of either case in the class of characters would take long to compile
 )
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
 _SENTENCE_WORDS = 7  # outside of operators

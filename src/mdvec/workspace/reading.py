@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -192,11 +191,13 @@ def _outline_section(section: Section, numbers: Mapping[int, int], body: str) ->
 
 
 def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
+    from difflib import get_close_matches
+
     headings = [section.heading for section in sections if section.level]
     if not headings:
         return "The document has no headings."
     headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
-    near = difflib.get_close_matches(wanted[:_MAX_HEADING_CHARS], headings, n=3) or headings[:8]
+    near = get_close_matches(wanted[:_MAX_HEADING_CHARS], headings, n=3) or headings[:8]
     return f"It has: {', '.join(near)}."
 
 

@@ -33,6 +33,22 @@ def available() -> bool:
     return find_spec(_PACKAGE) is not None
 
 
+def installed_version() -> str | None:
+    """Return the version of the installed package; None if there is none."""
+    spec = find_spec(_PACKAGE)
+    places = (spec and spec.submodule_search_locations) or []
+    # The name of the folder says it. The standard library would load what parses e-mails.
+    folders = [folder for place in places for folder in Path(place).parent.glob(f"{_PACKAGE}-*.dist-info")]
+    if len(folders) == 1:
+        return folders[0].name.removesuffix(".dist-info").partition("-")[2]
+    from importlib import metadata
+
+    try:
+        return metadata.version(_PACKAGE)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def weights_path() -> Path:
     """Return the path of the model file.
 
