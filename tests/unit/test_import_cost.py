@@ -100,4 +100,15 @@ def test_a_look_before_a_search_loads_nothing_that_reads_documents(tmp_path: Pat
         subprocess.run([sys.executable, "-m", "mdvec", *args], capture_output=True, check=True)
     search = ["search", "garden", "--mode", "lexical", *database]
     statement = f"from mdvec.interfaces.cli.main import run; assert run({search!r}, env={{}}) == 0"
-    assert loaded(statement).isdisjoint(["pyromark", "yaml", "numpy", "onnxruntime"])
+    assert loaded(statement).isdisjoint(["pyromark", "yaml", "numpy", "onnxruntime", "email", "difflib"])
+
+
+def test_a_search_creates_no_dataclass() -> None:
+    """Each takes longer to create than a dozen structs; the doors have some, for ``--version``."""
+    code = """import sys, mdvec.workspace, mdvec.stores.sqlite.store, mdvec.stores.kept
+modules = [module for name, module in sys.modules.items() if name.startswith("mdvec.")]
+values = [each for module in modules for each in vars(module).values()]
+names = {each.__module__ for each in values if hasattr(each, "__dataclass_fields__")}
+print(*(name for name in names if not name.startswith("mdvec.interfaces.")))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
