@@ -14,9 +14,11 @@ Stores find by plain similarity of texts and of names; the candidates that gives
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import compress, repeat
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.fusion import DenseEvidence
@@ -54,8 +56,7 @@ _LEAST_SAMPLE = 16
 _PRIOR_CHUNKS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySpace:
+class QuerySpace(Struct, frozen=True):
     """A space and the query in it.
 
     Attributes:
@@ -101,8 +102,7 @@ class QuerySpace:
         return float(passages @ self.vector)
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(Struct, frozen=True):
     """The chunks and names that a store finds near a query, by plain similarity.
 
     Attributes:
