@@ -123,8 +123,8 @@ def _words(query: SearchQuery, where: Where, view: View, depth: int) -> LexicalE
     if not query.text or query.mode is SearchMode.DENSE:
         return None
     words = find_by_words(query.text, view, where=where, limit=depth)
-    if words.matched_weight and not words.named:
-        words = replace(words, exact=exact_matches(query.text, words.ranking, view))
+    if not words.named:
+        words = replace(words, exact=exact_matches(query.text, words, where, view))
     return words
 
 
@@ -139,7 +139,8 @@ def _rank(
     if not query.text:
         return _listed(query, where, view)
     words = words or _words(query, where, view, depth)
-    by_words = [] if words is None else [*dict.fromkeys((*(each for each, _ in words.ranking), *words.named))]
+    ranked = () if words is None else (chunk for chunk, _ in words.ranking)
+    by_words = [] if words is None else [*dict.fromkeys((*ranked, *words.named, *words.exact))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces
     found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
     everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))

@@ -262,7 +262,8 @@ def _credit(
 def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float | None:
     if chunk in lexical.other_language and chunk not in shares:
         return None
-    if chunk in lexical.named or chunk in lexical.exact:
+    # Function words alone say nothing of what is asked, in whatever order.
+    if chunk in lexical.named or (chunk in lexical.exact and lexical.matched_weight):
         return 1.0
     return lexical.matched_weight * shares.get(chunk, 0.0)
 

