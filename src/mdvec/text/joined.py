@@ -112,7 +112,7 @@ _folding = functools.cache(_Folding)
 
 
 def folded_codes(text: str) -> NDArray[np.uint32]:
-    """Return the code points of a text as :func:`mdvec.text.folding.normalise` folds it, in a tenth of its time.
+    """Return the code points of a text as :func:`mdvec.text.folding.normalise` folds it, four times as fast.
 
     Characters are looked up one by one where none of them depends on others.
     """
