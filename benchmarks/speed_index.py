@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from mdvec.stores.interface import Store
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names

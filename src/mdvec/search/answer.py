@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.confidence import level_of, probability, probability_across, score_of
@@ -45,8 +47,7 @@ _DEPTH_GROWTH = 8
 _SPARE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The passages found.
 
     Attributes:
@@ -62,8 +63,7 @@ class Found:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(Struct, frozen=True):
     """All candidates, best first; ``complete`` if a greater depth would give no more of them."""
 
     candidates: list[Candidate]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from mdvec.types.ids import ChunkId
 from mdvec.types.space import Unrelated
@@ -39,8 +40,7 @@ _NOT_REPEATED: Mapping[ChunkId, int] = {}
 _MIN_SPREAD = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalEvidence:
+class LexicalEvidence(Struct, frozen=True):
     """The evidence of words about the candidates of one query.
 
     Attributes:
@@ -61,8 +61,7 @@ class LexicalEvidence:
     other_language: frozenset[ChunkId] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class DenseEvidence:
+class DenseEvidence(Struct, frozen=True):
     """The evidence of vectors about the candidates of one query.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import SPACE, STORES, open_store, vector_of
 
 from mdvec.chunking.sections import SectionChunker
