@@ -160,7 +160,7 @@ def fuse(
     unknown = sum(peers) / len(peers) if peers else 0.0
     nearness = _merged(each.plain_nearness for each in dense)
     ordinary = _merged(each.ordinary for each in dense)
-    lexical_ranks = _ranks(_order_of_words(lexical, shares, lost))
+    lexical_ranks = _ranks(_order_of_words(lexical, _words_alone(lexical, shares, lost)))
     dense_ranks = _ranks(_order_of_meaning(dense, deviations, lost))
     words = _evidence_of_words(lexical, shares, _credit(lexical, shares, dense))
     fused = {
@@ -209,15 +209,15 @@ def rank_by_words(
     lexical: LexicalEvidence, *, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
 ) -> list[Candidate]:
     """Rank by words alone: exact evidence first, then BM25, less what a repeated text loses."""
-    shares, weight, lost = _shares(lexical), _weight(lexical), _lost(repetitions)
-    evidence = {chunk: weight * share - lost.get(chunk, 0.0) for chunk, share in shares.items()}
+    shares = _shares(lexical)
+    evidence = _words_alone(lexical, shares, _lost(repetitions))
     return [
         Candidate(
             *(chunk, evidence[chunk], None, None, None, rank),
             coverage=_coverage(lexical, shares, chunk),
-            in_scores=evidence[chunk],
+            in_scores=evidence[chunk] - (_EXACT_EVIDENCE - _EXACT_IN_SCORES) * (chunk in lexical.exact),
         )
-        for rank, chunk in enumerate(_order_of_words(lexical, shares, lost), 1)
+        for rank, chunk in enumerate(_order_of_words(lexical, evidence), 1)
     ]
 
 
@@ -288,13 +288,22 @@ def _lost(repetitions: Mapping[ChunkId, int]) -> dict[ChunkId, float]:
     }
 
 
-def _order_of_words(
+def _words_alone(
     lexical: LexicalEvidence, shares: Mapping[ChunkId, float], lost: Mapping[ChunkId, float]
-) -> list[ChunkId]:
-    """Rank by share; equal ones come in the order of their terms' scores, then of their ids."""
-    scores, weight = dict(lexical.ranking), _weight(lexical)
+) -> dict[ChunkId, float]:
+    """Return the evidence of words where nothing else is known, less what repeated texts lose.
+
+    Frequent words reach the maximum score in texts that do not say exactly the query, too.
+    """
+    weight = _weight(lexical)
     evidence = {chunk: weight * share - lost.get(chunk, 0.0) for chunk, share in shares.items()}
-    return sorted(shares, key=lambda chunk: (-evidence[chunk], -scores.get(chunk, 0.0), chunk))
+    return evidence | {chunk: evidence[chunk] + _EXACT_EVIDENCE for chunk in lexical.exact}
+
+
+def _order_of_words(lexical: LexicalEvidence, evidence: Mapping[ChunkId, float]) -> list[ChunkId]:
+    """Rank by evidence; equal ones come in the order of their terms' scores, then of their ids."""
+    scores = dict(lexical.ranking)
+    return sorted(evidence, key=lambda chunk: (-evidence[chunk], -scores.get(chunk, 0.0), chunk))
 
 
 def _order_of_meaning(
