@@ -72,6 +72,7 @@ class DenseEvidence(Struct, frozen=True):
         mean: Mean similarity of any chunk to this query.
         spread: Standard deviation of the same.
         unrelated: The similarity of unrelated texts in the model; None where it was not measured.
+        ordinary: How similar each text in the other writing is to unrelated passages in the query's.
     """
 
     ranking: Sequence[ChunkId]
@@ -81,6 +82,7 @@ class DenseEvidence(Struct, frozen=True):
     mean: float
     spread: float
     unrelated: Unrelated | None = None
+    ordinary: Mapping[ChunkId, float] = {}
 
     def deviations(self) -> dict[ChunkId, float]:
         """Return how much nearer than the mean each is, in standard deviations; 0 without a spread."""
@@ -110,6 +112,8 @@ class Candidate(NamedTuple):
         coverage: Share of a full word match, unknown words counted as missing, 0..1; None when words
             were not looked for, or say nothing of a foreign chunk.
         in_scores: What scores are made of: the evidence, but for most of what exact evidence adds to it.
+        ordinary: Similarity of its text to unrelated passages in the query's writing; None without a vector,
+            and where it is in that writing itself.
     """
 
     id: ChunkId
@@ -120,6 +124,7 @@ class Candidate(NamedTuple):
     lexical_rank: int | None
     coverage: float | None
     in_scores: float
+    ordinary: float | None = None
 
 
 def fuse(
@@ -154,6 +159,7 @@ def fuse(
     peers = [deviations[chunk] for chunk in shares if chunk in deviations]
     unknown = sum(peers) / len(peers) if peers else 0.0
     nearness = _merged(each.plain_nearness for each in dense)
+    ordinary = _merged(each.ordinary for each in dense)
     lexical_ranks = _ranks(_order_of_words(lexical, _words_alone(lexical, shares, lost)))
     dense_ranks = _ranks(_order_of_meaning(dense, deviations, lost))
     words = _evidence_of_words(lexical, shares, _credit(lexical, shares, dense))
@@ -171,6 +177,7 @@ def fuse(
             lexical_ranks.get(chunk),
             _coverage(lexical, shares, chunk),
             fused[chunk] - (_EXACT_EVIDENCE - _EXACT_IN_SCORES) * (chunk in lexical.exact),
+            ordinary.get(chunk),
         )
         for chunk in sorted(fused, key=lambda chunk: (-fused[chunk], chunk))
     ]
@@ -187,10 +194,12 @@ def rank_by_similarity(
     order = _order_of_meaning(dense, deviations, lost)
     plain = _merged(each.plain_nearness for each in dense)
     similarities = _merged(each.similarities for each in dense)
+    ordinary = _merged(each.ordinary for each in dense)
     evidence = {chunk: deviations[chunk] - lost.get(chunk, 0.0) for chunk in order}
     return [
         Candidate(
-            chunk, evidence[chunk], similarities[chunk], plain[chunk], rank, None, None, evidence[chunk]
+            *(chunk, evidence[chunk], similarities[chunk], plain[chunk], rank, None, None, evidence[chunk]),
+            ordinary=ordinary.get(chunk),
         )
         for rank, chunk in enumerate(order, 1)
     ]
