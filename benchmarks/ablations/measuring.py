@@ -61,7 +61,7 @@ def score_questions(
 def _best(question: Question, mode: SearchMode, index: Index, variant: Variant, found: Found) -> list[str]:
     """Return the paths of the best documents, as :func:`mdvec.search.answer.find` and ``mdvec eval`` do."""
     wanted = DEPTH + len(question.exclude)
-    depth = max(answer._MIN_DEPTH, answer._DEPTH_PER_HIT * wanted)
+    depth = answer.depth_for(wanted)
     while True:
         key = (question.id, depth)
         if key not in found:
@@ -88,7 +88,7 @@ def _find(question: Question, index: Index, variant: Variant, depth: int) -> tup
         return []
 
     with applied([Patch(answer, "fuse", record)]):
-        answer._rank(SearchQuery(text), query.where, index.view, [query.space], depth)
+        answer._rank(SearchQuery(text), query.where, index.view, [query.space], depth, None)
     return handed[0], query
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.fakes.runs import cancelled_when, noting
+from tests.waiting import HANG_S
 
 from mdvec import SearchQuery, Workspace, open_workspace, registry, run
 from mdvec.config import Config
@@ -184,6 +185,27 @@ def test_only_the_text_of_what_is_shown_is_read(
     monkeypatch.setattr(Snapshot, "chunks", load_chunks)
     assert len(workspace.search(SearchQuery("tomatoes", mode=mode)).hits) == 5
     assert len(loaded) <= 2 * 60 + 5 * 3  # once more with a greater depth; three chunks a passage
+
+
+def test_words_are_found_while_the_model_embeds(tmp_path: Path, docs: Path) -> None:
+    """A search takes as long as the slower of both."""
+    found_by_words = threading.Event()
+
+    class Slow(HashingEmbedder):
+        def embed_query(self, text: str) -> Vector:
+            assert found_by_words.wait(HANG_S)
+            return super().embed_query(text)
+
+    def on_step(name: str, elapsed_ms: float, **details: object) -> None:
+        if name == "lexical":
+            found_by_words.set()
+
+    with open_workspace(database=tmp_path / "slow.sqlite", embedder=Slow()) as workspace:
+        workspace.add_collection(NAME, "", str(docs))
+        workspace.import_collection(NAME)
+        with run.bound(run.Run(on_step=on_step)):
+            (hit,) = workspace.search(SearchQuery("tomatoes")).hits
+    assert hit.dense_rank == hit.lexical_rank == 1
 
 
 @pytest.mark.parametrize("expansion", list(Expansion))

@@ -71,7 +71,13 @@ class _Ranking:
     complete: bool
 
 
-def find(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpace] = ()) -> Found:
+def find(
+    query: SearchQuery,
+    where: Where,
+    view: View,
+    spaces: Sequence[QuerySpace] = (),
+    words: LexicalEvidence | None = None,
+) -> Found:
     """Answer a query that was checked already.
 
     Args:
@@ -79,17 +85,18 @@ def find(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpa
         where: Which chunks may be found.
         view: The snapshot that is searched.
         spaces: The query in each space; chunks of collections in none of them are found by words.
+        words: From :func:`words_of`, where that was called already.
     """
-    depth = first_depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * query.limit)
+    depth = first_depth = depth_for(query.limit)
     while True:
-        ranking = _rank(query, where, view, spaces, depth)
+        ranking = _rank(query, where, view, spaces, depth, words)
         passages = _passages(query, ranking)
         enough = len(passages) >= query.limit
         documents = {ranking.places[each.best.id].document_id for each in passages}
         # One long document may fill the first depth; one that fills the second has little beside it.
         if ranking.complete or (enough and (len(documents) >= query.limit or depth > first_depth)):
             break
-        depth *= _DEPTH_GROWTH
+        depth, words = depth * _DEPTH_GROWTH, None
     sure = _probability(query, passages, ranking.places, spaces, view)
     with run.current().step("show", hits=min(len(passages), query.limit)):
         hits, left_out = _show(query, passages, sure, view)
@@ -99,16 +106,40 @@ def find(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpa
     return Found(hits, confidence, hidden, left_out)
 
 
-def _rank(query: SearchQuery, where: Where, view: View, spaces: Sequence[QuerySpace], depth: int) -> _Ranking:
+def depth_for(hits: int) -> int:
+    """Return how many candidates are taken from each side at first, for so many hits."""
+    return max(_MIN_DEPTH, _DEPTH_PER_HIT * hits)
+
+
+def words_of(query: SearchQuery, where: Where, view: View) -> LexicalEvidence | None:
+    """Return what is found by words at first; None if nothing is searched by them.
+
+    Raises nothing that :func:`find` does not; made before it, while a model embeds the query.
+    """
+    return _words(query, where, view, depth_for(query.limit))
+
+
+def _words(query: SearchQuery, where: Where, view: View, depth: int) -> LexicalEvidence | None:
+    if not query.text or query.mode is SearchMode.DENSE:
+        return None
+    words = find_by_words(query.text, view, where=where, limit=depth)
+    if words.matched_weight and not words.named:
+        words = replace(words, exact=exact_matches(query.text, words.ranking, view))
+    return words
+
+
+def _rank(
+    query: SearchQuery,
+    where: Where,
+    view: View,
+    spaces: Sequence[QuerySpace],
+    depth: int,
+    words: LexicalEvidence | None,
+) -> _Ranking:
     if not query.text:
         return _listed(query, where, view)
-    words: LexicalEvidence | None = None
-    by_words: list[ChunkId] = []
-    if query.mode is not SearchMode.DENSE:
-        words = find_by_words(query.text, view, where=where, limit=depth)
-        if words.matched_weight and not words.named:
-            words = replace(words, exact=exact_matches(query.text, words.ranking, view))
-        by_words = list(dict.fromkeys([*(chunk for chunk, _ in words.ranking), *words.named]))
+    words = words or _words(query, where, view, depth)
+    by_words = [] if words is None else [*dict.fromkeys((*(each for each, _ in words.ranking), *words.named))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces
     found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
     everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))

@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Vectors = tuple[NDArray[np.float32], NDArray[np.float32] | None]
+    """The vector of a question alone, and the one by which chunks are ranked where that is another."""
+
 # What the form of a passage weighs beside the question itself (docs/decisions/0039-two-forms.md).
 _PASSAGE_WEIGHT = 0.3
 
 
-def embed_forms(text: str, embedder: Embedder) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+def embed_forms(text: str, embedder: Embedder) -> Vectors:
     """Embed a question, and move a copy of its vector towards its other form, where it has one.
 
     In English the other form loses on some sets what it gains on others. A service would be paid for another

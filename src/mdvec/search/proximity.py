@@ -34,9 +34,8 @@ NAME_SHARE = 0.5
 NEIGHBOUR_SHARE = 0.2
 """How much the chunks before and after say of a chunk, next to what it says itself."""
 
-# Candidates for each chunk that is ranked: those with the nearest texts, and those of documents with the
-# nearest names. With these the ten best are the same as those of all chunks (decision 24).
-_TEXTS_PER_RANK = 2
+# As many candidates as are ranked have the nearest texts, and up to as many are of the documents with the
+# nearest names, of which there is one for so many. With these the best stay the same (decision 24).
 _RANKS_PER_NAME = 4
 
 # The mean and spread of similarities in a space are those of so many chunks.
@@ -103,9 +102,9 @@ def nearest_in(space: QuerySpace, view: View, *, where: Where, depth: int) -> Ne
     if set(space.collections) == set(where.collections):
         inside = where
     with run.current().step("dense") as details:
-        texts = dict(view.nearest_chunks(space.id, space.aim, inside, _TEXTS_PER_RANK * depth))
+        texts = dict(view.nearest_chunks(space.id, space.aim, inside, depth))
         names = dict(view.nearest_documents(space.id, space.aim, inside, depth // _RANKS_PER_NAME))
-        named = view.places_in(list(names), inside, _TEXTS_PER_RANK * depth)
+        named = view.places_in(list(names), inside, depth)
         details.update(texts=len(texts), named=len(named))
     return Nearest(list(dict.fromkeys([*texts, *(place.id for place in named)])), texts, names)
 

@@ -76,7 +76,8 @@ class Owners:
 
     def positions(self, wanted: Iterable[int]) -> NDArray[np.intp]:
         """Return the positions of those of the wanted owners that are here, ascending."""
-        ids = np.unique(np.fromiter(wanted, np.int64))
+        ids = np.sort(np.fromiter(wanted, np.int64))
+        ids = ids[np.flatnonzero(np.diff(ids, prepend=-1))]  # each once; much faster than np.unique
         first = np.searchsorted(self.ids, ids, side="left")
         counts = np.searchsorted(self.ids, ids, side="right") - first
         total = int(counts.sum())
@@ -180,6 +181,8 @@ class ExactView:
 
     def _rows(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
         """Return some rows, shape (n, dim)."""
+        if len(self.blocks) == 1:
+            return self.blocks[0].rows[rows]
         found = np.empty((len(rows), self.blocks[0].rows.shape[1]), np.float16)
         start = 0
         for block in self.blocks:

@@ -28,8 +28,7 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
     starts_whole = _WORD_END.match(folded[0]) is not None
     ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
     # A line break stands in the middle of a Japanese word as well.
-    inside = r"\s?".join(map(re.escape, folded)) if _is_unspaced(folded) else re.escape(folded)
-    pattern = re.compile(f"(?=({inside}))")  # so that matches may overlap
+    is_one_word = _is_unspaced(folded) and " " not in folded
     # Folding a text takes most of the time. It makes no Chinese character (but of signs such as ㈱), and no
     # word where all letters are ASCII.
     characters = frozenset(_HAN.findall(folded))
@@ -41,12 +40,16 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
         if not characters.issubset(text):
             return False
         text = fold_name(text)
-        spans = (match.span(1) for match in pattern.finditer(text))
-        return any(
-            not (starts_whole and start and _WORD_END.match(text, start - 1))
-            and not (ends_whole and _WORD_END.match(text, end))
-            for start, end in spans
-        )
+        if is_one_word:
+            return folded in text.replace(" ", "")
+        start = text.find(folded)
+        while start >= 0:
+            end = start + len(folded)
+            cut_before = starts_whole and start and _WORD_END.match(text, start - 1)
+            if not cut_before and not (ends_whole and _WORD_END.match(text, end)):
+                return True
+            start = text.find(folded, start + 1)
+        return False
 
     return holds
 

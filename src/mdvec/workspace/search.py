@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
-from mdvec.search.answer import find
+from mdvec.search.answer import find, words_of
 from mdvec.search.filters import clean
 from mdvec.search.forms import embed_forms
+from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
 from mdvec.search.where import narrowed
@@ -34,6 +38,9 @@ from mdvec.workspace.collections import Collections
 from mdvec.workspace.reading import file_of, path_of_reference
 from mdvec.workspace.wiring import Model, Parts
 
+if TYPE_CHECKING:
+    from mdvec.search.forms import Vectors
+
 
 @dataclass(frozen=True, slots=True)
 class _Embedded:
@@ -44,12 +51,14 @@ class _Embedded:
         spaces: The query in each space that is searched.
         space_of: The space of each collection; None when no vector of it can be used.
         warnings: For people.
+        words: What was found by words meanwhile.
     """
 
     mode: SearchMode
     spaces: tuple[QuerySpace, ...]
     space_of: Mapping[CollectionId, SpaceId | None]
     warnings: tuple[str, ...] = ()
+    words: LexicalEvidence | None = None
 
 
 def answer(
@@ -90,12 +99,14 @@ def answer(
             # Without a text there is nothing to compare vectors with.
             mode = cleaned.mode if meant.text else SearchMode.LEXICAL
             cleaned = replace(cleaned, text=meant.text, mode=mode)
-        embedded = _embed(cleaned, searched, view, parts)
+        embedded = _embed(cleaned, searched, view, parts, meant.where)
         confidence, found = Confidence.NONE, list[tuple[SearchHit, StoredChunk]]()
         hidden: Sequence[float] = ()
         left_out = 0
         if searched:
-            answered = find(replace(cleaned, mode=embedded.mode), meant.where, view, embedded.spaces)
+            answered = find(
+                replace(cleaned, mode=embedded.mode), meant.where, view, embedded.spaces, embedded.words
+            )
             confidence, found = answered.confidence, answered.hits
             hidden, left_out = answered.hidden, answered.left_out
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
@@ -171,8 +182,12 @@ def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
     )
 
 
-def _embed(query: SearchQuery, collections: Sequence[Collection], view: View, parts: Parts) -> _Embedded:
-    """Embed a query once for each space; a model that cannot be used leaves its collections to words.
+def _embed(
+    query: SearchQuery, collections: Sequence[Collection], view: View, parts: Parts, where: Where
+) -> _Embedded:
+    """Embed a query once for each space, and look for its words meanwhile.
+
+    A model that cannot be used leaves its collections to words.
 
     Raises:
         EmbeddingError: If the mode is ``dense`` and a model cannot be used or does not answer.
@@ -193,22 +208,27 @@ def _embed(query: SearchQuery, collections: Sequence[Collection], view: View, pa
             raise problem
         else:
             silent.setdefault(str(problem), []).append(collection.name)
+    embedders = {
+        space_id: embedder
+        for space_id, inside in members.items()
+        # Else nothing is embedded yet, which another warning says.
+        if space_id is not None and (embedder := models[inside[0].id].embedder) is not None
+    }
+    vectors, words = _vectors_and_words(query, where, view, embedders, alone=len(members) == 1)
     spaces: list[QuerySpace] = []
-    for space_id, inside in members.items():
-        embedder = models[inside[0].id].embedder
-        if space_id is None or embedder is None:
-            continue  # nothing is embedded yet, which another warning says
-        try:
-            spaces.append(_query_space(query.text, space_id, inside, embedder, view, alone=len(members) == 1))
-        except EmbeddingError as error:
-            if mode is SearchMode.DENSE:
-                raise
-            silent.setdefault(str(error), []).extend(each.name for each in inside)
+    for space_id, made in vectors.items():
+        inside = members[space_id]
+        if not isinstance(made, EmbeddingError):
+            spaces.append(_query_space(query.text, made, space_id, inside, view))
+        elif mode is SearchMode.DENSE:
+            raise made
+        else:
+            silent.setdefault(str(made), []).extend(each.name for each in inside)
     if sum(map(len, silent.values())) < len(collections) or not collections:
         warnings = [f"{', '.join(names)}: searched by words only: {why}" for why, names in silent.items()]
-        return _Embedded(mode, tuple(spaces), space_of, tuple(warnings))
+        return _Embedded(mode, tuple(spaces), space_of, tuple(warnings), words)
     warnings = [f"searched by words only: {why}" for why in silent]
-    return _Embedded(SearchMode.LEXICAL, (), space_of, tuple(warnings))
+    return _Embedded(SearchMode.LEXICAL, (), space_of, tuple(warnings), words)
 
 
 def _problem(collection: Collection, model: Model, space_id: SpaceId | None, view: View) -> MdvecError | None:
@@ -224,18 +244,34 @@ def _problem(collection: Collection, model: Model, space_id: SpaceId | None, vie
     return None
 
 
+def _vectors_and_words(
+    query: SearchQuery, where: Where, view: View, embedders: Mapping[SpaceId, Embedder], *, alone: bool
+) -> tuple[dict[SpaceId, Vectors | EmbeddingError], LexicalEvidence | None]:
+    """Embed a query with each model, or return why it does not answer; find by words meanwhile."""
+
+    def embedded(embedder: Embedder) -> Vectors | EmbeddingError:
+        try:
+            with run.current().step("embed_query"):
+                # What several spaces find is compared in the one form in which models were measured.
+                return (
+                    embed_forms(query.text, embedder) if alone else (embedder.embed_query(query.text), None)
+                )
+        except EmbeddingError as error:
+            return error
+
+    with ThreadPoolExecutor(max(1, len(embedders)), thread_name_prefix="mdvec-query") as pool:
+        started = {
+            space_id: pool.submit(copy_context().run, embedded, embedder)
+            for space_id, embedder in embedders.items()
+        }
+        words = words_of(query, where, view)
+        return {space_id: each.result() for space_id, each in started.items()}, words
+
+
 def _query_space(
-    text: str,
-    space_id: SpaceId,
-    collections: Sequence[Collection],
-    embedder: Embedder,
-    view: View,
-    *,
-    alone: bool,
+    text: str, vectors: Vectors, space_id: SpaceId, collections: Sequence[Collection], view: View
 ) -> QuerySpace:
-    with run.current().step("embed_query"):
-        # What several spaces find is compared in the one form in which models were measured.
-        vector, ranked_by = embed_forms(text, embedder) if alone else (embedder.embed_query(text), None)
+    vector, ranked_by = vectors
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
     measured = view.unrelated(space_id)
     unspaced = holds_unspaced(text)

@@ -18,6 +18,7 @@ from mdvec.text.phrases import is_heading, phrase_finder
         ("データベー", "データベースを作る"),
         ("X-Forwarded-Proto", "the header x-forwarded-proto is"),
         ("Pythonで書く", "今日はPythonで書く。"),
+        ("art", "part of the art"),
     ],
 )
 def test_held(phrase: str, text: str) -> None:

@@ -199,12 +199,11 @@ class DocumentReader(Reader):
             ORDER BY c.document_id, c.ordinal"""  # noqa: S608 - constants
         found = places_of_rows(self.connection.execute(sql, (json.dumps(beside),)))
         documents = {place.id: place.document_id for place in found}
-        own = {each: documents[each] for each in ids if each in documents}
+        own: dict[int, int] = {each: documents[each] for each in ids if each in documents}
         return [
             place
             for place in found
-            if place.id in own
-            or place.document_id in (own.get(ChunkId(place.id - 1)), own.get(ChunkId(place.id + 1)))
+            if place[0] in own or own.get(place[0] - 1) == place[1] or own.get(place[0] + 1) == place[1]
         ]
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
@@ -223,7 +222,8 @@ class DocumentReader(Reader):
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
         rows = self.connection.execute(_REPETITIONS, (json.dumps(list(ids)), MOST_REPETITIONS))
-        return {ChunkId(chunk_id): count for chunk_id, count in rows if count > 1}
+        repeated: dict[ChunkId, int] = {chunk_id: count for chunk_id, count in rows if count > 1}
+        return repeated
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""

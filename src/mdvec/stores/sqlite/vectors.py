@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mdvec.stores.loaded import LoadedSpace, LoadedSpaces
 from mdvec.stores.memo import Memo
@@ -76,28 +76,28 @@ class VectorReader(WhereReader):
     ) -> list[tuple[ChunkId, float]]:
         """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
         found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
-        return [(ChunkId(owner), similarity) for owner, similarity in found]
+        return cast("list[tuple[ChunkId, float]]", found)
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[DocumentId, float]]:
         """Return the documents whose names are nearest to a query."""
         found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
-        return [(DocumentId(owner), similarity) for owner, similarity in found]
+        return cast("list[tuple[DocumentId, float]]", found)
 
     def chunk_similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> dict[ChunkId, float]:
         """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
         found = self._similarities(VectorKind.TEXT, space_id, query, ids)
-        return {ChunkId(owner): similarity for owner, similarity in found.items()}
+        return cast("dict[ChunkId, float]", found)
 
     def name_similarities(
         self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> dict[DocumentId, float]:
         """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
         found = self._similarities(VectorKind.NAME, space_id, query, documents)
-        return {DocumentId(owner): similarity for owner, similarity in found.items()}
+        return cast("dict[DocumentId, float]", found)
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return chunks that are spread evenly over a whole space."""

@@ -180,4 +180,5 @@ def _quoted(term: str) -> str:
 
 
 def _rows(connection: Connection, sql: str, arguments: tuple[str | float, ...]) -> _Ranking:
-    return [(ChunkId(chunk_id), score) for chunk_id, score in connection.execute(sql, arguments)]
+    rows: _Ranking = list(connection.execute(sql, arguments))
+    return rows
