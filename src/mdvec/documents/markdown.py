@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pyromark
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
@@ -30,8 +31,7 @@ _LINKS = frozenset({"Link", "Image"})
 _SPANS = _LINKS | {"Emphasis", "Strong"}
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownContent:
+class MarkdownContent(Struct, frozen=True):
     """The contents of a Markdown text.
 
     Attributes:

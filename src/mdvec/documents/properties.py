@@ -5,8 +5,9 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from mdvec.documents.links import WIKILINK, split_fragment, wikilink
 from mdvec.documents.tags import scalars

@@ -6,7 +6,8 @@ From the end of each transaction on, the documents in it are found by words; vec
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.indexing.changes import Changes, sized
@@ -24,8 +25,7 @@ _CHUNKS_PER_TRANSACTION = 500
 _DOCUMENTS_PER_TRANSACTION = 100
 
 
-@dataclass(slots=True)
-class TextOutcome:
+class TextOutcome(Struct):
     """The outcome for the documents; see :class:`mdvec.types.report.ImportReport`.
 
     ``revision`` is that of the source; ``warnings`` has the paths of the documents for each warning.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.confidence import level_of, probability, probability_across, score_of
@@ -45,8 +47,7 @@ _DEPTH_GROWTH = 8
 _SPARE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The passages found.
 
     Attributes:
@@ -62,8 +63,7 @@ class Found:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(Struct, frozen=True):
     """All candidates, best first; ``complete`` if a greater depth would give no more of them."""
 
     candidates: list[Candidate]
@@ -123,8 +123,8 @@ def _words(query: SearchQuery, where: Where, view: View, depth: int) -> LexicalE
     if not query.text or query.mode is SearchMode.DENSE:
         return None
     words = find_by_words(query.text, view, where=where, limit=depth)
-    if words.matched_weight and not words.named:
-        words = replace(words, exact=exact_matches(query.text, words.ranking, view))
+    if not words.named:
+        words = replace(words, exact=exact_matches(query.text, words, where, view))
     return words
 
 
@@ -139,7 +139,8 @@ def _rank(
     if not query.text:
         return _listed(query, where, view)
     words = words or _words(query, where, view, depth)
-    by_words = [] if words is None else [*dict.fromkeys((*(each for each, _ in words.ranking), *words.named))]
+    ranked = () if words is None else (chunk for chunk, _ in words.ranking)
+    by_words = [] if words is None else [*dict.fromkeys((*ranked, *words.named, *words.exact))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces
     found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
     everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mdvec import run
+from mdvec.search.fusion import LexicalEvidence
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.links import resolve
 from mdvec.text.phrases import is_heading, phrase_finder
+from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId
+from mdvec.types.query import Where
 
 # A passage with every term of the query is among the best by words: so many are read.
 _READ = 60
@@ -17,13 +20,18 @@ _READ = 60
 # What more passages than this hold is a word of the subject, no evidence for one of them.
 _FEW = 10
 
+# Where all words of the query together can score no more than this, many passages hold all of them, and BM25,
+# which knows no order, cannot tell which of those to read. So many are read then.
+_LITTLE = 16.0
+_MOST_HOLDERS = 400
+
 # A section of at most so many tokens may say no more than where the answer is: it does when what it links to
 # has at least this share of its own evidence of words.
 _SHORT = 120
 _AS_GOOD = 0.6
 
 
-def exact_matches(text: str, ranking: Sequence[tuple[ChunkId, float]], view: View) -> frozenset[ChunkId]:
+def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -> frozenset[ChunkId]:
     """Return the chunks that say exactly what the query does, where these are few.
 
     Those whose heading is the query come before those that hold it. Where such a section only points to
@@ -31,21 +39,32 @@ def exact_matches(text: str, ranking: Sequence[tuple[ChunkId, float]], view: Vie
 
     Args:
         text: The query.
-        ranking: Chunks by words, best first.
+        words: The chunks that hold words of it.
+        where: Which chunks may be found.
         view: The snapshot.
     """
     holds = phrase_finder(text)
-    if holds is None or not ranking:
+    if holds is None or not words.ranking:
         return frozenset()
     with run.current().step("exact") as details:
-        scores = dict(ranking[:_READ])
+        scores = dict(words.ranking[:_READ])
         stored = view.chunks([*scores])
         chunks = [stored[chunk] for chunk in scores if chunk in stored]
         headed = [each for each in chunks if each.heading_path and is_heading(text, each.heading_path[-1])]
         found = {_pointed_at(each, chunks, scores, view) for each in headed}
         found = found or {each.id for each in chunks if holds(each.text)}
+        if not found and words.max_score < _LITTLE:
+            chunks = _with_all_words(text, where, view)
+            found = {each.id for each in chunks if holds(each.text)}
         details.update(read=len(chunks), found=len(found))
     return frozenset(found) if len(found) <= _FEW else frozenset()
+
+
+def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
+    """Return the chunks that hold all words of a query of several; none where these are too many to read."""
+    groups = phrase_terms(text).groups
+    ids = view.holding(groups, where, limit=_MOST_HOLDERS + 1) if len(groups) > 1 else ()
+    return [*view.chunks(ids).values()] if len(ids) <= _MOST_HOLDERS else []
 
 
 def _pointed_at(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from mdvec.types.ids import ChunkId
 from mdvec.types.space import Unrelated
@@ -39,8 +40,7 @@ _NOT_REPEATED: Mapping[ChunkId, int] = {}
 _MIN_SPREAD = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalEvidence:
+class LexicalEvidence(Struct, frozen=True):
     """The evidence of words about the candidates of one query.
 
     Attributes:
@@ -61,8 +61,7 @@ class LexicalEvidence:
     other_language: frozenset[ChunkId] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class DenseEvidence:
+class DenseEvidence(Struct, frozen=True):
     """The evidence of vectors about the candidates of one query.
 
     Attributes:
@@ -262,7 +261,8 @@ def _credit(
 def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float | None:
     if chunk in lexical.other_language and chunk not in shares:
         return None
-    if chunk in lexical.named or chunk in lexical.exact:
+    # Function words alone say nothing of what is asked, in whatever order.
+    if chunk in lexical.named or (chunk in lexical.exact and lexical.matched_weight):
         return 1.0
     return lexical.matched_weight * shares.get(chunk, 0.0)
 

@@ -12,9 +12,11 @@ Stores find by plain similarity of texts and of names; the candidates that gives
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import compress, repeat
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.fusion import DenseEvidence
@@ -49,8 +51,7 @@ _LEAST_SAMPLE = 16
 _PRIOR_CHUNKS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySpace:
+class QuerySpace(Struct, frozen=True):
     """A space and the query in it.
 
     Attributes:
@@ -78,8 +79,7 @@ class QuerySpace:
         return self.vector if self.ranked_by is None else self.ranked_by
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(Struct, frozen=True):
     """The chunks and names that a store finds near a query, by plain similarity.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
@@ -38,8 +39,7 @@ MAX_NAME_CHARS = 200
 _SMALLEST_IDF = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkTerms:
+class ChunkTerms(Struct, frozen=True):
     """The terms of one chunk, by field, between white space, repeated as often as they occur.
 
     Attributes:
@@ -55,8 +55,7 @@ class ChunkTerms:
     minor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentRecord:
+class DocumentRecord(Struct, frozen=True):
     """All that is written of a document, at once.
 
     Attributes:
@@ -87,8 +86,7 @@ def embedded_names(document: Document) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(Struct, frozen=True):
     """A document as the store keeps it.
 
     Attributes:
@@ -130,8 +128,7 @@ class StoredDocument:
     indexed_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(Struct, frozen=True):
     """A chunk with what is shown of its document. Fields as in Chunk, SearchHit and StoredDocument."""
 
     id: ChunkId
@@ -180,8 +177,7 @@ def places_of_rows(rows: Iterable[tuple[object, ...]]) -> list[ChunkPlace]:
     return list(map(partial(tuple.__new__, ChunkPlace), rows))
 
 
-@dataclass(frozen=True, slots=True)
-class PendingText:
+class PendingText(Struct, frozen=True):
     """A text that has no vector yet.
 
     Attributes:
@@ -197,8 +193,7 @@ class PendingText:
     start: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DamagedRows:
+class DamagedRows(Struct, frozen=True):
     """How many documents and vectors differ from their checksums; true if any does.
 
     Attributes:
@@ -221,8 +216,7 @@ class DamagedRows:
         return bool(self.documents or self.vectors)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFrequencies:
+class DocumentFrequencies(Struct, frozen=True):
     """How common some terms are.
 
     Attributes:

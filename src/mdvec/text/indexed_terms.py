@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.text import terms
 from mdvec.text.folding import normalise
@@ -38,8 +40,7 @@ _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnu
 _stem_of, _written_of = itemgetter(0), itemgetter(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """The terms of a text, separated by white space.
 
     Attributes:

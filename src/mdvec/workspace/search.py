@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
@@ -42,8 +44,7 @@ if TYPE_CHECKING:
     from mdvec.search.forms import Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedded:
+class _Embedded(Struct, frozen=True):
     """The query in the spaces of the collections.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import SPACE, STORES, open_store, vector_of
 
 from mdvec.chunking.sections import SectionChunker
@@ -142,6 +142,27 @@ def test_all_stores_give_the_same_answers(tmp_path: Path, seed: int, kind: str) 
     assert found > 100
     memory.close()
     other.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("phrase", ["how and when", "we sync a note"])
+def test_a_phrase_of_frequent_words_is_found(tmp_path: Path, kind: str, phrase: str) -> None:
+    """The one long text that holds it, behind 250 that hold its words more often and in another order."""
+    others = " ".join(reversed(phrase.split()))
+    texts = [f"# Part {number}\n\n{others} {others}\n" for number in range(250)]
+    texts[90] = f"# Long\n\nSoil, {phrase}, {'water summer ' * 15}\n"
+    store = open_store(kind, tmp_path)
+    with store.write() as writer:
+        collection = writer.add_collection("notes", "", SourceSpec("folder", "/x"), ChunkingSpec())
+        for number, text in enumerate(texts):
+            prepared = prepare(SourceEntry(f"{number}.md", f"{number}.md", 1, 1), text.encode(), _RECIPE)
+            assert isinstance(prepared, Prepared)
+            writer.put_documents(collection.id, [prepared.record])
+    with store.read() as view:
+        query = SearchQuery(phrase, mode=SearchMode.LEXICAL, limit=1)
+        hits = find(query, Where((collection.id,)), view).hits
+    assert [hit.path for hit, _ in hits] == ["90.md"]
+    store.close()
 
 
 @pytest.mark.parametrize("kind", STORES)

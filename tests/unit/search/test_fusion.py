@@ -233,6 +233,12 @@ def test_what_says_exactly_the_query_comes_first() -> None:
     assert [each.id for each in rank_by_words(words({1: 8.0, 2: 3.0}, exact=[2]))] == [2, 1]
 
 
+def test_function_words_in_their_order_come_first_and_make_nothing_sure() -> None:
+    """They are all that was asked for, and no subject."""
+    ranked = fuse(words({1: 8.0, 2: 3.0}, exact=[2], known=0.0), evidence({1: 0.92, 2: 0.84}))
+    assert [(each.id, each.coverage) for each in ranked] == [(2, 0.0), (1, 0.0)]
+
+
 @pytest.mark.parametrize(("times", "first"), [(3, 1), (100, 2)])
 def test_a_text_that_stands_everywhere_counts_little(times: int, first: int) -> None:
     """In words, in meaning and in both; twice or thrice is not everywhere."""

@@ -84,7 +84,7 @@ def test_the_name_of_a_document_brings_its_chunks_nearer(world: World) -> None:
         far: pytest.approx(NAME_SHARE * 0.8, abs=1e-3),
     }
     assert list(found.ranking) == [near, middle, plain, far]
-    assert list(dense(world, depth=2).ranking) == [near, middle]
+    assert list(dense(world, depth=3).ranking) == [near, middle, plain]
 
 
 def test_a_text_has_a_background_of_its_own(world: World) -> None:

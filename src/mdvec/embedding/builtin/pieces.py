@@ -1,14 +1,18 @@
 """Cuts text into the likeliest pieces of a vocabulary (a Unigram model), with nothing but numpy.
 
-The vocabulary is a trie of 505,000 nodes stored as one sorted array of edges, so that it needs no
-loading: a child is found by binary search, for all places of a text at once.
+The vocabulary is a trie of 505,000 nodes in a double array, so that it needs no loading: a child is found
+in one step, for all places of a text at once.
+
+References:
+    Aoe, "An Efficient Digital Search Algorithm by Using a Double-Array Structure", 1989.
 """
 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +22,9 @@ if TYPE_CHECKING:
 
 _CODE_BITS = 21  # a Unicode code point has 21 bits; above it stands the number of the parent node
 _NO_PIECE = -1
+_ROOT = 0
+_NOBODY = -1
+_LEAST_SLOTS = 1 << 8
 _UNKNOWN_PENALTY = 10.0  # an unknown character is this much less likely than the rarest piece
 _BLOCK = 1 << 14  # places looked up at once: bounds the memory, whatever the length of the text
 
@@ -26,36 +33,45 @@ _SLOT_BITS = 21
 _SLOT_FACTORS = (0x9E3779B1, 0x85EBCA6B)
 
 
-@dataclass(frozen=True, slots=True)
-class PieceTable:
+if TYPE_CHECKING:
+    Codes = NDArray[np.uint32]
+    Pieces = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+class PieceTable(Struct, frozen=True):
     """A vocabulary that can be searched.
 
+    A node is a slot. The child of a node by a character is in slot ``bases[node] ^ character`` if the
+    parent there is the node.
+
     Attributes:
-        edges: Sorted; ``edges[i]`` is ``parent node << 21 | code point`` of the edge to node ``i + 1``.
-            Node 0 is the root. The last edge leads nowhere, so that every search ends inside.
-        piece_of_node: The piece spelled by the way to a node, or -1; shape (nodes,), int32.
-        scores: Logarithm of each piece's probability; the unknown piece has the lowest.
+        characters: For each code point up to the last one in a piece, its number from 1, or 0 when it is in
+            none. One more element, 0, stands for all higher code points.
+        bases: By slot.
+        parents: By slot; -1 where no node is.
+        piece_of_node: The piece spelled by the way to a node, or -1; shape (slots,), int32.
+        scores: Logarithm of each piece's probability; the unknown piece has the lowest. One more for none.
+        piece_lengths: Characters of each piece, uint8; 1 for the unknown one.
         joined: True in the slots of all pairs of characters that are neighbours in a piece.
         unknown: Id of the piece that stands for a character no piece contains.
         longest: Characters of the longest piece.
     """
 
-    edges: NDArray[np.int64]
+    characters: NDArray[np.uint16]
+    bases: NDArray[np.int32]
+    parents: NDArray[np.int32]
     piece_of_node: NDArray[np.int32]
     scores: NDArray[np.float32]
+    piece_lengths: NDArray[np.uint8]
     joined: NDArray[np.bool_]
     unknown: int
     longest: int
 
-    def cuts(self, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return places of a text that no piece spans: what is before and after has its pieces apart."""
-        import numpy as np
+    def cuts(self, codes: Codes) -> NDArray[np.bool_]:
+        """Return True for each place between two characters that no piece spans."""
+        return ~self.joined[_slots(codes[:-1], codes[1:])]
 
-        return np.flatnonzero(~self.joined[_slots(codes[:-1], codes[1:])]) + 1
-
-    def segment(
-        self, codes: NDArray[np.uint32], *, block: int = _BLOCK
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def segment(self, codes: Codes, *, block: int = _BLOCK) -> Pieces:
         """Find the likeliest pieces that make up a text.
 
         Args:
@@ -76,53 +92,87 @@ class PieceTable:
         first = 0
         for begin in range(0, codes.size, block):
             end = min(begin + block, codes.size)
-            starts, ends, pieces = self._matches(codes[first:end], begin - first)
-            best = _best_way(scores, end - first, starts, ends, self.scores[pieces])
+            found = self._matches(codes[first:end])
+            found[: begin - first + 1] = _NO_PIECE
+            hits = np.flatnonzero(found != _NO_PIECE)
+            pieces = found.ravel()[hits]
+            ends = hits // self.longest
+            lengths = (ends + 1) * self.longest - hits
+            best = _best_way(scores, end - first, ends - lengths, ends, self.scores[pieces])
             chosen = np.asarray(best.last[begin - first + 1 :], dtype=np.int64)
             last_piece[begin:end] = pieces[chosen]
-            last_length[begin:end] = (ends - starts)[chosen]
+            last_length[begin:end] = lengths[chosen]
             following = max(0, end - self.longest + 1)
             scores = best.scores[following - first :]
             first = following
         cuts = _walk_back(last_length.tobytes())
         return last_piece[cuts - 1], cuts
 
-    def _matches(
-        self, codes: NDArray[np.uint32], after: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-        """Find every piece in a text that ends behind a place.
+    def segment_short(self, codes: Codes) -> Pieces:
+        """Return what :meth:`segment` returns, of many short texts side by side.
 
-        Returns:
-            Start, end and id of each, sorted by end, the longest first. Every place behind ``after``
-            is the end of at least one: a character no piece contains is the unknown piece.
+        Args:
+            codes: Code points of the texts; each ends with a 0, which no piece holds. They get longer.
         """
         import numpy as np
 
-        keys = codes.astype(np.int64)
-        places = np.arange(keys.size)
-        nodes = np.zeros(keys.size, dtype=np.int64)
-        found = []
-        for length in range(1, self.longest + 1):
-            wanted = nodes << _CODE_BITS | keys[places + length - 1]
-            children = np.searchsorted(self.edges, wanted)
-            is_edge = self.edges[children] == wanted
-            nodes = np.where(is_edge, children + 1, 0)
-            pieces = self.piece_of_node[nodes]
-            if length == 1:
-                pieces = np.where(pieces == _NO_PIECE, self.unknown, pieces)
-            hits = (pieces != _NO_PIECE) & (places + length > after)
-            found.append((places[hits], places[hits] + length, pieces[hits]))
-            alive = is_edge & (places + length < keys.size)
-            places, nodes = places[alive], nodes[alive]
-            if not places.size:
+        longest = self.longest
+        found = self._matches(codes)
+        scores = self.scores[found]
+        stops = np.flatnonzero(codes == 0)
+        starts = np.concatenate(([0], stops[:-1] + 1))
+        sizes = stops - starts
+        # The best way to each place, after places that no way leads to.
+        best = np.full(longest + codes.size + 1, -np.inf)
+        best[longest + starts] = 0
+        before = np.lib.stride_tricks.sliding_window_view(best, longest)
+        last = np.zeros(codes.size + 1, dtype=np.int64)
+        for place in range(1, int(sizes[-1]) + 1):
+            ends = starts[np.searchsorted(sizes, place) :] + place
+            totals = before[ends] + scores[ends]
+            last[ends] = totals.argmax(axis=1)
+            best[longest + ends] = totals.max(axis=1)
+        is_end = np.zeros(codes.size + 1, dtype=np.bool_)
+        is_end[stops + 1] = True
+        last[stops + 1] = longest - 1
+        ends = stops
+        while ends.size:
+            ends = ends[~is_end[ends]]
+            ends = ends[ends > 0]
+            is_end[ends] = True
+            ends = ends - longest + last[ends]
+        ends = np.flatnonzero(is_end)
+        return found[ends, last[ends]], ends
+
+    def _matches(self, codes: Codes) -> NDArray[np.int32]:
+        """Find every piece in a text.
+
+        Returns:
+            By the place where they end, 0 to the length of the text, the pieces from the longest to that of
+            one character, or -1; shape (places, longest). The last one is never -1, but the unknown piece.
+        """
+        import numpy as np
+
+        longest = self.longest
+        # Nothing follows the last character, so no way through the trie leads out of the text.
+        characters = np.zeros(codes.size + longest, self.characters.dtype)
+        characters[: codes.size] = self.characters[np.minimum(codes, self.characters.size - 1)]
+        found = np.full((codes.size + 1) * longest, _NO_PIECE, dtype=np.int32)
+        places = np.arange(codes.size)
+        nodes = np.full(codes.size, _ROOT, dtype=np.int32)
+        for length in range(1, longest + 1):
+            slots = self.bases[nodes] ^ characters[length - 1 :][places]
+            alive = np.flatnonzero(self.parents[slots] == nodes)
+            if not alive.size:
                 break
-        starts, ends, ids = (np.concatenate(column) for column in zip(*reversed(found), strict=True))
-        order = np.argsort(ends, kind="stable")
-        return starts[order], ends[order], ids[order]
+            places, nodes = places[alive], slots[alive]
+            found[length * longest + longest - length :][places * longest] = self.piece_of_node[nodes]
+        single = found[longest - 1 :: longest]
+        single[single == _NO_PIECE] = self.unknown
+        return found.reshape(-1, longest)
 
 
-@dataclass(frozen=True, slots=True)
-class _BestWay:
+class _BestWay(Struct, frozen=True):
     """The best way to each place: its score, and the last match on it."""
 
     scores: list[float]
@@ -196,17 +246,68 @@ def build_piece_table(pieces: Sequence[str], scores: NDArray[np.float32], unknow
     inner = parents > 0
     joined = np.zeros(1 << _SLOT_BITS, dtype=np.bool_)
     joined[_slots(child_codes[parents[inner] - 1], child_codes[inner])] = True
-    sentinel = np.array([np.iinfo(np.int64).max])
-    table_scores = scores.astype(np.float32)
+    alphabet = np.unique(child_codes)
+    characters = np.zeros(int(alphabet[-1]) + 2, dtype=np.uint16)
+    characters[alphabet] = np.arange(1, alphabet.size + 1)
+    slots, bases = _placed(parents, characters[child_codes].astype(np.int64))
+    by_slot = {name: np.full(bases.size, _NOBODY, dtype=np.int32) for name in ("parents", "pieces")}
+    by_slot["parents"][slots[1:]] = slots[parents]
+    by_slot["pieces"][slots] = np.concatenate(piece_of_node)
+    table_scores = np.append(scores, -np.inf).astype(np.float32)
     table_scores[unknown] = scores.min() - _UNKNOWN_PENALTY
+    lengths[unknown] = 1
     return PieceTable(
-        edges=np.concatenate([*edges, sentinel]),
-        piece_of_node=np.concatenate([*piece_of_node, [_NO_PIECE]]).astype(np.int32),
+        characters=characters,
+        bases=bases,
+        parents=by_slot["parents"],
+        piece_of_node=by_slot["pieces"],
         scores=table_scores,
+        piece_lengths=lengths.astype(np.uint8),
         joined=joined,
         unknown=unknown,
         longest=int(lengths.max()),
     )
+
+
+def _placed(
+    parents: NDArray[np.int64], characters: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Find slots for nodes, so that the children of one differ by their characters alone.
+
+    Args:
+        parents: Of the nodes from 1 on, ascending.
+        characters: That lead to them; those of one parent all differ.
+
+    Returns:
+        The slot of each node, and the base in each slot. Half of the slots or more stay empty.
+    """
+    import numpy as np
+
+    size = max(_LEAST_SLOTS, 1 << (2 * parents.size - 1).bit_length())
+    slots = np.zeros(parents.size + 1, dtype=np.int64)
+    bases = np.zeros(parents.size + 1, dtype=np.int64)
+    owners = np.full(size, _NOBODY, dtype=np.int64)
+    owners[_ROOT] = _ROOT
+    nodes, firsts, counts = np.unique(parents, return_index=True, return_counts=True)
+    random = np.random.default_rng(0)
+    for count in np.unique(counts)[::-1]:  # while there is much room, those that need much
+        waiting = np.flatnonzero(counts == count)
+        while waiting.size:
+            children = firsts[waiting, np.newaxis] + np.arange(count)
+            tried = random.integers(size, size=waiting.size)
+            wanted = tried[:, np.newaxis] ^ characters[children]
+            free = (owners[wanted] == _NOBODY).all(axis=1)
+            taken = np.where(free, waiting, _NOBODY)
+            owners[wanted[free]] = taken[free, np.newaxis]
+            placed = free & (owners[wanted] == taken[:, np.newaxis]).all(axis=1)
+            lost = wanted[free & ~placed]
+            owners[lost[np.isin(owners[lost], waiting[free & ~placed])]] = _NOBODY
+            slots[children[placed] + 1] = wanted[placed]
+            bases[nodes[waiting[placed]]] = tried[placed]
+            waiting = waiting[~placed]
+    by_slot = np.zeros(size, dtype=np.int32)
+    by_slot[slots] = bases
+    return slots, by_slot
 
 
 def _slots(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint32]:

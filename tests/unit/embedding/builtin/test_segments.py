@@ -1,4 +1,4 @@
-"""Cutting a text into segments changes none of its pieces."""
+"""Cutting a text into segments or words changes none of its pieces."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from mdvec.embedding.builtin import segments
+from mdvec.embedding.builtin import segments, words
 from mdvec.embedding.builtin.pieces import build_piece_table
 from mdvec.embedding.builtin.segments import Segmenter
+from mdvec.embedding.builtin.words import WordMemory
 
 # Whole numbers as scores: sums are exact, so ties are broken alike however a text is cut.
 _vocabularies = st.dictionaries(
@@ -23,9 +25,12 @@ def _segmenter(vocabulary: dict[str, int]) -> Segmenter:
     return Segmenter(build_piece_table(["<unk>", *vocabulary], scores, unknown=0))
 
 
+def _codes(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+
+
 def _pieces(segmenter: Segmenter, text: str, *, whole: bool) -> tuple[list[int], list[int]]:
-    codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-    ids, ends = (segmenter.table if whole else segmenter).segment(codes)
+    ids, ends = (segmenter.table if whole else segmenter).segment(_codes(text))
     return ids.tolist(), ends.tolist()
 
 
@@ -38,29 +43,47 @@ def test_same_pieces(vocabulary: dict[str, int], texts: list[str]) -> None:
         assert _pieces(segmenter, text, whole=False) == _pieces(segmenter, text, whole=True)
 
 
+@given(_vocabularies, st.lists(st.text("ab▁漢z", max_size=9), min_size=1, max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_same_pieces_of_many_segments_at_once(vocabulary: dict[str, int], texts: list[str]) -> None:
+    """Short segments that are searched side by side have the pieces of the search one after the other."""
+    table = _segmenter(vocabulary).table
+    codes = _codes("".join(f"{text}\0" for text in sorted(texts, key=len)))
+    found, expected = table.segment_short(codes), table.segment(codes)
+    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+
+
 def test_cuts_between_words() -> None:
     """A text is cut wherever no piece holds both neighbours."""
     table = _segmenter({"▁ab": -1, "▁b": -1, "漢": -1}).table
-    codes = np.frombuffer("▁ab▁b漢漢".encode("utf-32-le"), dtype=np.uint32)
-    assert table.cuts(codes).tolist() == [3, 5, 6]
+    assert table.cuts(_codes("▁ab▁b漢漢")).tolist() == [False, False, True, False, True, True]
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither many segments nor long ones stay in memory."""
     monkeypatch.setattr(segments, "_MAX_SEGMENTS", 3)
+    monkeypatch.setattr(segments, "_MAX_CHARS", 50)
     segmenter = _segmenter({"a": -1, "aa": -3, "b": -1, "bb": -1, "c": -1})
     for text in ("a" * 40, "b" * 33, "ac", "abc", "bba", "abbc"):
         assert _pieces(segmenter, text, whole=False) == _pieces(segmenter, text, whole=True)
-        assert len(segmenter._ids) == len(segmenter._lengths) <= segments._MAX_SEGMENTS
-        assert max(map(len, segmenter._ids), default=0) <= segments._MAX_SEGMENT_CHARS
+        assert len(segmenter._ids) <= segments._MAX_SEGMENTS
+        assert sum(map(len, segmenter._ids)) <= segments._MAX_CHARS
 
 
-@given(st.lists(st.lists(st.text("ab漢z", max_size=8), min_size=1, max_size=6), min_size=1, max_size=4))
-@settings(max_examples=150, deadline=None)
-def test_ends_by_words_are_those_of_the_pieces(texts: list[list[str]]) -> None:
-    """Where no piece goes on after a space, words are cut one by one, and remembered."""
-    segmenter = _segmenter({"▁": -2, "▁a": -1, "ab": -1, "a": -2, "b": -2, "漢": -1, "▁b": -3})
-    for words in [*texts, *texts]:
-        text = "▁" + "▁".join(words)
-        codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-        assert segmenter.ends(codes).tolist() == _pieces(segmenter, text, whole=True)[1]
+def test_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word is tokenised once, with others, until the memory is full."""
+    monkeypatch.setattr(words, "_MAX_WORDS", 3)
+    calls: list[str] = []
+
+    def find_ends(text: str) -> NDArray[np.int64]:
+        """Each character is a token, but for the space with the character after it."""
+        calls.append(text)
+        return np.array([place + 1 for place, character in enumerate(text) if character != " "])
+
+    memory = WordMemory(find_ends)
+    assert memory.lengths(["ab", "c", "ab"]) == bytes([2, 1, 2, 2, 1])
+    assert memory.lengths(["c", "c"]) == bytes([2, 2])
+    assert [sorted(call.split()) for call in calls] == [["ab", "c"]]
+    assert memory.lengths(["d", "ab", "e"]) == bytes([2, 2, 1, 2])
+    assert memory.lengths(["c"]) == bytes([2])
+    assert calls[-1] == " c"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import jsonschema
 import pytest
 from mcp_types import Tool
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION
 
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, tool_definitions
@@ -45,6 +45,13 @@ def test_the_general_tools_come_first_then_collections_by_name() -> None:
     names = [tool.name for tool in defined()]
     assert names == [*GENERAL, "api-docs", "notes", "work"]
     assert names == [tool.name for tool in tool_definitions(THREE[::-1], limit=5, collection_tools=True)]
+
+
+def test_tools_are_made_once_for_the_same_collections() -> None:
+    """Each call looks its tool up, and making them takes as long as a third of a search."""
+    assert all(first is second for first, second in zip(defined(), defined(), strict=True))
+    other = [*THREE[:2], replace(THREE[2], description="Another")]
+    assert tool_definitions(other, limit=5, collection_tools=True)[-3].description == "Another"
 
 
 def test_a_tool_is_described_as_its_collection() -> None:
