@@ -158,6 +158,7 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
         fingerprint="benchmark",
         document=document,
         chunks=tuple(chunks),
+        text_hashes=tuple(text_hash(chunk.embedded_text) for chunk in chunks),
         terms=tuple(_terms(title, part) for part in parts),
         unspaced=unspaced,
         skeletons=tuple(text_hash(chunk.text) for chunk in chunks),

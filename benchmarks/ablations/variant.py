@@ -53,15 +53,13 @@ class Query(Struct, frozen=True):
     def space(self) -> QuerySpace:
         """The question in the one space of the index."""
         index = self.index
-        collections, unspaced = self.where.collections, holds_unspaced(self.text)
-        measured = index.unrelated
         return QuerySpace(
             id=index.space_id,
-            collections=collections,
+            collections=self.where.collections,
             vector=index.embed(self.text),
-            unrelated=None if measured is None else measured.written(unspaced=unspaced),
+            measured=index.unrelated,
             chunks=len(index.chunks),
-            unspaced=unspaced,
+            unspaced=holds_unspaced(self.text),
             ranked_by=self.vector,
         )
 

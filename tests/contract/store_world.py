@@ -120,6 +120,7 @@ def make_record(
         fingerprint="test/1",
         document=document,
         chunks=tuple(chunks),
+        text_hashes=tuple(text_hash(chunk.embedded_text) for chunk in chunks),
         terms=tuple(terms or words),
         unspaced=is_unspaced_prose(document.title, document.body),
         skeletons=tuple(each.encode() for each in skeletons([chunk.text for chunk in chunks], ())),

@@ -132,8 +132,8 @@ def look_ahead(
         elif isinstance(item, Prepared):
             document = item.record.document
             read_names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
-            texts = [chunk.embedded_text for chunk in item.record.chunks]
-            read_chunks.add([PendingText(text_hash(text), text, document.title) for text in texts])
+            hashed = zip(item.record.text_hashes, item.record.chunks, strict=True)
+            read_chunks.add([PendingText(key, each.embedded_text, document.title) for key, each in hashed])
             documents += 1
             run.current().report(run.Stage.TEXT, documents, len(read))
             run.current().check()

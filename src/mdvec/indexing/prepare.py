@@ -104,6 +104,7 @@ def make_record(
         fingerprint=fingerprint,
         document=document,
         chunks=chunks,
+        text_hashes=tuple(text_hash(each.embedded_text) for each in chunks),
         terms=tuple(terms_of_chunks(names, headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),

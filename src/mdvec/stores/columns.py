@@ -50,7 +50,7 @@ class LabelKind(StrEnum):
 
 def storable(text: str) -> str:
     """Replace lone surrogates, which UTF-8 cannot hold; an escape in YAML can make one."""
-    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def fold_label(label: str) -> str:

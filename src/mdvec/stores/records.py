@@ -64,6 +64,7 @@ class DocumentRecord(Struct, frozen=True):
         fingerprint: What parsed and cut it.
         document: The parsed document, with its links and labels.
         chunks: Its chunks, in order.
+        text_hashes: The identity of what is embedded of each chunk, in the same order.
         terms: The terms of each chunk, in the same order.
         unspaced: Whether its prose is mostly in scripts that are written without spaces.
         skeletons: What each chunk's text is apart from names and addresses, in the same order; equal ones are
@@ -75,6 +76,7 @@ class DocumentRecord(Struct, frozen=True):
     fingerprint: str
     document: Document
     chunks: tuple[Chunk, ...]
+    text_hashes: tuple[TextHash, ...]
     terms: tuple[ChunkTerms, ...]
     unspaced: bool
     skeletons: tuple[bytes, ...]

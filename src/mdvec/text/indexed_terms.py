@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.text import terms
-from mdvec.text.folding import normalise
-from mdvec.text.joined import PART, CharacterKinds, batches, codes_of, join_texts, text_of
+from mdvec.text.joined import PART, CharacterKinds, batches, folded_codes, join_texts, text_of
 from mdvec.text.prose import Prose, part_addresses
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 
@@ -94,14 +93,14 @@ def _in_batches(texts: Sequence[str]) -> list[Terms]:
 
 
 def _by_text(texts: Sequence[str]) -> list[Terms]:
-    folded = normalise(join_texts(texts))
-    if folded.isascii():
-        words = folded.translate(_ASCII_BETWEEN_WORDS).split()
+    joined = join_texts(texts)
+    if joined.isascii():
+        words = joined.lower().translate(_ASCII_BETWEEN_WORDS).split()
         others = [[""] * len(texts)] * 3
     else:
-        codes = codes_of(folded)
+        codes = folded_codes(joined)
         kinds = _kinds()(codes)
-        words = _words(folded, codes, kinds)
+        words = _words(codes, kinds)
         others = [each.split(PART) for each in _bigrams(codes, kinds)]
     found: list[Terms] = []
     start = 0
@@ -114,12 +113,12 @@ def _by_text(texts: Sequence[str]) -> list[Terms]:
     return found
 
 
-def _words(folded: str, codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> list[str]:
+def _words(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> list[str]:
     """Return the words, with the sign between texts as one of its own."""
     import numpy as np
 
     if (kinds == _MARK).any():  # belongs to a word after a letter alone
-        return _WORDS.findall(folded)
+        return _WORDS.findall(text_of(codes))
     return text_of(np.where((kinds == _LETTER) | (kinds == _PART), codes, np.uint32(_SPACE))).split()
 
 

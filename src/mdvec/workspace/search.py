@@ -274,16 +274,13 @@ def _query_space(
 ) -> QuerySpace:
     vector, ranked_by = vectors
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
-    measured = view.unrelated(space_id)
-    unspaced = holds_unspaced(text)
-    unrelated = None if measured is None else measured.written(unspaced=unspaced)
     return QuerySpace(
         id=space_id,
         collections=tuple(each.id for each in collections),
         vector=vector,
-        unrelated=unrelated,
+        measured=view.unrelated(space_id),
         chunks=chunks,
-        unspaced=unspaced,
+        unspaced=holds_unspaced(text),
         ranked_by=ranked_by,
     )
 
