@@ -61,7 +61,7 @@ def estimate_tokens(text: str) -> Sequence[float]:
     kinds = _classes(text)
     before = np.concatenate(([_SPACE], kinds[:-1])) if kinds.size else kinds
     totals = np.zeros(kinds.size + 1)
-    np.cumsum(_weights()[before * np.uint8(_KINDS) + kinds], out=totals[1:])
+    np.cumsum(_weights().take(before * np.uint8(_KINDS) + kinds), out=totals[1:])
     return totals  # type: ignore[return-value] # what is indexed alone
 
 
@@ -69,7 +69,7 @@ def _classes(text: str) -> NDArray[np.uint8]:
     import numpy as np
 
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    return _kinds()[np.minimum(codes, _LAST)]
+    return _kinds().take(codes, mode="clip")
 
 
 @functools.cache
