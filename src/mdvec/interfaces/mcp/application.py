@@ -63,6 +63,8 @@ def build_server(workspace: Workspace, config: Config, *, on_bug: OnBug) -> Anno
         version=__version__,
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
+        # No argument of a tool is repeated in a header; the SDK would list all tools to find that out.
+        get_tool_input_schema=lambda _: None,
         on_list_tools=tools.list_tools,
         on_call_tool=tools.call_tool,
         on_list_resources=resources.list_resources,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -32,6 +33,8 @@ from mdvec.types.collection import RESERVED_NAMES, Collection
 
 Context = ServerRequestContext[None, Any]
 """The context of a request, from the SDK."""
+
+_Named = tuple[str, str]  # name and description of a collection
 
 ANSWERS: Mapping[str, type[msgspec.Struct]] = {
     "search": wire.SearchAnswer,
@@ -91,17 +94,24 @@ def tool_definitions(collections: Sequence[Collection], *, limit: int, collectio
         limit: Hits of a search when a client names no number.
         collection_tools: Give each collection a tool of its own.
     """
+    named = tuple((each.name, each.description) for each in collections)
+    return list(_tools(named, limit, collection_tools))
+
+
+# A server has one list at a time, and one for each token that may read some collections alone.
+@lru_cache(maxsize=16)
+def _tools(collections: tuple[_Named, ...], limit: int, collection_tools: bool) -> tuple[Tool, ...]:
     tools = list(_general_tools(collections, limit, named=not collection_tools))
     if collection_tools:
         tools += [
-            _collection_tool(collection, limit)
-            for collection in sorted(collections, key=lambda each: each.name)
-            if collection.name not in RESERVED_NAMES
+            _collection_tool(name, description, limit)
+            for name, description in sorted(collections)
+            if name not in RESERVED_NAMES
         ]
-    return tools
+    return tuple(tools)
 
 
-def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool) -> Iterator[Tool]:
+def _general_tools(collections: Sequence[_Named], limit: int, *, named: bool) -> Iterator[Tool]:
     """Yield them in the order an agent needs them.
 
     Args:
@@ -166,26 +176,26 @@ def _general_tools(collections: Sequence[Collection], limit: int, *, named: bool
     )
 
 
-def _places(collections: Sequence[Collection]) -> str:
+def _places(collections: Sequence[_Named]) -> str:
     room = MOST_DESCRIPTION_CHARS // max(1, len(collections))
-    return "".join(f"\n- {each.name}: {one_line(each.description, room)}" for each in collections)
+    return "".join(f"\n- {name}: {one_line(description, room)}" for name, description in collections)
 
 
-def _collection_tool(collection: Collection, limit: int) -> Tool:
+def _collection_tool(name: str, description: str, limit: int) -> Tool:
     return Tool(
-        name=collection.name,
-        title=f"Search {collection.name}",
+        name=name,
+        title=f"Search {name}",
         # Without one a model would have to guess from the name alone what the tool does.
-        description=_described(collection) or f"Find passages in the collection {collection.name}.",
+        description=_described(name, description) or f"Find passages in the collection {name}.",
         input_schema=schemas.search_input(limit=limit, only=("query", "limit")),
         annotations=_READING,
     )
 
 
-def _described(collection: Collection) -> str:
+def _described(name: str, description: str) -> str:
     """Return the description; one in Japanese after English words, by which clients look for tools."""
-    text = one_line(collection.description, MOST_DESCRIPTION_CHARS)
-    return f"Search the user's documents in {collection.name}: {text}" if holds_unspaced(text) else text
+    text = one_line(description, MOST_DESCRIPTION_CHARS)
+    return f"Search the user's documents in {name}: {text}" if holds_unspaced(text) else text
 
 
 async def list_prompts(_ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:

@@ -36,6 +36,7 @@ from mdvec.interfaces.mcp.paging import (
 )
 from mdvec.interfaces.mcp.schemas import check, nearest, shown
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
+from mdvec.types.collection import Collection
 from mdvec.types.report import TagCount, WorkspaceStatus
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Tools:
 
     async def list_tools(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """Answer ``tools/list``, from the database as it is now."""
-        return ListToolsResult(tools=await self._threads.call(self._definitions))
+        return ListToolsResult(tools=await self._threads.call(self._every_tool))
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         """Answer ``tools/call``; a failure of a tool is an answer, too.
@@ -71,7 +72,9 @@ class Tools:
         """
         arguments = params.arguments or {}
         try:
-            tools = {tool.name: tool for tool in await self._threads.call(self._definitions)}
+            tools = _by_name(self._tools())
+            if params.name not in tools:  # only then does the database have to be read
+                tools = _by_name(await self._threads.call(self._every_tool))
             name = params.name if params.name in tools else _SAME_TOOL.get(params.name, "")
             if name:
                 checked = check(arguments, tools[name].input_schema)
@@ -81,9 +84,13 @@ class Tools:
         msg = f"there is no tool {shown(params.name)}{nearest(params.name, list(tools))}"
         raise MCPError(INVALID_PARAMS, msg)
 
-    def _definitions(self) -> list[Tool]:
+    def _every_tool(self) -> list[Tool]:
+        return self._tools(self._workspace.collections())
+
+    def _tools(self, collections: Sequence[Collection] = ()) -> list[Tool]:
+        """Return the tools, with those of some collections."""
         return tool_definitions(
-            self._workspace.collections(),
+            collections,
             limit=self._config.search.k,
             collection_tools=self._config.mcp.collection_tools,
         )
@@ -179,6 +186,10 @@ class Tools:
         lines = (failure.message, f"hint: {failure.hint}" if failure.hint else "", f"code: {failure.code}")
         text = "\n".join(line for line in lines if line)
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
+    return {tool.name: tool for tool in tools}
 
 
 def _names(arguments: Arguments) -> tuple[str, ...]:

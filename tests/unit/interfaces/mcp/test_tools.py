@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import jsonschema
 import pytest
 from mcp import Client, MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INVALID_PARAMS, CallToolRequestParams
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, asked, call, talk, text_of
 
@@ -25,8 +26,11 @@ from mdvec.errors import (
     SourceMissingError,
     WriterBusyError,
 )
+from mdvec.interfaces.mcp.application import build_server
 from mdvec.interfaces.mcp.definitions import ANSWERS
 from mdvec.interfaces.mcp.schemas import output_schema
+from mdvec.interfaces.mcp.threads import Threads
+from mdvec.interfaces.mcp.tools import Tools
 from mdvec.run import Stage
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.hit import Confidence
@@ -286,6 +290,18 @@ def test_an_outline_comes_with_links(workspace: FakeWorkspace) -> None:
     assert answer.structured_content["sections"][0]["heading"] == "宿"
     assert text_of(answer).splitlines() == ["notes/a.md · A", "## 宿 · lines 3-9, 40 tokens"]
     assert asked(workspace, "outline") == [{"path": "notes/a.md:3", "collection": None}]
+
+
+def test_a_call_of_a_general_tool_looks_for_no_other_tools(workspace: FakeWorkspace) -> None:
+    """Neither here nor in the SDK, which looks through all of them for arguments that are sent as headers."""
+    bugs: list[Exception] = []
+    server = build_server(workspace, Config(), on_bug=bugs.append)
+    assert server.get_tool_input_schema is not None
+    assert server.get_tool_input_schema("search") is None
+    tools = Tools(workspace, Config(), Threads(), bugs.append)
+    context: Any = SimpleNamespace(session=None)
+    anyio.run(tools.call_tool, context, CallToolRequestParams(name="get_doc", arguments={"path": "a.md"}))
+    assert ([name for name, _ in workspace.calls], bugs) == (["read"], [])
 
 
 def test_search_docs_is_search(workspace: FakeWorkspace) -> None:
