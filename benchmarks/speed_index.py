@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from mdvec.stores.interface import Store
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
@@ -157,6 +158,7 @@ def _record(number: int, parts: Sequence[Sequence[Sentence]], *, unspaced: bool)
         fingerprint="benchmark",
         document=document,
         chunks=tuple(chunks),
+        text_hashes=tuple(text_hash(chunk.embedded_text) for chunk in chunks),
         terms=tuple(_terms(title, part) for part in parts),
         unspaced=unspaced,
         skeletons=tuple(text_hash(chunk.text) for chunk in chunks),

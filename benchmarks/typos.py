@@ -13,8 +13,9 @@ import random
 import re
 import string
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchmarks.ablations.variant import Patch, applied
 from benchmarks.harness import write_result

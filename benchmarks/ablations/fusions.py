@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from benchmarks.ablations.variant import Evidence, Patch, Query, applied, as_shipped
 from mdvec.search import fusion

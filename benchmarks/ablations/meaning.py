@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from msgspec.structs import replace
 
 from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.variant import Evidence, Query

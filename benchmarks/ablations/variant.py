@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from benchmarks.ablations.index import Index, Vector
 from mdvec.config.schema import ChunkingSettings
@@ -25,8 +26,7 @@ class Stage(StrEnum):
     FUSING = "fusing"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The evidence of both sides for one question, and how often each candidate's text is repeated."""
 
     lexical: LexicalEvidence
@@ -34,8 +34,7 @@ class Evidence:
     repetitions: Mapping[ChunkId, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A question to be searched.
 
     Attributes:
@@ -54,21 +53,18 @@ class Query:
     def space(self) -> QuerySpace:
         """The question in the one space of the index."""
         index = self.index
-        collections, unspaced = self.where.collections, holds_unspaced(self.text)
-        measured = index.unrelated
         return QuerySpace(
             id=index.space_id,
-            collections=collections,
+            collections=self.where.collections,
             vector=index.embed(self.text),
-            unrelated=None if measured is None else measured.written(unspaced=unspaced),
+            measured=index.unrelated,
             chunks=len(index.chunks),
-            unspaced=unspaced,
+            unspaced=holds_unspaced(self.text),
             ranked_by=self.vector,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """Another value for a name of the real code, for as long as :func:`applied` lasts.
 
     Attributes:
@@ -104,8 +100,7 @@ def as_shipped(evidence: Evidence, _query: Query) -> list[ChunkId]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """The search with one thing changed.
 
     Attributes:

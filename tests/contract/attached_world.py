@@ -289,6 +289,7 @@ def record(path: str, texts: Sequence[str], tags: Sequence[str] = ()) -> Documen
         "test/1",
         document,
         tuple(chunks),
+        tuple(text_hash(chunk.embedded_text) for chunk in chunks),
         terms,
         unspaced=False,
         skeletons=skeletons,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from tests.postgres_server import open_postgres
 
@@ -119,6 +120,7 @@ def make_record(
         fingerprint="test/1",
         document=document,
         chunks=tuple(chunks),
+        text_hashes=tuple(text_hash(chunk.embedded_text) for chunk in chunks),
         terms=tuple(terms or words),
         unspaced=is_unspaced_prose(document.title, document.body),
         skeletons=tuple(each.encode() for each in skeletons([chunk.text for chunk in chunks], ())),

@@ -6,9 +6,9 @@ import math
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import World, read
 
 from mdvec.stores.interface import Store

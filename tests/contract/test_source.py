@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import REPOSITORY, GithubServer
 from tests.fakes.s3_server import S3Server

@@ -6,12 +6,12 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import CHANGE, COLLECTION, ESTIMATE, MODEL, RESULT, FakeWorkspace
 
 from mdvec.config import Config, LoadedConfig

@@ -9,12 +9,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.attached_world import INDEXED, entry, queries, step
 from tests.waiting import wait_until
 

@@ -7,10 +7,10 @@ import socket
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.sources.folder import FolderSource

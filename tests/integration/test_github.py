@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.fakes.fake_time import FakeTime, fake_time
 from tests.fakes.github_server import (
     REPOSITORY,

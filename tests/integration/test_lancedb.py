@@ -6,13 +6,13 @@ import multiprocessing
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.attached_world import INDEXED, OTHER, entry, queries, step
 
 from mdvec.errors import StoreError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.fakes.runs import cancelled_when, noting
 from tests.integration.models import PROVIDER, Shelf, TryingEmbedder
 

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import SPACE, add_collection, make_document, put, unit_vectors
 from tests.postgres_server import new_schema, open_postgres, shared_server
 

@@ -27,7 +27,7 @@ ENGINE = [
     "obstore",
     "apsw",
 ]
-TEXT_AND_SCREEN = ["markdown_it", "pyromark", "rich", "msgspec", "yaml", "platformdirs"]
+TEXT_AND_SCREEN = ["markdown_it", "pyromark", "rich", "yaml", "platformdirs"]
 
 
 def loaded(statement: str) -> set[str]:
@@ -40,28 +40,28 @@ def loaded(statement: str) -> set[str]:
 def test_the_command_line_loads_no_engine() -> None:
     """``import mdvec.interfaces.cli`` loads nothing heavy."""
     statement = "import mdvec.interfaces.cli.commands, mdvec.interfaces.cli.main"
-    assert loaded(statement).isdisjoint([*ENGINE, *TEXT_AND_SCREEN])
+    assert loaded(statement).isdisjoint([*ENGINE, *TEXT_AND_SCREEN, "msgspec"])
 
 
 @pytest.mark.parametrize(
     "args", [["--version"], ["--help"], ["search", "--help"], ["tool", "add", "--help"], ["serve", "--help"]]
 )
 def test_version_and_help_load_no_engine(args: list[str]) -> None:
-    """``--version`` and ``--help`` load neither the engine nor msgspec nor rich."""
+    """``--version`` and ``--help`` load neither the engine nor what reads and shows text."""
     statement = f"from mdvec.interfaces.cli.main import run; run({args!r}, env={{}})"
     assert loaded(statement).isdisjoint([*ENGINE, *TEXT_AND_SCREEN])
 
 
 def test_version_loads_no_command() -> None:
-    """``--version`` does not even import the commands."""
-    statement = "from mdvec.interfaces.cli.main import run; run(['--version'], env={})"
-    code = f"{statement}\nimport sys; assert 'mdvec.interfaces.cli.search' not in sys.modules"
+    """``--version`` does not even import the commands, nor msgspec."""
+    statement = "import sys; from mdvec.interfaces.cli.main import run; run(['--version'], env={})"
+    code = f"{statement}\nassert {{'mdvec.interfaces.cli.search', 'msgspec'}}.isdisjoint(sys.modules)"
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
 def test_the_package_itself_loads_nothing() -> None:
     """``import mdvec`` loads the engine only when a name of it is used."""
-    assert loaded("import mdvec").isdisjoint([*ENGINE, *TEXT_AND_SCREEN, "click"])
+    assert loaded("import mdvec").isdisjoint([*ENGINE, *TEXT_AND_SCREEN, "msgspec", "click"])
 
 
 def test_a_server_starts_without_the_engine() -> None:
@@ -100,4 +100,15 @@ def test_a_look_before_a_search_loads_nothing_that_reads_documents(tmp_path: Pat
         subprocess.run([sys.executable, "-m", "mdvec", *args], capture_output=True, check=True)
     search = ["search", "garden", "--mode", "lexical", *database]
     statement = f"from mdvec.interfaces.cli.main import run; assert run({search!r}, env={{}}) == 0"
-    assert loaded(statement).isdisjoint(["pyromark", "yaml", "numpy", "onnxruntime"])
+    assert loaded(statement).isdisjoint(["pyromark", "yaml", "numpy", "onnxruntime", "email", "difflib"])
+
+
+def test_a_search_creates_no_dataclass() -> None:
+    """Each takes longer to create than a dozen structs; the doors have some, for ``--version``."""
+    code = """import sys, mdvec.workspace, mdvec.stores.sqlite.store, mdvec.stores.kept
+modules = [module for name, module in sys.modules.items() if name.startswith("mdvec.")]
+values = [each for module in modules for each in vars(module).values()]
+names = {each.__module__ for each in values if hasattr(each, "__dataclass_fields__")}
+print(*(name for name in names if not name.startswith("mdvec.interfaces.")))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -6,7 +6,8 @@ import bisect
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.chunking.graphemes import is_inside_cluster
 from mdvec.chunking.interface import TokenEnds, TokenEstimate
@@ -163,8 +164,7 @@ def first_solid(text: str, start: int, end: int) -> int:
     return match.start() if match else end
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(Struct, frozen=True):
     """The range of the next cut: ``low`` to ``high``, as near to ``target`` as possible."""
 
     low: int

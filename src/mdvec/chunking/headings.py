@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from mdvec import settings
 from mdvec.chunking.context import context_line
@@ -164,8 +165,7 @@ class HeadingChunker:
         return after.end - before.start <= self._max_chars
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A span, and the sections it belongs to: their ordinals."""
 
     start: int

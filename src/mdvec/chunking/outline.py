@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.errors import ConfigError
 from mdvec.types.document import BlockKind, Document, Section
@@ -70,8 +72,7 @@ def sections_with_text(document: Document, sections: Sequence[Section]) -> list[
 # --- groups ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Sections that follow each other and go together.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mdvec.chunking.context import last_sentences, short_name, vault_context
 from mdvec.chunking.cutting import TokenRuler, body_token_ends, trim
@@ -124,8 +125,7 @@ class VaultChunker:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """Sections that follow each other, and the one among them that they are named after."""
 
     sections: tuple[Section, ...]

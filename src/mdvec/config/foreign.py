@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mdvec.config.paths import SEARCH_DOCS_NAMES, folder_of
 from mdvec.config.syntax import ConfigFile, KeyPath, read_config
@@ -18,8 +19,7 @@ SHARED_NAMES = ("config.yaml", "config.toml")
 _MS_PER_S = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed:
+class Renamed(Struct, frozen=True):
     """A setting that mdvec has, too.
 
     Attributes:
@@ -35,8 +35,7 @@ class Renamed:
     also: Mapping[Place, object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(Struct, frozen=True):
     """What became of a setting.
 
     Attributes:

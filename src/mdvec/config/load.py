@@ -6,11 +6,12 @@ import re
 import shlex
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mdvec import registry
 from mdvec.config.paths import (
@@ -55,8 +56,7 @@ _HARMLESS = frozenset({"chunking", "search", "scanner", "display", "mcp"})
 _MOST_NAMED_KEYS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedConfig:
+class LoadedConfig(Struct, frozen=True):
     """The settings in force, and where they came from.
 
     Attributes:

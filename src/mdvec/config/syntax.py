@@ -6,9 +6,10 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mdvec.errors import ConfigError
 
@@ -31,8 +32,7 @@ _TOML_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}:,\[\]]')
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ConfigFile(Struct, frozen=True):
     """A configuration file as it is written.
 
     Attributes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from mdvec import registry
 from mdvec.config.paths import absolute_location, expanded
@@ -48,8 +48,7 @@ _MAX_PROBLEMS = 50
 S = TypeVar("S", bound=Section)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A value that was set.
 
     Attributes:

@@ -10,10 +10,11 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import yaml
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 # A longer block is taken for text between two thematic breaks: no value is then lost to search.
 MAX_CHARS = 200_000
@@ -49,8 +50,7 @@ _PLACEHOLDER = re.compile(
 _TEMPLATE_WARNING = "frontmatter has placeholders of a template, such as {{date}}; they are taken as text"
 
 
-@dataclass(frozen=True, slots=True)
-class Frontmatter:
+class Frontmatter(Struct, frozen=True):
     """The metadata in front of a text.
 
     Attributes:
@@ -108,7 +108,9 @@ def _read_toml(source: str, content_start: int) -> Frontmatter:
 
 
 def _read_yaml(source: str, content_start: int) -> Frontmatter:
-    quoted = _PLACEHOLDER.sub(lambda found: found[1] + json.dumps(found[2], ensure_ascii=False), source)
+    quoted = source
+    if "{{" in source:
+        quoted = _PLACEHOLDER.sub(lambda found: found[1] + json.dumps(found[2], ensure_ascii=False), source)
     if quoted != source:
         front = _read_values(quoted, content_start)
         return replace(front, warnings=(*front.warnings, _TEMPLATE_WARNING)) if front.values else front
@@ -152,8 +154,10 @@ def _refuse_bombs(source: str) -> None:
 
 
 def _duplicate_keys(node: yaml.MappingNode) -> tuple[str, ...]:
-    keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-    twice = [key for key, count in keys.items() if count > 1 and key != "<<"]
+    keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+    if len(set(keys)) == len(keys):
+        return ()
+    twice = [key for key, count in Counter(keys).items() if count > 1 and key != "<<"]
     named = [
         f"frontmatter has the key {_short(key)!r} twice; the last one counts" for key in twice[:_MAX_NAMED]
     ]

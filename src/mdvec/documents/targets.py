@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from mdvec.types.document import Link
 from mdvec.types.page import ANCHOR_PREFIX, Marked, OutlineHeading
@@ -13,8 +14,7 @@ from mdvec.types.page import ANCHOR_PREFIX, Marked, OutlineHeading
 _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(Struct, frozen=True):
     """A document, or a part of one, that stands in another.
 
     Attributes:
@@ -53,8 +53,7 @@ class Targets(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     """One rendering: what the rules of the parser need to know, in the environment's key ``job``."""
 
     targets: Targets

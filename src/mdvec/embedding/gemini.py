@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.provider import ApiKey, Limits, Request, Service, ServiceSettings, usable
@@ -31,8 +31,7 @@ _TITLE_TOKENS = 100  # room for a title and the words around it
 _TASK_TYPES = {Role.QUERY: "RETRIEVAL_QUERY", Role.DOCUMENT: "RETRIEVAL_DOCUMENT"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
+class _Model(Struct, frozen=True):
     """The facts about a model.
 
     Attributes:
@@ -58,8 +57,7 @@ class _Response(msgspec.Struct, frozen=True):
     embeddings: list[_Embedding]
 
 
-@dataclass(frozen=True, slots=True)
-class GeminiProvider:
+class GeminiProvider(Struct, frozen=True):
     """Speaks ``batchEmbedContents``; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:

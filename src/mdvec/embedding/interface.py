@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.types.space import EmbeddingSpace
@@ -33,8 +34,7 @@ class Role(StrEnum):
     DOCUMENT = "document"
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """The machine that an embedder runs on.
 
     Attributes:
@@ -48,8 +48,7 @@ class Runtime:
     batch_tokens: int = 128
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounter:
+class TokenCounter(Struct, frozen=True):
     """The tokens of texts as a model counts them, without markers.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from mdvec.embedding.interface import EmbedderFactory, Role, Runtime
 from mdvec.embedding.remote.provider import (
@@ -36,8 +37,7 @@ _BATCH_TEXTS = 64
 _BATCH_TOKENS = 8_192
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
+class _Model(Struct, frozen=True):
     """The facts about a model.
 
     Attributes:
@@ -69,8 +69,7 @@ _PREFIXED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
+class Preparation(Struct, frozen=True):
     """The additions of a model to a text of each role; part of the space of its vectors.
 
     Attributes:
@@ -90,8 +89,7 @@ class Preparation:
         return f"{_UNPREPARED}-{hashlib.blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()}"
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAiProvider:
+class OpenAiProvider(Struct, frozen=True):
     """Speaks ``/embeddings``; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:

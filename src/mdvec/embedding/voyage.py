@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.provider import (
@@ -35,8 +36,7 @@ _BATCH_TEXTS = 128
 _FLEXIBLE = (256, 512, 1024, 2048)
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
+class _Model(Struct, frozen=True):
     """The facts about a model.
 
     Attributes:
@@ -69,8 +69,7 @@ _MODELS = {
 _UNKNOWN = _Model(120_000)
 
 
-@dataclass(frozen=True, slots=True)
-class VoyageProvider:
+class VoyageProvider(Struct, frozen=True):
     """Speaks ``/embeddings`` with input types; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:

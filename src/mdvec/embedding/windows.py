@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mdvec.text.tokens import estimate_token_ends
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix, Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A text, or a part of one.
 
     Attributes:

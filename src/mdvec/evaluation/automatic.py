@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from mdvec.documents.parse import parse_document
 from mdvec.errors import NotFoundError
@@ -53,8 +54,7 @@ class Kind(StrEnum):
     SENTENCE = "sentence"
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
+class HeldOut(Struct, frozen=True):
     """A question, and the text of its document without it."""
 
     kind: Kind

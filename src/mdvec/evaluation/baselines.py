@@ -7,8 +7,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from mdvec.evaluation.judgements import Question, Ranker
 from mdvec.evaluation.runner import scope_filters
@@ -39,8 +40,7 @@ _CJK = f"{HAN}{HIRAGANA}{KATAKANA}{HANGUL}"
 _CJK_RUN_OR_WORD = re.compile(rf"([{_CJK}]+)|[^\W_{_CJK}]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """The part of a chunk that a baseline searches."""
 
     collection: str

@@ -8,8 +8,10 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.config.schema import Config
 from mdvec.errors import CollectionExistsError, NotFoundError, UsageError
@@ -31,8 +33,7 @@ _MAX_UNPACKED_BYTES = 1_000_000_000
 _FRONTMATTER_FENCES = ("---", "+++")
 
 
-@dataclass(frozen=True, slots=True)
-class Indexing:
+class Indexing(Struct, frozen=True):
     """The way documents are indexed into a workspace of their own.
 
     Attributes:
@@ -49,8 +50,7 @@ class Indexing:
     embed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(Struct, frozen=True):
     """The documents that questions are measured on.
 
     Attributes:
@@ -72,8 +72,7 @@ class Corpus:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """A set to be measured.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from mdvec.errors import UsageError
 from mdvec.evaluation.metrics import METRICS
@@ -49,8 +49,7 @@ class Record(msgspec.Struct, frozen=True):
     tolerance: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The result of a comparison.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from mdvec.errors import NotFoundError, UsageError
 
@@ -21,8 +22,7 @@ _QRELS_COLUMNS = 3
 _NO_GRADES: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question with the documents that answer it.
 
     Documents are named as their set names them: by path, or by the ``_id`` of ``corpus.jsonl``.
@@ -55,8 +55,7 @@ Its question names documents by their paths in the workspace.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionSet:
+class QuestionSet(Struct, frozen=True):
     """Questions over one body of documents.
 
     Attributes:
@@ -78,8 +77,7 @@ class QuestionSet:
     min_grade: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedSet:
+class JudgedSet(Struct, frozen=True):
     """A judged set whose documents are not read yet.
 
     Attributes:
@@ -91,8 +89,7 @@ class JudgedSet:
     documents: Path
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusDocument:
+class CorpusDocument(Struct, frozen=True):
     """A line of ``corpus.jsonl``: its ``_id``, its title (may be empty) and its Markdown."""
 
     id: str

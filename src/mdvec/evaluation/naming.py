@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mdvec.evaluation.judgements import Question
 
@@ -13,8 +15,7 @@ from mdvec.evaluation.judgements import Question
 _SIGNS = "-=+,"
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+class Naming(Struct, frozen=True):
     """A translation of names; one that is not listed is a path, perhaps in another Unicode form.
 
     Attributes:

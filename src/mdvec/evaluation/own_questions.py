@@ -10,9 +10,11 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.config.syntax import toml_value
 from mdvec.errors import NotFoundError, UsageError
@@ -31,8 +33,7 @@ _EXAMPLE = '{"query": "how to sign in", "good": ["account.md"]}'
 _SHOWN_PATHS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """An entry of a file of questions: paths of documents that answer the query and of some that do not."""
 
     query: str
@@ -42,8 +43,7 @@ class _Entry:
     labels: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """A judgement that was written: its file, and the paths as they are indexed."""
 
     file: Path

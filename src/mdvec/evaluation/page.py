@@ -6,10 +6,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import jinja2
+from msgspec import Struct
 
 from mdvec.evaluation.judgements import Question
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
@@ -41,8 +41,7 @@ _FASTEST_MS = 0.01  # a logarithm has no zero
 _MAX_RATIO_OF_FINE_TICKS = 2_000  # ten labels fit beside each other
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A question with the results of one or two systems; the difference is of their primary metrics."""
 
     question: Question
@@ -50,8 +49,7 @@ class Case:
     difference: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Duel:
+class Duel(Struct, frozen=True):
     """Two systems compared question by question.
 
     Attributes:
@@ -176,8 +174,7 @@ def _language(text: str) -> str:
     return "ja" if _JAPANESE.search(text) else "en"
 
 
-@dataclass(frozen=True, slots=True)
-class HistogramRow:
+class HistogramRow(Struct, frozen=True):
     """The latencies of one system.
 
     Attributes:
@@ -191,8 +188,7 @@ class HistogramRow:
     late: float
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """The latencies of systems over one logarithmic axis.
 
     Attributes:

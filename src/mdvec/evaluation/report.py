@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.evaluation.judgements import Question, QuestionSet
 from mdvec.types.query import SearchMode
@@ -12,8 +13,7 @@ OUR_MODES = frozenset(mode.value for mode in SearchMode)
 """The systems that are search modes of mdvec; every other one is a baseline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of one system for one question.
 
     Attributes:
@@ -37,8 +37,7 @@ class Outcome:
     bad: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """A mean with its bootstrap 95 % interval."""
 
     mean: float
@@ -46,8 +45,7 @@ class Interval:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """The questions with the same labels: their number and the mean of each metric."""
 
     name: str
@@ -55,8 +53,7 @@ class Group:
     metrics: Mapping[str, Interval]
 
 
-@dataclass(frozen=True, slots=True)
-class SystemReport:
+class SystemReport(Struct, frozen=True):
     """One system (a mode of mdvec or a baseline) on one set.
 
     Attributes:
@@ -78,8 +75,7 @@ class SystemReport:
     outcomes: tuple[Outcome, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two systems on the same questions, by nDCG@10.
 
     Attributes:
@@ -99,8 +95,7 @@ class Comparison:
     losses: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetReport:
+class SetReport(Struct, frozen=True):
     """All systems on one set.
 
     Attributes:
@@ -122,8 +117,7 @@ class SetReport:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EvalReport:
+class EvalReport(Struct, frozen=True):
     """The outcome of ``mdvec eval``.
 
     Attributes:

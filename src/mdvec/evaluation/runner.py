@@ -6,9 +6,10 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from mdvec.errors import EmbedderUnavailableError, UsageError
@@ -38,8 +39,7 @@ BaselineMaker = Callable[[Workspace, Sequence[str]], AbstractContextManager[Mapp
 """Prepares baselines, by name, over some collections (all enabled ones without names)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """The choice of systems and of groups.
 
     Attributes:

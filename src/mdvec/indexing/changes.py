@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection as Paths
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
@@ -25,8 +27,7 @@ from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """The changes that an import has to make, and where it reads the texts.
 
     Attributes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
@@ -37,8 +39,7 @@ _MORE_TEXTS = 60
 _QUICK_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
+class Outlook(Struct, frozen=True):
     """The texts that would go through the model.
 
     Attributes:
@@ -131,8 +132,8 @@ def look_ahead(
         elif isinstance(item, Prepared):
             document = item.record.document
             read_names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
-            texts = [chunk.embedded_text for chunk in item.record.chunks]
-            read_chunks.add([PendingText(text_hash(text), text, document.title) for text in texts])
+            hashed = zip(item.record.text_hashes, item.record.chunks, strict=True)
+            read_chunks.add([PendingText(key, each.embedded_text, document.title) for key, each in hashed])
             documents += 1
             run.current().report(run.Stage.TEXT, documents, len(read))
             run.current().check()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mdvec.errors import UnreadableFileError
 from mdvec.sources.interface import Source

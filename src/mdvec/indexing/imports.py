@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError

@@ -11,8 +11,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from mdvec.types.change import KnownDocument, Listing, Move, Plan, SourceEntry
 
@@ -20,8 +21,7 @@ _SAMPLE_FILES = 50
 _SAMPLE_BYTES = 4_000_000  # about 10 ms of reading and hashing
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The differences that names, times and sizes show.
 
     Attributes:

@@ -7,8 +7,10 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
@@ -32,8 +34,7 @@ _TASK_BYTES = 250_000
 _WAITING_PER_PROCESS = 2  # bounds the memory
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
+class Processes(Struct, frozen=True):
     """Processes that prepare documents beside this one.
 
     Attributes:
@@ -45,8 +46,7 @@ class Processes:
     make_recipe: Callable[[], Recipe]
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(Struct, frozen=True):
     """A document that was read.
 
     Attributes:

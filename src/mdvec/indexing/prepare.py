@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.chunking.metadata import metadata_chunk
 from mdvec.indexing.recipe import BINARY_RULE, Recipe
@@ -18,8 +20,7 @@ from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A document ready to be written.
 
     Attributes:
@@ -103,6 +104,7 @@ def make_record(
         fingerprint=fingerprint,
         document=document,
         chunks=chunks,
+        text_hashes=tuple(text_hash(each.embedded_text) for each in chunks),
         terms=tuple(terms_of_chunks(names, headings, texts)),
         unspaced=is_unspaced_prose(document.title, document.body[document.content_start :]),
         skeletons=tuple(text_hash(each) if each else b"" for each in bare),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, replace
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec.structs import astuple, replace
 
 from mdvec.chunking.context import context_line
 from mdvec.errors import DamagedDatabaseError

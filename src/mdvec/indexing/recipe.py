@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.chunking.interface import Chunker
 from mdvec.text.terms import TERMS_VERSION
@@ -13,8 +14,7 @@ BINARY_RULE = "binary"
 """The rule under which files without text are excluded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """How documents are prepared.
 
     Attributes:

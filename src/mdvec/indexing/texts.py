@@ -6,7 +6,8 @@ From the end of each transaction on, the documents in it are found by words; vec
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.indexing.changes import Changes, sized
@@ -14,9 +15,8 @@ from mdvec.indexing.preparation import Processes, prepared
 from mdvec.indexing.prepare import Prepared
 from mdvec.indexing.work import Work
 from mdvec.stores.versions import read_versions
-from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, Unreadable
-from mdvec.types.ids import SpaceId, TextHash
+from mdvec.types.ids import SpaceId
 
 # One transaction holds this many chunks or documents at most: large enough to be fast, small enough
 # that readers see progress and a killed run loses little.
@@ -24,8 +24,7 @@ _CHUNKS_PER_TRANSACTION = 500
 _DOCUMENTS_PER_TRANSACTION = 100
 
 
-@dataclass(slots=True)
-class TextOutcome:
+class TextOutcome(Struct):
     """The outcome for the documents; see :class:`mdvec.types.report.ImportReport`.
 
     ``revision`` is that of the source; ``warnings`` has the paths of the documents for each warning.
@@ -136,7 +135,7 @@ def _write_batch(
     outcome: TextOutcome,
 ) -> None:
     records = [item.record for item in batch]
-    hashes: list[TextHash] = [text_hash(chunk.embedded_text) for each in records for chunk in each.chunks]
+    hashes = [each for record in records for each in record.text_hashes]
     with run.current().step("write", documents=len(batch), chunks=len(hashes)), work.write() as writer:
         if space_id is not None:
             cached = writer.cached(space_id, hashes)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
@@ -29,8 +30,7 @@ _WAIT_FOR_OTHERS_S = 0.5
 _NAMES_FOR_A_TEXT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(Struct, frozen=True):
     """The texts that went through the model.
 
     Attributes:

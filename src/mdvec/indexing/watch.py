@@ -12,7 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import ImportStoppedError, MdvecError, StoreError, WatchError, WriterBusyError
@@ -35,8 +36,7 @@ _MOST_DIRTY = 1_000  # dirty documents of a collection are compared with those s
 _POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
 
 
-@dataclass(frozen=True, slots=True)
-class WatchTimes:
+class WatchTimes(Struct, frozen=True):
     """How often is looked.
 
     Attributes:
@@ -52,8 +52,7 @@ class WatchTimes:
     concurrency: int = 3
 
 
-@dataclass(slots=True)
-class _Target:
+class _Target(Struct):
     """A collection that is watched.
 
     Attributes:

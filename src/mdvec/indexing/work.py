@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.stores.interface import Claim, Store, Writer
 from mdvec.types.collection import Collection
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """An import or a change of model that is under way.
 
     Attributes:

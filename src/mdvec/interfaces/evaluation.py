@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from mdvec import __version__
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
@@ -92,8 +94,8 @@ def _plain(value: Any, key: str = "") -> Any:
             return [_plain(each) for each in value]
         case Mapping():
             return {name: _plain(each, name) for name, each in value.items()}
-        case _ if is_dataclass(value):
-            names = (field.name for field in fields(value) if field.name not in _NOT_IN_JSON)
+        case msgspec.Struct():
+            names = (name for name in value.__struct_fields__ if name not in _NOT_IN_JSON)
             return {name: _plain(getattr(value, name), name) for name in names}
     return value
 

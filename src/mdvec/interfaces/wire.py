@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
@@ -332,7 +331,7 @@ def _collection_status(value: reports.CollectionStatus) -> CollectionStatus:
     check = value.check
     return CollectionStatus(
         **_registered(value.collection),
-        **dataclasses.asdict(value.counts),
+        **msgspec.structs.asdict(value.counts),
         check=None if check is None else _check(check),
         check_error=value.check_error or None,
         files=value.files,
@@ -375,13 +374,13 @@ def _registered(value: collections.Collection) -> JsonObject:
 
 def model_change(value: models.ModelChange) -> models.ModelChange:
     """Return the shape of the outcome of a change to another model."""
-    return dataclasses.replace(value, elapsed_ms=round(value.elapsed_ms, 1))
+    return msgspec.structs.replace(value, elapsed_ms=round(value.elapsed_ms, 1))
 
 
 def estimate(value: models.ImportEstimate) -> models.ImportEstimate:
     """Return the shape of what an import would embed."""
     usd, seconds = value.usd, value.seconds
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         value,
         usd=None if usd is None else round(usd, _USD_DIGITS),
         seconds=None if seconds is None else round(seconds, 1),

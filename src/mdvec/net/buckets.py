@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
@@ -45,8 +45,7 @@ _PASSING: Final = frozenset({408, 429})
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class BucketObject:
+class BucketObject(Struct, frozen=True):
     """An object, as it is listed.
 
     Attributes:

@@ -10,10 +10,10 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import httpx2
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import (
@@ -41,8 +41,7 @@ _LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """Time and chance, replaceable in tests.
 
     Attributes:
@@ -54,8 +53,7 @@ class Clock:
     chance: Callable[[], float] = random.random
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """How often a request is sent, and how long it waits.
 
     Attributes:

@@ -6,10 +6,11 @@ import email.utils
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from mdvec.errors import ServiceAnswerError
 
@@ -23,8 +24,7 @@ _PART_CHARS = 8  # so much of a secret is hidden where a service repeats a part 
 _HIDDEN = "***"
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A response, read to its end.
 
     Attributes:

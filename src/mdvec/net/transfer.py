@@ -8,10 +8,10 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
 import httpx2
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import ServiceRefusedError
@@ -27,8 +27,7 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # zlib recognises the header
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The most that one exchange may take.
 
     Attributes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.confidence import level_of, probability, probability_across, score_of
@@ -20,13 +22,7 @@ from mdvec.search.fusion import (
 )
 from mdvec.search.lexical import find_by_words
 from mdvec.search.passages import Passage, joined_passages, single_chunks
-from mdvec.search.proximity import (
-    QuerySpace,
-    evidence_in,
-    nearest_in,
-    neighbourhood,
-    ordinary_similarity,
-)
+from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
 from mdvec.text.scripts import holds_unspaced
@@ -44,9 +40,11 @@ _DEPTH_GROWTH = 8
 # So many passages are at hand for each hit that is shown with the text around it.
 _SPARE = 3
 
+# So many of the best chunks tell whether there is an answer in another language.
+_JUDGED_ACROSS = 20
 
-@dataclass(frozen=True, slots=True)
-class Found:
+
+class Found(Struct, frozen=True):
     """The passages found.
 
     Attributes:
@@ -62,8 +60,7 @@ class Found:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(Struct, frozen=True):
     """All candidates, best first; ``complete`` if a greater depth would give no more of them."""
 
     candidates: list[Candidate]
@@ -97,7 +94,7 @@ def find(
         if ranking.complete or (enough and (len(documents) >= query.limit or depth > first_depth)):
             break
         depth, words = depth * _DEPTH_GROWTH, None
-    sure = _probability(query, passages, ranking.places, spaces, view)
+    sure = _probability(passages, ranking, spaces)
     with run.current().step("show", hits=min(len(passages), query.limit)):
         hits, left_out = _show(query, passages, sure, view)
     known = () if passages else (each.similarity for each in ranking.candidates)
@@ -212,25 +209,30 @@ def _passes(query: SearchQuery, candidate: Candidate) -> bool:
     return candidate.similarity >= query.threshold
 
 
-def _probability(
-    query: SearchQuery,
-    passages: Sequence[Passage],
-    places: Mapping[ChunkId, ChunkPlace],
-    spaces: Sequence[QuerySpace],
-    view: View,
-) -> float:
+def _probability(passages: Sequence[Passage], ranking: _Ranking, spaces: Sequence[QuerySpace]) -> float:
     """Judge by the best hit, as its own model finds it."""
     if not passages:
         return 0.0
     best = passages[0].best
-    collection = places[best.id].collection_id
+    collection = ranking.places[best.id].collection_id
     space = next((each for each in spaces if collection in each.collections), None)
     unrelated = None if space is None else space.unrelated
-    across = places[best.id].unspaced != holds_unspaced(query.text)
-    if across and best.coverage != 1.0 and space and unrelated and best.nearness and best.similarity:
-        ordinary = ordinary_similarity(best.id, space, view)
-        return probability_across(best.nearness, best.similarity, ordinary, unrelated)
-    return probability(best.nearness, best.coverage, unrelated)
+    if best.ordinary is None or best.coverage == 1.0 or space is None or unrelated is None:
+        return probability(best.nearness, best.coverage, unrelated)
+    known = [
+        (each.nearness, _above_ordinary(each.nearness, each.similarity, each.ordinary))
+        for each in (best, *ranking.candidates[:_JUDGED_ACROSS])
+        if ranking.places[each.id].collection_id in space.collections
+        and each.ordinary is not None
+        and each.nearness is not None
+        and each.similarity is not None
+    ]
+    return probability_across(max(known)[1], max(above for _, above in known), space.ordinary(), unrelated)
+
+
+def _above_ordinary(nearness: float, similarity: float, ordinary: float) -> float:
+    """Return how much nearer a text is to the query than to unrelated passages; its names count half."""
+    return (nearness + similarity) / 2 - ordinary
 
 
 def _show(

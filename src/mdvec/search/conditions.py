@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.filters import folder_or_glob
@@ -12,7 +13,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.text.folding import normalise
 from mdvec.text.operators import Field, Operator, text_finder
-from mdvec.text.terms import RUN, phrase_terms
+from mdvec.text.terms import phrase_terms, run_pattern
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, Where
 
@@ -115,5 +116,7 @@ def _parts(chunk: StoredChunk) -> Iterator[str]:
 
 def _words_with(prefix: str, text: str) -> Iterator[str]:
     """Yield the words of a text that begin as the last word of a folded text."""
-    last = [match.group() for match in RUN.finditer(prefix)][-1]
-    return (match.group() for match in RUN.finditer(normalise(text)) if match.group().startswith(last))
+    last = [match.group() for match in run_pattern(prefix).finditer(prefix)][-1]
+    normalised = normalise(text)
+    words = (match.group() for match in run_pattern(normalised).finditer(normalised))
+    return (word for word in words if word.startswith(last))

@@ -13,9 +13,10 @@ from mdvec.types.space import Unrelated
 _BOTH = (1.72, 8.63, -7.72)  # nearness, coverage, constant
 _NEARNESS_ALONE = (2.13, -7.13)
 _COVERAGE_ALONE = (14.62, -3.27)
-# Where the best hit is in the other writing, it holds few words of the query whatever it is about, and some
-# texts are near to every query (docs/decisions/0047-background-of-a-text.md).
-_ACROSS = (1.59, -4.80)
+# Where the best hit is in the other writing, it holds few words of the query whatever it is about. Some texts
+# are near to every query, and some queries to every text (docs/decisions/0049-near-to-everything.md).
+_ACROSS = (1.8, -6.8)
+_ORDINARY_OF_QUERY = 0.2
 _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 
 # By so much the logarithm of a hit's odds falls with each standard deviation that its evidence is behind that
@@ -51,17 +52,21 @@ def probability(nearness: float | None, coverage: float | None, unrelated: Unrel
     return _logistic(of_nearness * deviations + of_coverage * coverage + constant)
 
 
-def probability_across(nearness: float, similarity: float, ordinary: float, unrelated: Unrelated) -> float:
+def probability_across(nearest: float, best: float, ordinary: float, unrelated: Unrelated) -> float:
     """Return the same where the best hit is written in another way than the query.
 
+    What counts is how much nearer hits are to the query than to unrelated passages in its writing, on the
+    scale of cosine similarity.
+
     Args:
-        nearness: Of the best hit, on the scale of cosine similarity.
-        similarity: Plain cosine similarity of the query and its text: names are often near by chance.
-        ordinary: Mean similarity of that text and unrelated passages in the query's writing.
+        nearest: That of the nearest hit: small where texts that are near to everything come first.
+        best: The largest of all.
+        ordinary: Mean similarity of the query and unrelated passages in the writing of the hits.
         unrelated: The similarity of unrelated texts in the model, in the query's writing.
     """
     weight, constant = _ACROSS
-    return _logistic(weight * ((nearness + similarity) / 2 - ordinary) / unrelated.spread + constant)
+    above = (nearest + best) / 2 - _ORDINARY_OF_QUERY * (ordinary - unrelated.mean)
+    return _logistic(weight * above / unrelated.spread + constant)
 
 
 def level_of(probability: float) -> Confidence:

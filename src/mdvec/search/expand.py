@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Self, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
@@ -17,8 +19,7 @@ from mdvec.types.query import Expansion
 _SHARE_BEFORE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Extract:
+class Extract(Struct, frozen=True):
     """A stretch of a document to be returned. ``text`` is ``body[start:end]``.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mdvec.errors import InvalidQueryError, UsageError
 from mdvec.text.properties import as_number, fold_property, is_date

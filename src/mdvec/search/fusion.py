@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from mdvec.types.ids import ChunkId
 from mdvec.types.space import Unrelated
@@ -39,8 +40,7 @@ _NOT_REPEATED: Mapping[ChunkId, int] = {}
 _MIN_SPREAD = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalEvidence:
+class LexicalEvidence(Struct, frozen=True):
     """The evidence of words about the candidates of one query.
 
     Attributes:
@@ -61,8 +61,7 @@ class LexicalEvidence:
     other_language: frozenset[ChunkId] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class DenseEvidence:
+class DenseEvidence(Struct, frozen=True):
     """The evidence of vectors about the candidates of one query.
 
     Attributes:
@@ -73,6 +72,7 @@ class DenseEvidence:
         mean: Mean similarity of any chunk to this query.
         spread: Standard deviation of the same.
         unrelated: The similarity of unrelated texts in the model; None where it was not measured.
+        ordinary: How similar each text in the other writing is to unrelated passages in the query's.
     """
 
     ranking: Sequence[ChunkId]
@@ -82,6 +82,7 @@ class DenseEvidence:
     mean: float
     spread: float
     unrelated: Unrelated | None = None
+    ordinary: Mapping[ChunkId, float] = {}
 
     def deviations(self) -> dict[ChunkId, float]:
         """Return how much nearer than the mean each is, in standard deviations; 0 without a spread."""
@@ -111,6 +112,8 @@ class Candidate(NamedTuple):
         coverage: Share of a full word match, unknown words counted as missing, 0..1; None when words
             were not looked for, or say nothing of a foreign chunk.
         in_scores: What scores are made of: the evidence, but for most of what exact evidence adds to it.
+        ordinary: Similarity of its text to unrelated passages in the query's writing; None without a vector,
+            and where it is in that writing itself.
     """
 
     id: ChunkId
@@ -121,6 +124,7 @@ class Candidate(NamedTuple):
     lexical_rank: int | None
     coverage: float | None
     in_scores: float
+    ordinary: float | None = None
 
 
 def fuse(
@@ -155,7 +159,8 @@ def fuse(
     peers = [deviations[chunk] for chunk in shares if chunk in deviations]
     unknown = sum(peers) / len(peers) if peers else 0.0
     nearness = _merged(each.plain_nearness for each in dense)
-    lexical_ranks = _ranks(_order_of_words(lexical, shares, lost))
+    ordinary = _merged(each.ordinary for each in dense)
+    lexical_ranks = _ranks(_order_of_words(lexical, _words_alone(lexical, shares, lost)))
     dense_ranks = _ranks(_order_of_meaning(dense, deviations, lost))
     words = _evidence_of_words(lexical, shares, _credit(lexical, shares, dense))
     fused = {
@@ -172,6 +177,7 @@ def fuse(
             lexical_ranks.get(chunk),
             _coverage(lexical, shares, chunk),
             fused[chunk] - (_EXACT_EVIDENCE - _EXACT_IN_SCORES) * (chunk in lexical.exact),
+            ordinary.get(chunk),
         )
         for chunk in sorted(fused, key=lambda chunk: (-fused[chunk], chunk))
     ]
@@ -188,10 +194,12 @@ def rank_by_similarity(
     order = _order_of_meaning(dense, deviations, lost)
     plain = _merged(each.plain_nearness for each in dense)
     similarities = _merged(each.similarities for each in dense)
+    ordinary = _merged(each.ordinary for each in dense)
     evidence = {chunk: deviations[chunk] - lost.get(chunk, 0.0) for chunk in order}
     return [
         Candidate(
-            chunk, evidence[chunk], similarities[chunk], plain[chunk], rank, None, None, evidence[chunk]
+            *(chunk, evidence[chunk], similarities[chunk], plain[chunk], rank, None, None, evidence[chunk]),
+            ordinary=ordinary.get(chunk),
         )
         for rank, chunk in enumerate(order, 1)
     ]
@@ -201,15 +209,15 @@ def rank_by_words(
     lexical: LexicalEvidence, *, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
 ) -> list[Candidate]:
     """Rank by words alone: exact evidence first, then BM25, less what a repeated text loses."""
-    shares, weight, lost = _shares(lexical), _weight(lexical), _lost(repetitions)
-    evidence = {chunk: weight * share - lost.get(chunk, 0.0) for chunk, share in shares.items()}
+    shares = _shares(lexical)
+    evidence = _words_alone(lexical, shares, _lost(repetitions))
     return [
         Candidate(
             *(chunk, evidence[chunk], None, None, None, rank),
             coverage=_coverage(lexical, shares, chunk),
-            in_scores=evidence[chunk],
+            in_scores=evidence[chunk] - (_EXACT_EVIDENCE - _EXACT_IN_SCORES) * (chunk in lexical.exact),
         )
-        for rank, chunk in enumerate(_order_of_words(lexical, shares, lost), 1)
+        for rank, chunk in enumerate(_order_of_words(lexical, evidence), 1)
     ]
 
 
@@ -280,13 +288,22 @@ def _lost(repetitions: Mapping[ChunkId, int]) -> dict[ChunkId, float]:
     }
 
 
-def _order_of_words(
+def _words_alone(
     lexical: LexicalEvidence, shares: Mapping[ChunkId, float], lost: Mapping[ChunkId, float]
-) -> list[ChunkId]:
-    """Rank by share; equal ones come in the order of their terms' scores, then of their ids."""
-    scores, weight = dict(lexical.ranking), _weight(lexical)
+) -> dict[ChunkId, float]:
+    """Return the evidence of words where nothing else is known, less what repeated texts lose.
+
+    Frequent words reach the maximum score in texts that do not say exactly the query, too.
+    """
+    weight = _weight(lexical)
     evidence = {chunk: weight * share - lost.get(chunk, 0.0) for chunk, share in shares.items()}
-    return sorted(shares, key=lambda chunk: (-evidence[chunk], -scores.get(chunk, 0.0), chunk))
+    return evidence | {chunk: evidence[chunk] + _EXACT_EVIDENCE for chunk in lexical.exact}
+
+
+def _order_of_words(lexical: LexicalEvidence, evidence: Mapping[ChunkId, float]) -> list[ChunkId]:
+    """Rank by evidence; equal ones come in the order of their terms' scores, then of their ids."""
+    scores = dict(lexical.ranking)
+    return sorted(evidence, key=lambda chunk: (-evidence[chunk], -scores.get(chunk, 0.0), chunk))
 
 
 def _order_of_meaning(

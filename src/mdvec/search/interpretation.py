@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mdvec.search.conditions import narrowed_by, words_of_prefixes
 from mdvec.search.spelling import check_spelling
@@ -12,8 +13,7 @@ from mdvec.text.operators import parse_query
 from mdvec.types.query import Where
 
 
-@dataclass(frozen=True, slots=True)
-class Interpretation:
+class Interpretation(Struct, frozen=True):
     """A query that is understood.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.search.fusion import LexicalEvidence
@@ -33,8 +34,7 @@ _HELD_PER_FOUND = 10
 _ESSENTIAL_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerm:
+class QueryTerm(Struct, frozen=True):
     """A term of the query.
 
     Attributes:

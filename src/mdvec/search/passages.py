@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.search.fusion import Candidate
 from mdvec.stores.records import ChunkPlace
@@ -19,8 +20,7 @@ _MOST_CHUNKS = 3
 _FURTHER_PASSAGE = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """Chunks of one document that are shown as one.
 
     Attributes:

@@ -5,6 +5,8 @@ cosine similarity of query and text, and ``t`` the largest one of query and any 
 ``u = max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)`` (docs/decisions/0009-names-as-vectors.md).
 Its neighbours count a little: with ``v`` the mean ``u`` of the chunks right before and after it, it is
 ``(u + NEIGHBOUR_SHARE * v) / (1 + NEIGHBOUR_SHARE)`` (docs/decisions/0017-neighbours.md).
+Of what a text in the other writing is as near to as to any question, a part is taken off
+(docs/decisions/0051-less-of-the-ordinary.md).
 
 Stores find by plain similarity of texts and of names; the candidates that gives are scored here exactly.
 """
@@ -12,9 +14,11 @@ Stores find by plain similarity of texts and of names; the candidates that gives
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import compress, repeat
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.search.fusion import DenseEvidence
@@ -22,7 +26,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
 from mdvec.types.query import Where
-from mdvec.types.space import Unrelated
+from mdvec.types.space import Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +37,9 @@ NAME_SHARE = 0.5
 
 NEIGHBOUR_SHARE = 0.2
 """How much the chunks before and after say of a chunk, next to what it says itself."""
+
+ORDINARY_SHARE = 0.3
+"""How much of its similarity to unrelated passages a text in the other writing loses."""
 
 # As many candidates as are ranked have the nearest texts, and up to as many are of the documents with the
 # nearest names, of which there is one for so many. With these the best stay the same (decision 24).
@@ -49,8 +56,7 @@ _LEAST_SAMPLE = 16
 _PRIOR_CHUNKS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySpace:
+class QuerySpace(Struct, frozen=True):
     """A space and the query in it.
 
     Attributes:
@@ -58,8 +64,7 @@ class QuerySpace:
         collections: The collections that are searched in it.
         vector: The query, shape (dim,), unit length: what similarities are shown of, and judged by.
         ranked_by: The vector that ranks, where it is another one (see :mod:`mdvec.search.forms`).
-        unrelated: The similarity of texts that are unrelated to such a query in its model; None where that
-            was not measured yet.
+        measured: The similarity of unrelated texts in its model; None where that was not measured yet.
         chunks: How many chunks these collections hold.
         unspaced: Whether the query is written in a script without spaces.
     """
@@ -67,7 +72,7 @@ class QuerySpace:
     id: SpaceId
     collections: tuple[CollectionId, ...]
     vector: NDArray[np.float32]
-    unrelated: Unrelated | None
+    measured: UnrelatedTexts | None
     chunks: int
     unspaced: bool
     ranked_by: NDArray[np.float32] | None = None
@@ -77,9 +82,27 @@ class QuerySpace:
         """The vector whose nearest chunks are searched."""
         return self.vector if self.ranked_by is None else self.ranked_by
 
+    @property
+    def unrelated(self) -> Unrelated | None:
+        """The similarity of texts that are unrelated to such a query; None where it was not measured."""
+        return None if self.measured is None else self.measured.written(unspaced=self.unspaced)
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+    def ordinary(self) -> float:
+        """Return how similar the query is to passages in the other writing that have nothing to do with it.
+
+        Raises:
+            ValueError: If nothing was measured.
+        """
+        if self.measured is None:
+            msg = f"unrelated texts of space {self.id} are not measured"
+            raise ValueError(msg)
+        passages = _mean_passage(self.measured.written(unspaced=not self.unspaced))
+        if passages is None:
+            return self.measured.written(unspaced=self.unspaced).mean
+        return float(passages @ self.vector)
+
+
+class Nearest(Struct, frozen=True):
     """The chunks and names that a store finds near a query, by plain similarity.
 
     Attributes:
@@ -136,6 +159,8 @@ def evidence_in(
         plain_texts, plain = texts, near
         if space.ranked_by is not None:
             plain_texts, plain = _nearness(space.id, space.vector, _UNKNOWN, own, view)
+        ordinary = _ordinary_similarities(space, [each for each in own if each.id in near], view)
+        near = _above_ordinary(near, ordinary)
         ranked = sorted((key for key in found.candidates if key in near), key=lambda key: (-near[key], key))
         ranked = ranked[:depth]
         wanted = [key for key in dict.fromkeys((*ranked, *others)) if key in near]
@@ -152,6 +177,7 @@ def evidence_in(
         mean=mean,
         spread=spread,
         unrelated=space.unrelated,
+        ordinary=ordinary,
     )
 
 
@@ -190,19 +216,40 @@ def _nearness(
     return texts, dict(zip(compress(ids, known), near[known].tolist(), strict=True))
 
 
-def ordinary_similarity(chunk: ChunkId, space: QuerySpace, view: View) -> float:
-    """Return how similar a text is to passages in the query's writing that have nothing to do with it.
+def _ordinary_similarities(
+    space: QuerySpace, places: Sequence[ChunkPlace], view: View
+) -> dict[ChunkId, float]:
+    """Return how similar texts in the other writing are to unrelated passages in the query's writing.
 
     A text in another language is as near to one question as to another: a short one, such as a list of
     names, is near to all of them. Where an older version measured, what is usual in the model is returned.
     """
+    measured = space.unrelated
+    others = [place.id for place in places if place.unspaced != space.unspaced]
+    if measured is None or not others:
+        return {}
+    passages = _mean_passage(measured)
+    if passages is None:
+        return dict.fromkeys(others, measured.mean)
+    return view.chunk_similarities(space.id, passages, others)
+
+
+def _above_ordinary(near: dict[ChunkId, float], ordinary: Mapping[ChunkId, float]) -> dict[ChunkId, float]:
+    """Return what is near, less a part of what is ordinary: among texts in the other writing only.
+
+    On average they are as near as before, since texts in the query's writing are compared with them.
+    """
+    if not ordinary:
+        return near
+    mean = sum(ordinary.values()) / len(ordinary)
+    return near | {key: near[key] - ORDINARY_SHARE * (value - mean) for key, value in ordinary.items()}
+
+
+def _mean_passage(measured: Unrelated) -> NDArray[np.float32] | None:
+    """Return the mean vector of unrelated passages, shape (dim,); None where an older version measured."""
     import numpy as np
 
-    measured = space.unrelated
-    if measured is None or not measured.passages:
-        return 0.0 if measured is None else measured.mean
-    passages = np.frombuffer(measured.passages, "<f4").astype(np.float32)
-    return view.chunk_similarities(space.id, passages, [chunk]).get(chunk, measured.mean)
+    return np.frombuffer(measured.passages, "<f4").astype(np.float32) if measured.passages else None
 
 
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:

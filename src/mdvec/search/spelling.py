@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.stores.interface import View
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.text.folding import normalise
-from mdvec.text.scripts import HAN, KATAKANA, holds_unspaced
-from mdvec.text.terms import RUN, word_terms, written_term
+from mdvec.text.scripts import HAN, KATAKANA, compiled, holds_unspaced
+from mdvec.text.terms import run_pattern, word_terms, written_term
 from mdvec.text.words import STOP_WORDS, is_english
 from mdvec.types.query import Where
 
@@ -28,12 +29,11 @@ _TOKEN = re.compile(r"\S+")
 _OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’"
 _INSIDE_WORDS = frozenset("-'’")
 
-_JAPANESE_WORD = re.compile(rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}")
-_HAN_WORD = re.compile(rf"[{HAN}]+")
+_JAPANESE_WORD = rf"[{KATAKANA}]{{2,}}|[{HAN}]{{2,}}"
+_HAN_WORD = rf"[{HAN}]+"
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """What is known of the words of a query.
 
     Attributes:
@@ -48,7 +48,7 @@ class Spelling:
         """Return a text with the corrections."""
         if not self.corrections:
             return text
-        return RUN.sub(lambda match: self.corrections.get(match[0], match[0]), text)
+        return run_pattern(text).sub(lambda match: self.corrections.get(match[0], match[0]), text)
 
 
 def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
@@ -61,7 +61,7 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
     """
     inside = Where(where.collections)
     words = list(dict.fromkeys(word for text in texts for word in _words(text)))
-    japanese = list(dict.fromkeys(word for text in texts for word in _JAPANESE_WORD.findall(text)))
+    japanese = list(dict.fromkeys(word for text in texts for word in _japanese_words(text)))
     if not (words or japanese):
         return Spelling()
     with run.current().step("spelling") as details:
@@ -84,15 +84,19 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
 
 def _words(text: str) -> Iterator[str]:
     """Yield the words of spaced scripts, as they were typed; function words are left out."""
-    for match in RUN.finditer(text):
+    for match in run_pattern(text).finditer(text):
         folded = normalise(match[0])
         if not (holds_unspaced(folded) or folded in STOP_WORDS):
             yield match[0]
 
 
+def _japanese_words(text: str) -> list[str]:
+    return [] if text.isascii() else compiled(_JAPANESE_WORD).findall(text)
+
+
 def _terms_of(word: str) -> tuple[str, ...]:
     folded = normalise(word)
-    if _JAPANESE_WORD.fullmatch(word):
+    if not word.isascii() and compiled(_JAPANESE_WORD).fullmatch(word):
         return tuple(folded[at : at + 2] for at in range(len(folded) - 1)) or (folded,)
     return word_terms(folded)
 
@@ -100,7 +104,7 @@ def _terms_of(word: str) -> tuple[str, ...]:
 def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFrequencies) -> bool:
     """Return False if no document holds a word: of Chinese characters no part, which are words, too."""
     known = [term in frequencies.of_term for term in terms]
-    return any(known) if _HAN_WORD.fullmatch(word) else all(known)
+    return any(known) if compiled(_HAN_WORD).fullmatch(word) else all(known)
 
 
 def _mendable(texts: Iterable[str], unknown: Sequence[str]) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.interface import View
@@ -93,10 +93,12 @@ def spellings(path: str) -> tuple[str, ...]:
 
 def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
     """Return the error for a document that is not there; its hint names the nearest paths, if any."""
+    from difflib import get_close_matches
+
     wanted = spellings(path)[-1]
     known = [item for collection in collections for item in view.known_documents(collection.id)]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
-    near = near or difflib.get_close_matches(wanted, known, n=3)
+    near = near or get_close_matches(wanted, known, n=3)
     places = ", ".join(item.name for item in collections) or "any collection"
     hint = f"Did you mean {', '.join(near)}?" if near else None
     return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)

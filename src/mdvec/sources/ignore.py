@@ -11,7 +11,8 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DOUBLE_STAR = re.compile(r"\*\*(?:/|$)")
@@ -34,8 +35,7 @@ _CLASSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreLine:
+class IgnoreLine(Struct, frozen=True):
     """A line of an ignore file.
 
     Attributes:
@@ -53,8 +53,7 @@ class IgnoreLine:
     folders_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreFile:
+class IgnoreFile(Struct, frozen=True):
     """An ignore file.
 
     Attributes:
@@ -79,8 +78,7 @@ class IgnoreFile:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """The ignore files that hold in a folder.
 
     A ``.mdvecignore`` has the say over every ``.gitignore``, so that one at the top can bring back what

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from mdvec.errors import UsageError
 
@@ -24,8 +25,7 @@ _NO_REF = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GithubLocation:
+class GithubLocation(Struct, frozen=True):
     """A repository on GitHub, or a folder in it; ``str()`` writes what :func:`parse_github` reads.
 
     Attributes:
@@ -44,8 +44,7 @@ class GithubLocation:
         return f"{self.owner}/{self.repo}{_tail(self.ref, self.path)}"
 
 
-@dataclass(frozen=True, slots=True)
-class GitLocation:
+class GitLocation(Struct, frozen=True):
     """A repository that git can reach, or a folder in it; ``str()`` writes what :func:`parse_git` reads.
 
     Attributes:

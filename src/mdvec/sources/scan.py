@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from operator import attrgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
@@ -25,8 +27,7 @@ IGNORE_FILES = (_OWN_IGNORE, _GIT_IGNORE)
 _MAX_IGNORE_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """A folder to look into. Its three names are empty for the root, and end in ``/`` otherwise.
 
     Attributes:
@@ -42,8 +43,7 @@ class Folder:
     rules: IgnoreRules | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A symbolic link.
 
     Attributes:

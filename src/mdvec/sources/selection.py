@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.text.globs import compile_glob, is_bare, literal_prefix
 
@@ -35,8 +37,7 @@ DEFAULT_MAX_FILE_BYTES = 10_000_000
 _NOT_INCLUDED = "not matched by --include"
 
 
-@dataclass(frozen=True, slots=True)
-class ScanSettings:
+class ScanSettings(Struct, frozen=True):
     """Which files of any source are documents, as ``[scanner]`` has it.
 
     Attributes:
@@ -52,8 +53,7 @@ class ScanSettings:
     gitignore: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(Struct, frozen=True):
     """A glob of the user's.
 
     Attributes:
@@ -74,8 +74,7 @@ class Glob:
         return cls(pattern, compile_glob(pattern), literal_prefix(pattern), is_bare(pattern))
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The files of a folder that a user wants.
 
     Attributes:

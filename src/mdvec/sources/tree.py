@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from operator import attrgetter
+
+from msgspec import Struct, field
 
 from mdvec.errors import SourceMissingError
 from mdvec.sources.files import path_names, too_large
@@ -25,8 +26,7 @@ _SUBMODULE_MODE = "160000"
 _FORBIDDEN_NAMES = frozenset({"", ".", ".."})
 
 
-@dataclass(frozen=True, slots=True)
-class TreeItem:
+class TreeItem(Struct, frozen=True):
     """A file, link, submodule or folder of a commit.
 
     Attributes:
@@ -44,8 +44,7 @@ class TreeItem:
     mtime_ns: int = 0
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     items: dict[str, TreeItem] = field(default_factory=dict)
     folders: dict[str, _Folder] = field(default_factory=dict)
 

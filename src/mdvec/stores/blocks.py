@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 try:
@@ -22,8 +22,7 @@ _MEAN_OF_ROWS = 16_384  # the mean of so many rows is near enough that of all
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Codes:
+class Codes(Struct, frozen=True):
     """Rows in one byte a number: half the memory to read, and near enough to choose candidates.
 
     The texts of a model have much in common, so the difference from their mean is what is coded.
@@ -54,8 +53,7 @@ class Codes:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Some vectors in order of their keys.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Mapping
@@ -43,7 +42,7 @@ class LabelKind(StrEnum):
 
 def storable(text: str) -> str:
     """Replace lone surrogates, which UTF-8 cannot hold; an escape in YAML can make one."""
-    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def fold_label(label: str) -> str:
@@ -96,7 +95,7 @@ def collection_of(row: tuple[Any, ...]) -> Collection:
 def spec_json(spec: SourceSpec | ChunkingSpec) -> str:
     """Return a source or a chunking as it is stored."""
     # Escaped: the location of a folder may hold bytes that are not UTF-8 (as lone surrogates).
-    return json.dumps(dataclasses.asdict(spec), ensure_ascii=True)
+    return json.dumps(msgspec.structs.asdict(spec), ensure_ascii=True)
 
 
 def settings_json(collection: Collection) -> str:

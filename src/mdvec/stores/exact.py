@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from mdvec.errors import DamagedDatabaseError
@@ -46,8 +46,7 @@ def decode(stored: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class Owners:
+class Owners(Struct, frozen=True, dict=True):
     """The owners of the rows of a matrix.
 
     Attributes:
@@ -96,8 +95,7 @@ class Owners:
 NO_OWNERS: Final = Owners(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class ExactView:
+class ExactView(Struct, frozen=True):
     """The vectors of a space as they were at some moment; later ones do not show in it.
 
     Owners that were deleted may still be here, so a search passes those that exist.
@@ -347,9 +345,10 @@ def best_inside(
     size = _FIRST_FACTOR * limit + _SPARE
     while True:
         top = _top(estimates, size)
-        allowed = inside(ids[top].tolist())
+        owners = ids[top].tolist()
+        allowed = inside(owners)
         if len(allowed) >= wanted or size >= len(ids):
-            kept = top[np.isin(ids[top], np.fromiter(allowed, np.int64, len(allowed)))]
+            kept = top[np.fromiter((owner in allowed for owner in owners), np.bool_, len(owners))]
             best: list[int] = ids[kept[_top(estimates[kept], wanted)]].tolist()
             return best
         needed = _MARGIN * wanted / max(len(allowed), 1)

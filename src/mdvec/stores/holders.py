@@ -12,8 +12,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import StoreError, WriterBusyError
@@ -33,8 +35,7 @@ _MOMENT_S = 1.0  # transactions are short: who does not want to wait for an impo
 _SAME_START_S = 2.0  # a process's start is computed from the boot time, which moves with the clock
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """A process that has claimed a collection, or had.
 
     Attributes:

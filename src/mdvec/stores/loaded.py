@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
@@ -30,8 +31,7 @@ _FEW_ADDED = 8192
 _MOST_ADDED = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """The largest ids that were read, of whatever space: they are never used again."""
 
     vector: int = 0
@@ -39,8 +39,7 @@ class Seen:
     name: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class KeptSpace:
+class KeptSpace(Struct, frozen=True):
     """A space as a snapshot showed it.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from mdvec.types.change import SourceEntry
 from mdvec.types.chunk import Chunk
@@ -38,8 +39,7 @@ MAX_NAME_CHARS = 200
 _SMALLEST_IDF = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkTerms:
+class ChunkTerms(Struct, frozen=True):
     """The terms of one chunk, by field, between white space, repeated as often as they occur.
 
     Attributes:
@@ -55,8 +55,7 @@ class ChunkTerms:
     minor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentRecord:
+class DocumentRecord(Struct, frozen=True):
     """All that is written of a document, at once.
 
     Attributes:
@@ -65,6 +64,7 @@ class DocumentRecord:
         fingerprint: What parsed and cut it.
         document: The parsed document, with its links and labels.
         chunks: Its chunks, in order.
+        text_hashes: The identity of what is embedded of each chunk, in the same order.
         terms: The terms of each chunk, in the same order.
         unspaced: Whether its prose is mostly in scripts that are written without spaces.
         skeletons: What each chunk's text is apart from names and addresses, in the same order; equal ones are
@@ -76,6 +76,7 @@ class DocumentRecord:
     fingerprint: str
     document: Document
     chunks: tuple[Chunk, ...]
+    text_hashes: tuple[TextHash, ...]
     terms: tuple[ChunkTerms, ...]
     unspaced: bool
     skeletons: tuple[bytes, ...]
@@ -87,8 +88,7 @@ def embedded_names(document: Document) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(Struct, frozen=True):
     """A document as the store keeps it.
 
     Attributes:
@@ -130,8 +130,7 @@ class StoredDocument:
     indexed_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(Struct, frozen=True):
     """A chunk with what is shown of its document. Fields as in Chunk, SearchHit and StoredDocument."""
 
     id: ChunkId
@@ -180,8 +179,7 @@ def places_of_rows(rows: Iterable[tuple[object, ...]]) -> list[ChunkPlace]:
     return list(map(partial(tuple.__new__, ChunkPlace), rows))
 
 
-@dataclass(frozen=True, slots=True)
-class PendingText:
+class PendingText(Struct, frozen=True):
     """A text that has no vector yet.
 
     Attributes:
@@ -195,8 +193,7 @@ class PendingText:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DamagedRows:
+class DamagedRows(Struct, frozen=True):
     """How many documents and vectors differ from their checksums; true if any does.
 
     Attributes:
@@ -219,8 +216,7 @@ class DamagedRows:
         return bool(self.documents or self.vectors)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFrequencies:
+class DocumentFrequencies(Struct, frozen=True):
     """How common some terms are.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from typing import Any, NoReturn, cast
+
+from msgspec.structs import replace
 
 from mdvec.errors import NotAllowedError, StoreError
 from mdvec.stores.interface import Claim, Store, View, Writer

@@ -6,7 +6,9 @@ import operator
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mdvec.stores.holders import Holder
 from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, StoredChunk, embedded_names
@@ -21,8 +23,7 @@ from mdvec.types.query import Comparison, Filters, PropertyCondition, TagMatch, 
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
 
 
-@dataclass(frozen=True, slots=True)
-class HeldChunk:
+class HeldChunk(Struct, frozen=True):
     """A chunk with its id, the hash of its embedded text, and its terms."""
 
     id: ChunkId
@@ -31,8 +32,7 @@ class HeldChunk:
     terms: ChunkTerms
 
 
-@dataclass(frozen=True, slots=True)
-class HeldDocument:
+class HeldDocument(Struct, frozen=True):
     """A document as it was written, but for ``entry``, which is as last touched, and its mark."""
 
     id: DocumentId
@@ -54,8 +54,7 @@ class HeldDocument:
         return {text_hash(name): name for name in embedded_names(self.record.document)}
 
 
-@dataclass(slots=True)
-class Contents:
+class Contents(Struct):
     """All that a store holds at one moment; values are immutable, so a shallow copy is a snapshot.
 
     Attributes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError, WriterBusyError
@@ -17,7 +17,6 @@ from mdvec.stores.interface import Claim
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument
 from mdvec.testing.views import MemoryView
-from mdvec.text.hashing import text_hash
 from mdvec.types.change import Exclusion, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
@@ -62,8 +61,8 @@ class MemoryWriter(MemoryView):
             self.delete_documents(collection_id, [record.document.path])
             document_id = DocumentId(self._contents.next_id())
             chunks = tuple(
-                HeldChunk(ChunkId(self._contents.next_id()), text_hash(chunk.embedded_text), chunk, terms)
-                for chunk, terms in zip(record.chunks, record.terms, strict=True)
+                HeldChunk(ChunkId(self._contents.next_id()), digest, chunk, terms)
+                for digest, chunk, terms in zip(record.text_hashes, record.chunks, record.terms, strict=True)
             )
             held = HeldDocument(
                 document_id, collection_id, record.entry, record, chunks, written_at_ms=now_ms()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct, field
 
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import CollectionId
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass
-class _Space:
+class _Space(Struct):
     mark: Mark
     entries: dict[VectorKind, dict[int, VectorEntry]] = field(
         default_factory=lambda: {kind: {} for kind in VectorKind}

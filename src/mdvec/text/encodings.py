@@ -11,7 +11,8 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.text.jis import decode_iso_2022_jp, decode_japanese, guess_encoding
 
@@ -54,8 +55,7 @@ _WIDE_ENCODINGS = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 _SIGNATURES = (b"%PDF-", b"GIF87a", b"GIF89a", b"\x89PNG\r\n", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b")
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """The text of a file.
 
     Attributes:

@@ -43,8 +43,17 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
+    return unify_long_vowels(fold_characters(text))
+
+
+def fold_characters(text: str) -> str:
+    """Fold width, case and compatibility forms."""
     compatible = unicodedata.normalize("NFKC", _with_joiners(text))
-    folded = unicodedata.normalize("NFKC", compatible.casefold())
+    return unicodedata.normalize("NFKC", compatible.casefold())
+
+
+def unify_long_vowels(folded: str) -> str:
+    """Write long vowels of kana in one way; for a text without any, this is the same text."""
     return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", folded))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from mdvec.text.operators import parse_query
 from mdvec.text.phrases import phrase_spans
-from mdvec.text.terms import RUN, query_terms, word_terms
+from mdvec.text.terms import query_terms, run_pattern, word_terms
 
 # A character with its combining marks: normalising such a unit alone equals normalising it in place.
 # Normalising takes quadratic time in the number of marks; no character has more.
@@ -64,7 +64,7 @@ def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _words(folded: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
-    for match in RUN.finditer(folded) if wanted else ():
+    for match in run_pattern(folded).finditer(folded) if wanted else ():
         if match.group(1) is None and not wanted.isdisjoint(word_terms(match.group())):
             yield match.span()
 

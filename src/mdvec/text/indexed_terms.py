@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from mdvec.text import terms
-from mdvec.text.folding import normalise
-from mdvec.text.joined import PART, CharacterKinds, batches, codes_of, join_texts, text_of
+from mdvec.text.joined import PART, CharacterKinds, batches, folded_codes, join_texts, text_of
 from mdvec.text.prose import Prose, part_addresses
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
 
@@ -38,8 +39,7 @@ _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnu
 _stem_of, _written_of = itemgetter(0), itemgetter(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """The terms of a text, separated by white space.
 
     Attributes:
@@ -93,14 +93,14 @@ def _in_batches(texts: Sequence[str]) -> list[Terms]:
 
 
 def _by_text(texts: Sequence[str]) -> list[Terms]:
-    folded = normalise(join_texts(texts))
-    if folded.isascii():
-        words = folded.translate(_ASCII_BETWEEN_WORDS).split()
+    joined = join_texts(texts)
+    if joined.isascii():
+        words = joined.lower().translate(_ASCII_BETWEEN_WORDS).split()
         others = [[""] * len(texts)] * 3
     else:
-        codes = codes_of(folded)
+        codes = folded_codes(joined)
         kinds = _kinds()(codes)
-        words = _words(folded, codes, kinds)
+        words = _words(codes, kinds)
         others = [each.split(PART) for each in _bigrams(codes, kinds)]
     found: list[Terms] = []
     start = 0
@@ -113,12 +113,12 @@ def _by_text(texts: Sequence[str]) -> list[Terms]:
     return found
 
 
-def _words(folded: str, codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> list[str]:
+def _words(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> list[str]:
     """Return the words, with the sign between texts as one of its own."""
     import numpy as np
 
     if (kinds == _MARK).any():  # belongs to a word after a letter alone
-        return _WORDS.findall(folded)
+        return _WORDS.findall(text_of(codes))
     return text_of(np.where((kinds == _LETTER) | (kinds == _PART), codes, np.uint32(_SPACE))).split()
 
 

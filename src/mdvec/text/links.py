@@ -37,8 +37,10 @@ def file_key(path: str) -> str:
     """
     name = nfc(path.rpartition("/")[2])
     folded = nfc(name.casefold()).strip()
-    suffix = next((suffix for suffix in _SUFFIXES if folded.endswith(suffix)), "")
-    return folded[: len(folded) - len(suffix)] or folded
+    if not folded.endswith(_SUFFIXES):
+        return folded
+    suffix = next(suffix for suffix in _SUFFIXES if folded.endswith(suffix))
+    return folded[: -len(suffix)] or folded
 
 
 def linked_path(link: Link) -> str | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mdvec.text.phrases import phrase_finder
 from mdvec.text.scripts import UNSPACED, holds_unspaced
@@ -22,9 +23,9 @@ _STAR = "*"
 # An operator follows white space; a quotation may follow Japanese, which is written without.
 _OPERATOR = re.compile(
     rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{_QUOTES}]))
-    (?P<minus>[{_MINUS}]?)(?:(?P<field>path|tag|title)[:\uff1a](?![:\uff1a]))?
+    (?P<minus>[{_MINUS}]?)(?:(?P<field>(?i:path|tag|title))[:\uff1a](?![:\uff1a]))?
     (?:[{_QUOTES}](?P<quoted>[^{_QUOTES}]+)[{_QUOTES}]|(?P<bare>[^\s{_QUOTES}]+))""",
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,  # letters of either case in the class of characters would take long to compile
 )
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
 _SENTENCE_WORDS = 7  # outside of operators
@@ -40,8 +41,7 @@ class Field(StrEnum):
     TITLE = "title"
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Struct, frozen=True):
     """A condition that stands in a query.
 
     Attributes:
@@ -64,8 +64,7 @@ class Operator:
         return self.field is None and not self.negated
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
+class ParsedQuery(Struct, frozen=True):
     """A query with its operators.
 
     Attributes:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mdvec.text.folding import beyond_ascii, fold_name, normalise
-from mdvec.text.joined import PART, CharacterKinds, batches, codes_of, join_texts, text_of
+from mdvec.text.folding import beyond_ascii, fold_name
+from mdvec.text.joined import PART, CharacterKinds, batches, folded_codes, join_texts, text_of
 from mdvec.text.scripts import holds_unspaced, is_unspaced
 
 _FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -103,12 +103,11 @@ def _skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
 
 def _letters(text: str) -> str:
     """Return a text folded, with spaces for all that is no letter."""
-    folded = normalise(text)
-    if folded.isascii():
-        return folded.translate(_ASCII_LETTERS)
+    if text.isascii():
+        return text.lower().translate(_ASCII_LETTERS)
     import numpy as np
 
-    codes = codes_of(folded)
+    codes = folded_codes(text)
     return text_of(np.where(_kinds()(codes) == _LETTER, codes, np.uint32(_SPACE)))
 
 

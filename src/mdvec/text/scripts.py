@@ -18,6 +18,9 @@ SOUTH_EAST_ASIAN = "\u0e00-\u0e4e\u0e50-\u0e7f\u0e80-\u0ecf\u1000-\u103f\u1780-\
 UNSPACED = HIRAGANA + KATAKANA + HAN + HANGUL + SOUTH_EAST_ASIAN
 """The inside of a regular expression's character class."""
 
+_UNSPACED_RUN = f"[{UNSPACED}]+"
+_WORD = rf"[^\W\d_{UNSPACED}]+"
+
 # A kana or kanji carries about as much as this many letters.
 _LETTERS_PER_CHARACTER = 3
 
@@ -27,7 +30,7 @@ _SAMPLE_CHARS = 2_000
 
 def holds_unspaced(text: str) -> bool:
     """Return True if any of a text is in a script without spaces; Japanese queries name English things."""
-    return _unspaced_run().search(text) is not None
+    return not text.isascii() and compiled(_UNSPACED_RUN).search(text) is not None
 
 
 def is_unspaced(text: str) -> bool:
@@ -35,16 +38,11 @@ def is_unspaced(text: str) -> bool:
     sample = text[:_SAMPLE_CHARS]
     if sample.isascii():
         return False
-    unspaced = sum(map(len, _unspaced_run().findall(sample)))
-    return unspaced * _LETTERS_PER_CHARACTER > sum(map(len, _word().findall(sample)))
-
-
-# Compiled when they are needed: these classes of characters take a millisecond each.
-@functools.cache
-def _unspaced_run() -> re.Pattern[str]:
-    return re.compile(f"[{UNSPACED}]+")
+    unspaced = sum(map(len, compiled(_UNSPACED_RUN).findall(sample)))
+    return unspaced * _LETTERS_PER_CHARACTER > sum(map(len, compiled(_WORD).findall(sample)))
 
 
 @functools.cache
-def _word() -> re.Pattern[str]:
-    return re.compile(rf"[^\W\d_{UNSPACED}]+")
+def compiled(expression: str) -> re.Pattern[str]:
+    """Compile an expression when it is needed: the classes of characters above take a millisecond each."""
+    return re.compile(expression)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
+from msgspec import Struct, field
+
 from mdvec.text.folding import ascii_words, normalise
-from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED
+from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
 TERMS_VERSION = f"3-{STEMMER_VERSION}"
@@ -22,14 +23,13 @@ LETTER = rf"[^\W_{UNSPACED}]"
 """The expression for a letter or digit of a spaced script."""
 WORD = rf"{LETTER}+(?:[{MARKS}]+{LETTER}*)*"
 """The expression for a word."""
-RUN = re.compile(rf"([{UNSPACED}]+)|{WORD}")
-"""A run of an unspaced script (group 1), or a word."""
 
-_WORDS = re.compile(WORD)
-_UNSPACED_RUNS = re.compile(rf"[{UNSPACED}]+")
-_HAN = re.compile(rf"[{HAN}]")
-_HIRAGANA = re.compile(rf"[{HIRAGANA}]")
-_HIRAGANA_ONLY = re.compile(rf"[{HIRAGANA}ー]+")
+_ASCII_RUN = re.compile(r"((?!))|[^\W_]+")
+_RUN = rf"([{UNSPACED}]+)|{WORD}"
+_UNSPACED_RUN = rf"[{UNSPACED}]+"
+_HAN = rf"[{HAN}]"
+_HIRAGANA = rf"[{HIRAGANA}]"
+_HIRAGANA_ONLY = rf"[{HIRAGANA}ー]+"
 
 # Marks a word as it is written, beside its stem. No text gives a term with this sign in it.
 _AS_WRITTEN = "="
@@ -64,8 +64,7 @@ class Memory(dict[str, V]):
         return value
 
 
-@dataclass(slots=True)
-class _TermsByKind:
+class _TermsByKind(Struct):
     """The terms of a text, repeated as often as they occur; see :class:`QueryTerms`."""
 
     words: list[str] = field(default_factory=list)
@@ -77,8 +76,7 @@ class _TermsByKind:
     singles: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class PhraseTerms:
+class PhraseTerms(Struct, frozen=True):
     """The terms of a phrase.
 
     Attributes:
@@ -91,8 +89,7 @@ class PhraseTerms:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
+class QueryTerms(Struct, frozen=True):
     """The terms of a query, each once.
 
     Attributes:
@@ -133,6 +130,11 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
     )
 
 
+def run_pattern(text: str) -> re.Pattern[str]:
+    """Return the expression for the runs of an unspaced script in a text (group 1), and for its words."""
+    return _ASCII_RUN if text.isascii() else compiled(_RUN)
+
+
 def word_terms(word: str) -> tuple[str, ...]:
     """Return every term that a folded word of a spaced script is found by."""
     return tuple(filter(None, forms_of[word]))
@@ -150,7 +152,8 @@ def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
         phrase: Words in their order.
         prefix: Whether the last word may go on.
     """
-    runs = list(RUN.finditer(normalise(phrase)))
+    normalised = normalise(phrase)
+    runs = list(run_pattern(normalised).finditer(normalised))
     groups: list[tuple[str, ...]] = []
     for run in runs:
         word = run.group()
@@ -174,7 +177,7 @@ def _unspaced_groups(run: str) -> list[tuple[str, ...]]:
     A line may end inside the run, which costs one bigram: so each group has two, where there are two.
     """
     if len(run) == 1:
-        return [(run,)] if _HAN.match(run) else []  # other characters are no terms inside a run
+        return [(run,)] if compiled(_HAN).match(run) else []  # other characters are no terms inside a run
     bigrams = [first + second for first, second in pairwise(run)]
     last = bigrams[-2:]
     return [*zip(bigrams[::2], bigrams[1::2], strict=False), *([tuple(last)] if len(bigrams) % 2 else [])]
@@ -186,13 +189,13 @@ def _by_kind(text: str) -> _TermsByKind:
     if folded.isascii():
         _add_words(ascii_words(folded), found)
         return found
-    _add_words(_WORDS.findall(folded), found)
-    runs = _UNSPACED_RUNS.findall(folded)
+    _add_words(compiled(WORD).findall(folded), found)
+    runs = compiled(_UNSPACED_RUN).findall(folded)
     bigrams = [each for run in runs for each in (map(add, run, run[1:]) if len(run) > 1 else run)]
     kinds = list(map(_hiragana_of.__getitem__, bigrams))
     for kind, terms in enumerate((found.bigrams, found.pairs, found.particles)):
         terms += [bigram for bigram, held in zip(bigrams, kinds, strict=True) if held == kind]
-    found.singles += _HAN.findall("".join(run for run in runs if len(run) > 1))
+    found.singles += compiled(_HAN).findall("".join(run for run in runs if len(run) > 1))
     return found
 
 
@@ -218,9 +221,9 @@ def _hiragana_in(bigram: str) -> int:
 
     A character that stands alone is no bigram, and gives 0.
     """
-    if len(bigram) == 1 or _HIRAGANA.search(bigram) is None:
+    if len(bigram) == 1 or compiled(_HIRAGANA).search(bigram) is None:
         return 0
-    return 2 if _HIRAGANA_ONLY.fullmatch(bigram) else 1
+    return 2 if compiled(_HIRAGANA_ONLY).fullmatch(bigram) else 1
 
 
 forms_of = Memory(_forms)

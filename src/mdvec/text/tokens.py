@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from mdvec.text.scripts import UNSPACED
+from mdvec.text.scripts import UNSPACED, compiled
 
 # Multilingual subword tokenizers take about two Japanese characters or five Latin letters a token.
-_TOKEN = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\W{UNSPACED}]{{1,5}}|[^\w\s]")
+_TOKEN = rf"[{UNSPACED}]{{1,2}}|[^\W{UNSPACED}]{{1,5}}|[^\w\s]"
+_ASCII_TOKEN = re.compile(r"\w{1,5}|[^\w\s]")
 
 
 def estimate_token_ends(text: str) -> list[int]:
@@ -16,9 +18,13 @@ def estimate_token_ends(text: str) -> list[int]:
     Returns:
         Character offsets one past the end of each estimated token, ascending.
     """
-    return [match.end() for match in _TOKEN.finditer(text)]
+    return [match.end() for match in _tokens(text)]
 
 
 def estimate_token_count(text: str) -> int:
     """Return an estimate of the number of tokens."""
-    return sum(1 for _ in _TOKEN.finditer(text))
+    return sum(1 for _ in _tokens(text))
+
+
+def _tokens(text: str) -> Iterator[re.Match[str]]:
+    return (_ASCII_TOKEN if text.isascii() else compiled(_TOKEN)).finditer(text)

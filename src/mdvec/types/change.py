@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class SourceEntry:
+class SourceEntry(Struct, frozen=True):
     """A file that a source offers for indexing.
 
     Attributes:
@@ -25,8 +24,7 @@ class SourceEntry:
     content_hash: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Exclusion:
+class Exclusion(Struct, frozen=True, order=True):
     """A file or folder that a source does not offer, and the rule that excludes it.
 
     Attributes:
@@ -38,8 +36,7 @@ class Exclusion:
     rule: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True, order=True):
     """A file or folder that should be offered but cannot be read.
 
     Attributes:
@@ -51,8 +48,7 @@ class Unreadable:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """The files of a source.
 
     Attributes:
@@ -72,8 +68,7 @@ class Listing:
     context_files: tuple[SourceEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDocument:
+class KnownDocument(Struct, frozen=True):
     """The facts about a stored document that comparing needs.
 
     Attributes:
@@ -97,8 +92,7 @@ class KnownDocument:
     dirty_since_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A document whose content is at another path now.
 
     Attributes:
@@ -110,8 +104,7 @@ class Move:
     entry: SourceEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The work of an import. Every listed and every known path is in exactly one place.
 
     Attributes:

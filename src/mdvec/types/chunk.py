@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A contiguous part of a document.
 
     ``document.body[start:end] == text`` always holds.
@@ -45,8 +44,7 @@ class Chunk:
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class CutDocument:
+class CutDocument(Struct, frozen=True):
     """The chunks of a document.
 
     Attributes:

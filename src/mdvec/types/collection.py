@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mdvec.errors import InvalidNameError, UsageError
 from mdvec.types.folder_context import FolderContext
@@ -23,8 +24,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _SPEC = re.compile(r"(?P<provider>[^\s:@/]+)(?::(?P<model>\S(?:.*?\S)??))?(?:@(?P<dimension>[1-9]\d{0,5}))?")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
+class SourceSpec(Struct, frozen=True):
     """The source of a collection's documents.
 
     Attributes:
@@ -51,8 +51,7 @@ class SourceSpec:
         return f"{self.kind}{joint}{self.location}"
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkingSpec:
+class ChunkingSpec(Struct, frozen=True):
     """The settings by which a collection's documents are cut.
 
     Attributes:
@@ -76,8 +75,7 @@ class ChunkingSpec:
     levels: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingSpec:
+class EmbeddingSpec(Struct, frozen=True):
     """The model that makes a collection's vectors, written ``PROVIDER[:MODEL][@DIMENSION]``.
 
     Attributes:
@@ -95,8 +93,7 @@ class EmbeddingSpec:
         return f"{self.provider}{model}" + (f"@{self.dimension}" if self.dimension else "")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchDefaults:
+class SearchDefaults(Struct, frozen=True):
     """Defaults for searches of one collection alone; None leaves them to the configuration.
 
     Attributes:
@@ -110,8 +107,7 @@ class SearchDefaults:
     per_document: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(Struct, frozen=True):
     """A named, searchable set of documents.
 
     Attributes:

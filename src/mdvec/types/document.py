@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 # Shorter parts of an alias are words with a stroke between them.
 _LEAST_PART = 3
@@ -54,8 +55,7 @@ class BlockKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A link found in a document.
 
     Attributes:
@@ -73,8 +73,7 @@ class Link:
     line: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Struct, frozen=True):
     """A comment of the author's, which is not read or searched.
 
     Attributes:
@@ -91,8 +90,7 @@ class Comment:
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A block of the body: the best places to cut are between blocks.
 
     Attributes:
@@ -106,8 +104,7 @@ class Block:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A node of the section tree, in document order.
 
     The first section (ordinal 0) is the document itself: depth 0, the text before the first heading.
@@ -135,8 +132,7 @@ class Section:
     subtree_end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     r"""A parsed document.
 
     Attributes:

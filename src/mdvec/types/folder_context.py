@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 CONTEXT_FILE = ".mdvec-context"
 """The name of a file with the context of its folder."""
@@ -14,8 +15,7 @@ MOST_CONTEXT_FILE_BYTES = 4_000
 _MOST_CHARS = 300
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FolderContext:
+class FolderContext(Struct, frozen=True, order=True):
     """A sentence on what a folder holds.
 
     Attributes:

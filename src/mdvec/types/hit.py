@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from mdvec.types.query import SearchMode
 
@@ -18,8 +19,7 @@ class Confidence(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit:
+class SearchHit(Struct, frozen=True):
     """One found passage. ``text`` is ``body[start:end]`` of its document.
 
     Attributes:
@@ -74,8 +74,7 @@ class SearchHit:
     cut_lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """Hits, and the completeness of the index behind them.
 
     Attributes:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import DocumentId
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedLink:
+class PlacedLink(Struct, frozen=True):
     """A link and the document it stands in.
 
     Attributes:
@@ -25,8 +25,7 @@ class PlacedLink:
     link: Link
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     """The documents of a collection that replace others, by their ``previous``.
 
     Attributes:
@@ -56,8 +55,7 @@ class LinkState(StrEnum):
     UNRESOLVED = "unresolved"
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingLink:
+class OutgoingLink(Struct, frozen=True):
     """A link of a document.
 
     Attributes:
@@ -79,8 +77,7 @@ class OutgoingLink:
     path: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Backlink:
+class Backlink(Struct, frozen=True):
     """A link to a document.
 
     Attributes:
@@ -98,8 +95,7 @@ class Backlink:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentLinks:
+class DocumentLinks(Struct, frozen=True):
     """The links of a document, and the links to it.
 
     Attributes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+
+class Benchmark(Struct, frozen=True):
     """A published figure of a model.
 
     Attributes:
@@ -21,8 +21,7 @@ class Benchmark:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """The price of a service.
 
     Attributes:
@@ -34,8 +33,7 @@ class Price:
     as_of: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListedModel:
+class ListedModel(Struct, frozen=True):
     """A model that can be chosen.
 
     Attributes:
@@ -77,8 +75,7 @@ class ModelChangeOutcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChange:
+class ModelChange(Struct, frozen=True):
     """The result of ``model use`` for one collection.
 
     Attributes:
@@ -101,8 +98,7 @@ class ModelChange:
     elapsed_ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ImportEstimate:
+class ImportEstimate(Struct, frozen=True):
     """An estimate of what an import would embed now.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineSection:
+class OutlineSection(Struct, frozen=True):
     """A section: a heading with the text up to the next one.
 
     Attributes:
@@ -28,8 +27,7 @@ class OutlineSection:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """The sections of a document.
 
     Attributes:

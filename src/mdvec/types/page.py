@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.types.links import DocumentLinks
 
@@ -27,8 +28,7 @@ IMAGE_TYPES = {
 """The suffixes of the images that are shown, with their media types."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageEntry:
+class PageEntry(Struct, frozen=True):
     """A document in a list of pages.
 
     Attributes:
@@ -48,8 +48,7 @@ class PageEntry:
     superseded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineHeading:
+class OutlineHeading(Struct, frozen=True):
     """A heading of a rendered document.
 
     Attributes:
@@ -63,8 +62,7 @@ class OutlineHeading:
     anchor: str
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedDocument:
+class RenderedDocument(Struct, frozen=True):
     """A document as HTML.
 
     Attributes:
@@ -76,8 +74,7 @@ class RenderedDocument:
     outline: tuple[OutlineHeading, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
+class Marked(Struct, frozen=True):
     """The passage to mark in a document.
 
     Attributes:
@@ -91,8 +88,7 @@ class Marked:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A document to read.
 
     Attributes:

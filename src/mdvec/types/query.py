@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
@@ -43,8 +44,7 @@ class Comparison(StrEnum):
     AT_LEAST = ">="
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyCondition:
+class PropertyCondition(Struct, frozen=True):
     """A condition on a property of the frontmatter; of a list one value has to meet it.
 
     Attributes:
@@ -59,8 +59,7 @@ class PropertyCondition:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """Conditions on chunks; each field that is set narrows further.
 
     Attributes:
@@ -93,8 +92,7 @@ class Filters:
     clean_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(Struct, frozen=True):
     """The chunks that a store may find: filters inside some collections.
 
     Attributes:
@@ -115,8 +113,7 @@ class Where:
     hidden_chunks: frozenset[ChunkId] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
+class SearchQuery(Struct, frozen=True):
     """A search query to a workspace.
 
     Attributes:

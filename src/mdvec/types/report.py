@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mdvec.errors import EmbeddingError
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 
 
-@dataclass(frozen=True, slots=True)
-class ImportReport:
+class ImportReport(Struct, frozen=True):
     """The outcome of one import; the fields count documents unless they say otherwise.
 
     Attributes:
@@ -58,8 +58,7 @@ class ImportReport:
     embedded_names: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FileStatus:
+class FileStatus(Struct, frozen=True):
     """The state of one file of a collection.
 
     Attributes:
@@ -77,8 +76,7 @@ class FileStatus:
     pending_chunks: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionCounts:
+class CollectionCounts(Struct, frozen=True):
     """The size of a collection.
 
     Attributes:
@@ -100,8 +98,7 @@ class CollectionCounts:
     superseded: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DiskCheck:
+class DiskCheck(Struct, frozen=True):
     """The differences between the disk and the index right now.
 
     Attributes:
@@ -122,8 +119,7 @@ class DiskCheck:
         return not (self.new or self.changed or self.moved or self.deleted)
 
 
-@dataclass(frozen=True, slots=True)
-class TagCount:
+class TagCount(Struct, frozen=True):
     """A tag and how many documents carry it.
 
     Attributes:
@@ -138,8 +134,7 @@ class TagCount:
 _UNITS = {"fetch": "documents fetched", "text": "documents read", "embed": "texts embedded"}
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """The work of a process on a collection, or on the whole database.
 
     Attributes:
@@ -177,8 +172,7 @@ class ImportMode(StrEnum):
     UPDATE = "update"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
+class ImportOptions(Struct, frozen=True):
     """The options of an import.
 
     Attributes:
@@ -208,8 +202,7 @@ class ImportOptions:
     processes: int | None = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ListedDocument:
+class ListedDocument(Struct, frozen=True):
     """A document in a list.
 
     Attributes:
@@ -229,8 +222,7 @@ class ListedDocument:
     updated_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A part of a document, or all of it.
 
     Attributes:
@@ -254,8 +246,7 @@ class Passage:
     stale: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeProgress:
+class ChangeProgress(Struct, frozen=True):
     """The progress of a collection towards another model.
 
     Attributes:
@@ -269,8 +260,7 @@ class ChangeProgress:
     pending_chunks: int
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionStatus:
+class CollectionStatus(Struct, frozen=True):
     """The status of a collection.
 
     Attributes:
@@ -300,8 +290,7 @@ class CollectionStatus:
     activity: Activity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedVersion:
+class PublishedVersion(Struct, frozen=True):
     """A version of a workspace that was published.
 
     Attributes:
@@ -313,8 +302,7 @@ class PublishedVersion:
     published_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class PublishReport:
+class PublishReport(Struct, frozen=True):
     """The outcome of publishing.
 
     Attributes:
@@ -338,8 +326,7 @@ class PublishReport:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceStatus:
+class WorkspaceStatus(Struct, frozen=True):
     """The status of a database.
 
     Attributes:
@@ -367,8 +354,7 @@ class Severity(StrEnum):
     PROBLEM = "problem"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of ``doctor``.
 
     Attributes:
@@ -384,8 +370,7 @@ class Finding:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RebuiltIndex:
+class RebuiltIndex(Struct, frozen=True):
     """A vector index that was emptied and filled.
 
     Attributes:
@@ -397,8 +382,7 @@ class RebuiltIndex:
     vectors: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoreContents:
+class StoreContents(Struct, frozen=True):
     """How much a store holds, and a checksum of it that does not depend on the kind of store.
 
     Attributes:
@@ -416,8 +400,7 @@ class StoreContents:
     checksum: str
 
 
-@dataclass(frozen=True, slots=True)
-class MovedStore:
+class MovedStore(Struct, frozen=True):
     """A copy of everything in another store.
 
     Attributes:
@@ -429,8 +412,7 @@ class MovedStore:
     contents: StoreContents
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceSize:
+class SpaceSize(Struct, frozen=True):
     """The vectors of one embedding space.
 
     Attributes:
@@ -442,8 +424,7 @@ class SpaceSize:
     vectors: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoreDescription:
+class StoreDescription(Struct, frozen=True):
     """The store of a workspace.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedSection:
+class IndexedSection(Struct, frozen=True):
     """One chunk of a document, with what a program needs to write it back.
 
     Attributes:
@@ -38,8 +37,7 @@ class IndexedSection:
     updated_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSection:
+class FoundSection(Struct, frozen=True):
     """A section that a search found.
 
     Attributes:
@@ -53,8 +51,7 @@ class FoundSection:
     similarity: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SectionTotals:
+class SectionTotals(Struct, frozen=True):
     """What all enabled collections hold together.
 
     Attributes:

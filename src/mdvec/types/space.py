@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _KEY = re.compile(r"([^:]*):(.*)@(.*):(\d+):t(\d+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingSpace:
+class EmbeddingSpace(Struct, frozen=True):
     """The properties that two vectors must share to be comparable.
 
     Attributes:
@@ -46,8 +46,7 @@ class EmbeddingSpace:
         return cls(provider, model, revision, int(dimension), int(text_format))
 
 
-@dataclass(frozen=True, slots=True)
-class Unrelated:
+class Unrelated(Struct, frozen=True):
     """The similarity that a model gives to questions and passages that have nothing in common.
 
     Attributes:
@@ -62,8 +61,7 @@ class Unrelated:
     passages: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class UnrelatedTexts:
+class UnrelatedTexts(Struct, frozen=True):
     """The same by writing system: a model may know one language and find all others alike.
 
     Attributes:

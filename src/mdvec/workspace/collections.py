@@ -6,9 +6,10 @@ import shlex
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from mdvec import registry
 from mdvec.config.paths import database_place, is_folder_name

@@ -15,9 +15,11 @@ import secrets
 import shlex
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import registry, run
 from mdvec.config.paths import DATA_DIR, default_cache_dir, place_beside, user_data_dir
@@ -267,8 +269,7 @@ def _holds_anything(path: Path) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class FolderChoice:
+class FolderChoice(Struct, frozen=True):
     """How such a folder is indexed, where its user says so; the rest stays as it was.
 
     Attributes:

@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.errors import EmbeddingError, ImportStoppedError, WriterBusyError

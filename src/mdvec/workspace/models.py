@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mdvec import registry
 from mdvec.config.schema import PriceSettings

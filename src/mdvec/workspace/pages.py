@@ -6,9 +6,11 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError
 from mdvec.search.where import narrowed
@@ -221,8 +223,7 @@ def _is_folder(collection: Collection) -> bool:
     return collection.source.kind == DEFAULT_SOURCE
 
 
-@dataclass(frozen=True, slots=True)
-class _DocumentTargets:
+class _DocumentTargets(Struct, frozen=True):
     """Where the links of a stored document lead."""
 
     document: StoredDocument
@@ -299,8 +300,7 @@ def _part(text: str, fragment: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Facets:
+class Facets(Struct, frozen=True):
     """The documents behind each way to narrow a search, as the other filters leave them.
 
     Attributes:

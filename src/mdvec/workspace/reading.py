@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.search.filters import MAX_DEPTH
@@ -191,11 +191,13 @@ def _outline_section(section: Section, numbers: Mapping[int, int], body: str) ->
 
 
 def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
+    from difflib import get_close_matches
+
     headings = [section.heading for section in sections if section.level]
     if not headings:
         return "The document has no headings."
     headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
-    near = difflib.get_close_matches(wanted[:_MAX_HEADING_CHARS], headings, n=3) or headings[:8]
+    near = get_close_matches(wanted[:_MAX_HEADING_CHARS], headings, n=3) or headings[:8]
     return f"It has: {', '.join(near)}."
 
 
@@ -230,8 +232,7 @@ def _range(lines: Lines) -> str:
     return ":".join("" if line is None else str(line) for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A document that was found.
 
     Attributes:
@@ -245,8 +246,7 @@ class Reference:
     lines: Lines | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """A way to read what was given: a path, and the collections in which it may be one."""
 
     path: str

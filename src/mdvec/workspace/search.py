@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
@@ -42,8 +44,7 @@ if TYPE_CHECKING:
     from mdvec.search.forms import Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedded:
+class _Embedded(Struct, frozen=True):
     """The query in the spaces of the collections.
 
     Attributes:
@@ -273,16 +274,13 @@ def _query_space(
 ) -> QuerySpace:
     vector, ranked_by = vectors
     chunks = sum(view.counts(each.id, space_id).chunks for each in collections)
-    measured = view.unrelated(space_id)
-    unspaced = holds_unspaced(text)
-    unrelated = None if measured is None else measured.written(unspaced=unspaced)
     return QuerySpace(
         id=space_id,
         collections=tuple(each.id for each in collections),
         vector=vector,
-        unrelated=unrelated,
+        measured=view.unrelated(space_id),
         chunks=chunks,
-        unspaced=unspaced,
+        unspaced=holds_unspaced(text),
         ranked_by=ranked_by,
     )
 

@@ -6,8 +6,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from mdvec.errors import CollectionExistsError, MdvecError, UsageError
 from mdvec.search.where import spellings

@@ -5,8 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mdvec import __version__
 from mdvec.embedding.machine import available_cores

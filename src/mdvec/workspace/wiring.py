@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from mdvec import __version__, registry
 from mdvec.chunking.interface import Chunker, ChunkerFactory, TokenEnds
@@ -42,7 +42,7 @@ _CONTEXT_TOKENS = 64
 # The name of the estimate in a chunker's fingerprint: models that all estimate cut alike.
 _ESTIMATE = "estimate"
 
-_SIZES = tuple(each.name for each in fields(ChunkingSpec) if each.name != "strategy")
+_SIZES = tuple(name for name in ChunkingSpec.__struct_fields__ if name != "strategy")
 
 _PROBE = "dimension"  # embedded to see whether a model works
 
@@ -50,8 +50,7 @@ _PROBE = "dimension"  # embedded to see whether a model works
 _IDLE_WHEN_SHORT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """An embedding model, as far as it can be used here.
 
     Attributes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
 
 import msgspec
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.config.paths import default_database

@@ -6,10 +6,10 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.integration.test_sqlite_opening import can_be_searched, fill
 
 from mdvec import SearchQuery, open_workspace

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.evaluation.reports import PASSAGE, QUESTIONS, report, value
 
 from mdvec.evaluation.page import render

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mdvec.indexing.changes import _stored_texts
 from mdvec.indexing.plan import Comparison, compare, resolve

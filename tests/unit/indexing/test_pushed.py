@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mdvec.indexing.pushed import pushed_record, pushed_sections
 from mdvec.stores.records import StoredDocument
@@ -55,7 +54,7 @@ def section(number: int, content: str, **fields: object) -> IndexedSection:
         created_at_ms=5,
         updated_at_ms=6,
     )
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=6))

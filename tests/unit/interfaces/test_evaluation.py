@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
+from msgspec.structs import replace
 from tests.unit.evaluation.reports import QUESTIONS, report
 
 from mdvec.evaluation.metrics import METRICS

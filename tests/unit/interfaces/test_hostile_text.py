@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
+from msgspec.structs import replace
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from msgspec.structs import replace
 from tests.unit.interfaces.conftest import Mdvec, Outcome
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 

@@ -7,10 +7,10 @@ import json
 import time
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.interfaces.conftest import Mdvec
 from tests.unit.interfaces.fake_workspace import COLLECTION, MODEL, FakeWorkspace
 

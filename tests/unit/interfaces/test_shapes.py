@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import get_args
 
 import jsonschema
 import msgspec
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
 
 from mdvec.interfaces import wire

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import SPACE, STORES, open_store, vector_of
 
 from mdvec.chunking.sections import SectionChunker
@@ -86,9 +86,9 @@ def _answer(store: Store, query: SearchQuery, names: Sequence[str] = ("first", "
         for collection in chosen:
             space_id = view.find_space(_SPACES[collection.name])
             assert space_id is not None
-            chunks = view.counts(collection.id, space_id).chunks
+            chunks, measured = view.counts(collection.id, space_id).chunks, view.unrelated(space_id)
             vector = vector_of(f"{collection.name} {query.text}", alike=0.3)
-            spaces.append(QuerySpace(space_id, (collection.id,), vector, _UNRELATED, chunks, unspaced=False))
+            spaces.append(QuerySpace(space_id, (collection.id,), vector, measured, chunks, unspaced=False))
         where = Where(tuple(each.id for each in chosen), query.filters)
         return find(query, where, view, spaces)
 

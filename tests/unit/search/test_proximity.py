@@ -22,17 +22,17 @@ from mdvec.search.fusion import DenseEvidence
 from mdvec.search.proximity import (
     NAME_SHARE,
     NEIGHBOUR_SHARE,
+    ORDINARY_SHARE,
     QuerySpace,
     evidence_in,
     nearest_in,
     neighbourhood,
-    ordinary_similarity,
 )
 from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import text_hash
-from mdvec.types.ids import ChunkId, CollectionId
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId
 from mdvec.types.query import Filters, Where
-from mdvec.types.space import Unrelated
+from mdvec.types.space import Unrelated, UnrelatedTexts
 
 QUERY = unit_vectors(1, seed=5)[0]
 
@@ -52,13 +52,15 @@ def dense(
     unrelated: Unrelated | None = None,
     alone: bool = True,
     ranked_by: NDArray[np.float32] | None = None,
+    unspaced: bool = False,
 ) -> DenseEvidence:
     """Search one space."""
     where = where or world.where()
     with world.store.read() as view:
         own = world.collections if collections is None else collections
         chunks = sum(view.counts(each, None).chunks for each in own)
-        space = QuerySpace(world.space_id, own, QUERY, unrelated, chunks, unspaced=False, ranked_by=ranked_by)
+        measured = None if unrelated is None else UnrelatedTexts(unrelated, unrelated)
+        space = QuerySpace(world.space_id, own, QUERY, measured, chunks, unspaced, ranked_by)
         found = nearest_in(space, view, where=where, depth=depth)
         places = neighbourhood(list(dict.fromkeys([*found.candidates, *others])), view)
         return evidence_in(space, found, others, places, view, depth=depth, alone=alone)
@@ -87,18 +89,43 @@ def test_the_name_of_a_document_brings_its_chunks_nearer(world: World) -> None:
     assert list(dense(world, depth=3).ranking) == [near, middle, plain]
 
 
-def test_a_text_has_a_background_of_its_own(world: World) -> None:
+PASSAGES = (0.5 * QUERY).astype("<f4").tobytes()
+
+
+def test_a_text_in_the_other_writing_has_a_background_of_its_own(world: World) -> None:
     """Its similarity to unrelated passages; where an older version measured, what is usual in the model."""
     (chunk,) = world.add("a.md", ["a"])
+    (pending,) = world.add("b.md", ["pending"])
     world.embed_toward(QUERY, {"a": 0.4})
-    passages = (0.5 * QUERY).astype("<f4").tobytes()
-    for measured, expected in (
-        (Unrelated(0.1, 0.05, passages), 0.2),
-        (Unrelated(0.1, 0.05), 0.1),
-    ):
-        space = QuerySpace(world.space_id, world.collections, QUERY, measured, 1, unspaced=True)
-        with world.store.read() as view:
-            assert ordinary_similarity(chunk, space, view) == pytest.approx(expected, abs=1e-3)
+    for measured, expected in ((Unrelated(0.1, 0.05, PASSAGES), 0.2), (Unrelated(0.1, 0.05), 0.1)):
+        found = dense(world, unrelated=measured, unspaced=True, others=[pending])
+        assert found.ordinary == {chunk: pytest.approx(expected, abs=1e-3)}
+    for same in (dense(world, unrelated=measured), dense(world, unspaced=True)):
+        assert same.ordinary == {}
+
+
+def test_what_is_near_to_everything_is_less_near(world: World) -> None:
+    """Among texts in the other writing, which are as near as before on average, and as similar."""
+    first, second = world.add("a.md", ["a"]) + world.add("b.md", ["b"])
+    (own,) = world.add("c.md", ["日本語の文章"])
+    world.embed_toward(QUERY, {"a": 0.6, "b": 0.4, "日本語の文章": 0.5})
+    before = dense(world, unspaced=True)
+    after = dense(world, unrelated=Unrelated(0.1, 0.05, PASSAGES), unspaced=True)
+    assert after.nearness == {
+        first: pytest.approx(0.6 - ORDINARY_SHARE * 0.05, abs=1e-3),
+        second: pytest.approx(0.4 + ORDINARY_SHARE * 0.05, abs=1e-3),
+        own: pytest.approx(before.nearness[own]),
+    }
+    assert after.similarities == pytest.approx(before.similarities)
+    assert after.plain_nearness == pytest.approx(before.plain_nearness)
+
+
+def test_a_query_has_a_background_of_its_own() -> None:
+    """Its similarity to unrelated passages in the other writing; else what is usual in the model."""
+    usual = Unrelated(0.1, 0.05)
+    for spaced, expected in ((Unrelated(0.3, 0.05, PASSAGES), 0.5), (Unrelated(0.3, 0.05), 0.1)):
+        space = QuerySpace(SpaceId(1), (), QUERY, UnrelatedTexts(spaced, usual), 1, unspaced=True)
+        assert space.ordinary() == pytest.approx(expected)
 
 
 def test_what_stands_before_and_after_counts(world: World) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import graphlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.contract.store_world import World, make_document, put, read
 
 from mdvec.stores.versions import VersionCache, find_versions, read_versions

@@ -12,6 +12,7 @@ from tests.growth import assert_grows_linearly
 
 from mdvec.text.folding import fold_name, nfc, normalise
 from mdvec.text.highlight import match_spans
+from mdvec.text.joined import folded_codes, text_of
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,12 @@ def test_nfc_is_that_of_unicode_for_up_to_thirty_marks(text: str) -> None:
 def test_signs_that_are_no_marks_are_not_parted() -> None:
     """A line of forty dashes stays one."""
     assert nfc("─" * 40) == "─" * 40
+
+
+@given(
+    st.text(max_size=30)
+    | st.text("a=kｶﾞがサーバ-~\u0301\u3099\u1100\u1161\uac00\u3315ß…ﬁİ\n\x01", max_size=30)
+)
+def test_characters_are_folded_by_their_numbers_as_in_a_text(text: str) -> None:
+    """The index and the question have the same words."""
+    assert text_of(folded_codes(text)) == normalise(text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from mdvec.config.schema import ChunkingSettings, Limit, Patterns, Similarity
 from mdvec.config.syntax import ConfigFile, read_config
@@ -47,8 +47,7 @@ class _File(Section, frozen=True, kw_only=True):
     search: _Search = msgspec.field(default_factory=_Search)
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(Struct, frozen=True):
     """The settings of a new collection, where its owner gives no others.
 
     Attributes:

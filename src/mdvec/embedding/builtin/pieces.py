@@ -10,8 +10,9 @@ References:
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     Pieces = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
-@dataclass(frozen=True, slots=True)
-class PieceTable:
+class PieceTable(Struct, frozen=True):
     """A vocabulary that can be searched.
 
     A node is a slot. The child of a node by a character is in slot ``bases[node] ^ character`` if the
@@ -173,8 +173,7 @@ class PieceTable:
         return found.reshape(-1, longest)
 
 
-@dataclass(frozen=True, slots=True)
-class _BestWay:
+class _BestWay(Struct, frozen=True):
     """The best way to each place: its score, and the last match on it."""
 
     scores: list[float]

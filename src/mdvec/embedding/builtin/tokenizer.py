@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mdvec.embedding.builtin.characters import CharacterMap, build_character_map
 from mdvec.embedding.builtin.pieces import PieceTable, build_piece_table
@@ -43,8 +44,7 @@ def clean(text: str) -> str:
     return _UNENCODABLE.sub(_REPLACEMENT, text)
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """A tokenised text.
 
     Attributes:
@@ -57,8 +57,7 @@ class Tokens:
     ends: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Tokenizer:
+class Tokenizer(Struct, frozen=True, dict=True):
     """Cuts texts as the model was trained to read them. Time grows with the length alone.
 
     Attributes:

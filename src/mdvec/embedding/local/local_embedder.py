@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder, Role, TokenCounter
@@ -41,8 +42,7 @@ _USUAL_MAX_TOKENS = 512
 _SHOWN_CHARACTERS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """The prefixes of texts."""
 
     query: str = ""

@@ -6,10 +6,11 @@ import contextvars
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import ImportStoppedError
@@ -20,8 +21,7 @@ R = TypeVar("R")
 _CHECK_S = 1.0  # between two looks whether the run is cancelled
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome(Generic[R]):
+class _Outcome(Struct, Generic[R], frozen=True):
     """The results of a call, and the error that ended it."""
 
     results: list[R]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from mdvec.embedding.interface import Role
 from mdvec.embedding.remote.vectors import RawVector
@@ -21,8 +22,7 @@ from mdvec.types.space import EmbeddingSpace
 _USED_SHARE = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class ApiKey:
+class ApiKey(Struct, frozen=True):
     """The key of a service: read from the environment when it is needed, and not stored.
 
     Attributes:
@@ -74,8 +74,7 @@ class DimensionParameter(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a service, in tokens of its model.
 
     Attributes:
@@ -89,8 +88,7 @@ class Limits:
     batch_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """A service and a model, as far as they are known without sending anything.
 
     Attributes:
@@ -130,8 +128,7 @@ class Service:
         return EmbeddingSpace(self.provider, self.model, self.revision, dimension)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A request for vectors.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +18,7 @@ from mcp_types import (
     TextContent,
     Tool,
 )
+from msgspec.structs import replace
 
 from mdvec.interfaces import document_lists, operations, requests, wire
 from mdvec.interfaces.errors import OnBug

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
 
 from mdvec.errors import (
     ConfigError,
@@ -42,8 +43,7 @@ _EMPTY_REPOSITORY = 409
 _NO_COMMIT = 422
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """The credentials of requests.
 
     Attributes:
@@ -55,8 +55,7 @@ class Token:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """The commit that a ref points to now.
 
     Attributes:

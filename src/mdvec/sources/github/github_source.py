@@ -9,10 +9,11 @@ import os
 import tempfile
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import UnreadableFileError
@@ -54,8 +55,7 @@ class GithubSettings(Section, frozen=True, kw_only=True):
     max_wait_minutes: Minutes = 15.0
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     """A ref as it was.
 
     Attributes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import psycopg
+from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
 from mdvec.errors import StoreError
@@ -24,8 +24,7 @@ _NEW_VERSION = """WITH changed AS (
 ) SELECT pg_notify(%s, value::text) FROM changed"""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """How the database is used.
 
     Attributes:

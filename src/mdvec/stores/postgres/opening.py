@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.errors import ConfigError, NewerDatabaseError, StoreError
 from mdvec.stores.postgres.access import renew_rights
@@ -34,8 +35,7 @@ _FACTS = """SELECT current_setting('server_version_num')::int, current_setting('
     EXISTS(SELECT 1 FROM pg_available_extensions WHERE name = 'vector'), current_database()"""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A database that can be used.
 
     Attributes:

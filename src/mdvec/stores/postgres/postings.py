@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from mdvec.stores.records import BM25_B, BM25_K1, FIELD_WEIGHTS
@@ -40,8 +40,7 @@ Key = tuple[int, int]
 """A term and the number of a block."""
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
+class Postings(Struct, frozen=True):
     """A term in some chunks.
 
     Attributes:
@@ -53,8 +52,7 @@ class Postings:
     entries: NDArray[np.void]
 
 
-@dataclass(frozen=True, slots=True)
-class WeighedTerm:
+class WeighedTerm(Struct, frozen=True):
     """A term of a query.
 
     Attributes:

@@ -9,8 +9,10 @@ store, among the paths of a version.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.stores.columns import LabelKind, fold_label, prefix_end
 from mdvec.stores.postgres.connection import ids_text
@@ -25,8 +27,7 @@ from mdvec.types.query import Comparison, Filters, PropertyCondition, TagMatch, 
 _DATE = "^[0-9]{4}-[0-9]{2}"
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(Struct, frozen=True):
     """A piece of SQL with what is bound to its placeholders."""
 
     text: str

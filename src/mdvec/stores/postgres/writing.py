@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from mdvec.stores.columns import LabelKind, fold_label, locator_bytes
+from mdvec.stores.columns import locator_bytes
 from mdvec.stores.holders import now_ms
 from mdvec.stores.postgres.connection import insert_rows, stored_text
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.words import put_terms, remove_terms
 from mdvec.stores.records import DocumentRecord, embedded_names
-from mdvec.text.folding import fold_name
+from mdvec.stores.rows import (
+    chunk_rows,
+    content_rows,
+    document_row,
+    label_rows,
+    link_rows,
+    name_rows,
+    property_rows,
+)
 from mdvec.text.hashing import text_hash
-from mdvec.text.links import file_key, link_key
-from mdvec.text.properties import flat_properties
 from mdvec.types.change import SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
@@ -74,8 +78,6 @@ _CHUNKS = {
     "skeleton": "bytea",
 }
 
-_Rows = Iterator[tuple[Any, ...]]
-
 
 class DocumentWriter(DocumentReader):
     """Writes documents."""
@@ -85,16 +87,16 @@ class DocumentWriter(DocumentReader):
         by_path = {record.document.path: record for record in records}
         self.delete_documents(collection_id, list(by_path))
         identified = list(zip(self._new_ids("documents", len(by_path)), by_path.values(), strict=True))
-        rows = (_document(key, collection_id, record) for key, record in identified)
+        rows = ((key, *document_row(collection_id, each, stored_text)) for key, each in identified)
         insert_rows(self.connection, "documents", _DOCUMENTS, rows)
         for table, columns, rows_of in (
-            ("contents", _CONTENTS, _contents),
-            ("labels", _LABELS, _labels),
-            ("properties", _PROPERTIES, _properties),
-            ("names", _NAMES, _names),
-            ("links", _LINKS, _links),
+            ("contents", _CONTENTS, content_rows),
+            ("labels", _LABELS, label_rows),
+            ("properties", _PROPERTIES, property_rows),
+            ("names", _NAMES, name_rows),
+            ("links", _LINKS, link_rows),
         ):
-            rows = (row for key, record in identified for row in rows_of(key, record))
+            rows = (row for key, each in identified for row in rows_of(key, each, stored_text))
             insert_rows(self.connection, table, columns, rows)
         names = (text_hash(name) for _, record in identified for name in embedded_names(record.document))
         self.connection.execute(
@@ -144,37 +146,17 @@ class DocumentWriter(DocumentReader):
     def _put_chunks(
         self, collection_id: CollectionId, identified: Sequence[tuple[int, DocumentRecord]]
     ) -> None:
-        new_ids = iter(self._new_ids("chunks", sum(len(record.chunks) for _, record in identified)))
-        rows, terms = [], []
-        for document_id, record in identified:
-            for chunk, terms_of_chunk, skeleton in zip(
-                record.chunks, record.terms, record.skeletons, strict=True
-            ):
-                chunk_id = next(new_ids)
-                terms.append((ChunkId(chunk_id), terms_of_chunk))
-                rows.append(
-                    (
-                        chunk_id,
-                        document_id,
-                        collection_id,
-                        chunk.ordinal,
-                        chunk.parent,
-                        chunk.depth,
-                        chunk.start,
-                        chunk.end,
-                        chunk.start_line,
-                        chunk.end_line,
-                        chunk.token_count,
-                        text_hash(chunk.embedded_text),
-                        json.dumps(chunk.heading_path, ensure_ascii=False),
-                        chunk.context,
-                        record.unspaced,
-                        skeleton or None,
-                    )
-                )
-        insert_rows(self.connection, "chunks", _CHUNKS, rows)
+        rows = [row for key, each in identified for row in chunk_rows(collection_id, key, each, stored_text)]
+        terms = [each for _, record in identified for each in record.terms]
+        ids = [ChunkId(each) for each in self._new_ids("chunks", len(rows))]
+        insert_rows(
+            self.connection,
+            "chunks",
+            _CHUNKS,
+            ((key, *row) for key, row in zip(ids, rows, strict=True)),
+        )
         if terms:
-            put_terms(self.connection, collection_id, terms)
+            put_terms(self.connection, collection_id, list(zip(ids, terms, strict=True)))
 
     def _new_ids(self, table: str, count: int) -> list[int]:
         """Return ids that were never used, ascending."""
@@ -182,69 +164,3 @@ class DocumentWriter(DocumentReader):
             "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", (table, count)
         )
         return [row[0] for row in rows]
-
-
-def _document(key: int, collection_id: int, record: DocumentRecord) -> tuple[Any, ...]:
-    document, entry = record.document, record.entry
-    return (
-        key,
-        collection_id,
-        document.path,
-        locator_bytes(entry.locator),
-        document.title,
-        entry.mtime_ns,
-        entry.size,
-        record.content_hash,
-        record.fingerprint,
-        document.content_start,
-        now_ms(),
-        file_key(document.path),
-        document.updated_ns,
-        "\n".join(document.warnings),
-    )
-
-
-def _contents(key: int, record: DocumentRecord) -> _Rows:
-    document = record.document
-    frontmatter = json.dumps(dict(document.frontmatter), ensure_ascii=False)
-    comments = json.dumps([(each.start, each.text) for each in document.comments], ensure_ascii=False)
-    yield key, frontmatter, document.body, comments
-
-
-def _labels(key: int, record: DocumentRecord) -> _Rows:
-    document = record.document
-    for kind, labels in ((LabelKind.TAG, document.tags), (LabelKind.ALIAS, document.aliases)):
-        seen: set[str] = set()
-        for position, label in enumerate(map(stored_text, labels)):
-            folded = fold_label(label)
-            if folded not in seen:
-                seen.add(folded)
-                yield kind.value, folded, key, position, label
-
-
-def _properties(key: int, record: DocumentRecord) -> _Rows:
-    found = {
-        (stored_text(each.key), stored_text(each.value)): each.number
-        for each in flat_properties(record.document.frontmatter)
-    }
-    for (name, value), number in found.items():
-        yield key, name, value, number
-
-
-def _names(key: int, record: DocumentRecord) -> _Rows:
-    for name in dict.fromkeys(map(stored_text, embedded_names(record.document))):
-        yield key, fold_name(name), name, text_hash(name)
-
-
-def _links(key: int, record: DocumentRecord) -> _Rows:
-    for position, link in enumerate(record.document.links):
-        yield (
-            key,
-            position,
-            link.kind.value,
-            link.target,
-            link.fragment,
-            link.text,
-            link.line,
-            link_key(link),
-        )

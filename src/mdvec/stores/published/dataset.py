@@ -15,11 +15,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Self
 
 import msgspec
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, StoreError, WriterBusyError
@@ -75,8 +75,7 @@ class Manifest(msgspec.Struct, frozen=True):
     pages: PartName
 
 
-@dataclass(frozen=True, slots=True)
-class LocalFile:
+class LocalFile(Struct, frozen=True):
     """A file that a version was fetched into; its parts need not be fetched again."""
 
     path: Path

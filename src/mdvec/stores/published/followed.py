@@ -6,9 +6,10 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NoReturn
+
+from msgspec import Struct
 
 from mdvec import registry, run
 from mdvec.errors import (
@@ -46,8 +47,7 @@ class PublishedSettings(BucketSettings, frozen=True, kw_only=True):
     cache_dir: OwnFolder | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """The version that is searched."""
 
     copy: LocalFile

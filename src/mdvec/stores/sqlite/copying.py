@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM

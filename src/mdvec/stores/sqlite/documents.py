@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mdvec.stores.columns import LabelKind, fold_label, locator_bytes, locator_of, storable
+from mdvec.stores.columns import LabelKind, locator_bytes, locator_of, storable
 from mdvec.stores.holders import now_ms
 from mdvec.stores.records import (
     MOST_REPETITIONS,
@@ -14,21 +14,24 @@ from mdvec.stores.records import (
     DocumentRecord,
     StoredChunk,
     StoredDocument,
-    embedded_names,
     places_of_rows,
+)
+from mdvec.stores.rows import (
+    chunk_rows,
+    content_rows,
+    document_row,
+    label_rows,
+    link_rows,
+    name_rows,
+    property_rows,
 )
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
-from mdvec.stores.sqlite.links import put_links
 from mdvec.stores.sqlite.where import chunk_condition, document_condition
 from mdvec.stores.sqlite.words import put_terms
-from mdvec.text.folding import fold_name
-from mdvec.text.hashing import text_hash
-from mdvec.text.links import file_key
-from mdvec.text.properties import flat_properties
 from mdvec.types.change import KnownDocument, SourceEntry
-from mdvec.types.document import Comment, Document
+from mdvec.types.document import Comment
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
 from mdvec.types.report import ListedDocument
@@ -71,6 +74,31 @@ _REPETITIONS = """WITH asked AS MATERIALIZED (
         FROM (SELECT DISTINCT collection_id, skeleton FROM asked) a)
     SELECT a.id, k.times FROM asked a
     JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
+
+_INSERT_DOCUMENT = """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256,
+    fingerprint, content_start, indexed_at_ms, file_key, updated_ns, warnings)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_INSERT_CHUNK = """INSERT INTO chunks(document_id, collection_id, ordinal, parent, depth, start, stop,
+    start_line, end_line, token_count, text_hash, heading_path, context, unspaced, skeleton)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_INSERTS = (
+    (
+        """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
+        VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))""",
+        content_rows,
+    ),
+    (
+        "INSERT INTO labels(kind, folded, document_id, position, display) VALUES (?, ?, ?, ?, ?)",
+        label_rows,
+    ),
+    (
+        """INSERT INTO links(document_id, position, kind, target, fragment, text, line, file_key)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        link_rows,
+    ),
+    ("INSERT INTO properties(document_id, key, value, number) VALUES (?, ?, ?, ?)", property_rows),
+    ("INSERT INTO names(document_id, folded, text, text_hash) VALUES (?, ?, ?, ?)", name_rows),
+)
 
 # In the order of a ChunkPlace.
 _PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
@@ -263,21 +291,35 @@ class DocumentWriter(DocumentReader):
     """Writes documents."""
 
     def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
-        """Write documents with all that belongs to them, each instead of the one at its path."""
+        """Write documents with all that belongs to them, each instead of the one at its path.
+
+        Each table is written at once, since a statement costs as much as some rows.
+        """
+        if not records:
+            return
+        put = self.connection.executemany
         self.delete_documents(collection_id, [record.document.path for record in records])
-        for record in records:
-            document_id = self._put_document(collection_id, record)
-            self._put_labels(document_id, LabelKind.TAG, record.document.tags)
-            self._put_labels(document_id, LabelKind.ALIAS, record.document.aliases)
-            put_links(self.connection, document_id, record.document.links)
-            self._put_properties(document_id, record.document)
-            self._put_names(document_id, embedded_names(record.document))
-            first = self._put_chunks(collection_id, document_id, record)
-            put_terms(self.connection, first, record.terms)
-            self.connection.execute(
-                f"UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM} WHERE id = ?",  # noqa: S608
-                (document_id,),
+        put(_INSERT_DOCUMENT, (document_row(collection_id, each, storable) for each in records))
+        first = self._first_id(len(records))
+        for statement, rows_of in _INSERTS:
+            put(
+                statement,
+                (row for key, each in enumerate(records, first) for row in rows_of(key, each, storable)),
             )
+        put(
+            _INSERT_CHUNK,
+            (
+                row
+                for key, each in enumerate(records, first)
+                for row in chunk_rows(collection_id, key, each, storable)
+            ),
+        )
+        terms = [each for record in records for each in record.terms]
+        put_terms(self.connection, ChunkId(self._first_id(len(terms))), terms)
+        self.connection.execute(
+            f"UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM} WHERE id BETWEEN ? AND ?",  # noqa: S608
+            (first, first + len(records) - 1),
+        )
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents whose content is the same."""
@@ -308,57 +350,6 @@ class DocumentWriter(DocumentReader):
             [(collection_id, path) for path in paths],
         )
 
-    def _put_document(self, collection_id: CollectionId, record: DocumentRecord) -> DocumentId:
-        document, entry = record.document, record.entry
-        self.connection.execute(
-            """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256, fingerprint,
-            content_start, indexed_at_ms, file_key, updated_ns, warnings)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                collection_id,
-                document.path,
-                locator_bytes(entry.locator),
-                storable(document.title),
-                entry.mtime_ns,
-                entry.size,
-                record.content_hash,
-                record.fingerprint,
-                document.content_start,
-                now_ms(),
-                file_key(document.path),
-                document.updated_ns,
-                storable("\n".join(document.warnings)),
-            ),
-        )
-        document_id = DocumentId(self.connection.last_insert_rowid())
-        frontmatter = storable(json.dumps(dict(document.frontmatter), ensure_ascii=False))
-        comments = [(each.start, storable(each.text)) for each in document.comments]
-        self.connection.execute(
-            """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
-            VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))""",
-            (document_id, frontmatter, storable(document.body), json.dumps(comments, ensure_ascii=False)),
-        )
-        return document_id
-
-    def _put_labels(self, document_id: DocumentId, kind: LabelKind, labels: Sequence[str]) -> None:
-        self.connection.executemany(
-            """INSERT OR IGNORE INTO labels(kind, folded, document_id, position, display)
-            VALUES (?, ?, ?, ?, ?)""",
-            [
-                (kind.value, fold_label(label), document_id, position, label)
-                for position, label in enumerate(map(storable, labels))
-            ],
-        )
-
-    def _put_properties(self, document_id: DocumentId, document: Document) -> None:
-        self.connection.executemany(
-            "INSERT OR IGNORE INTO properties(document_id, key, value, number) VALUES (?, ?, ?, ?)",
-            [
-                (document_id, storable(each.key), storable(each.value), each.number)
-                for each in flat_properties(document.frontmatter)
-            ],
-        )
-
     def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
         """Write which documents of a collection another one replaces."""
         ids = json.dumps(sorted(documents))
@@ -375,40 +366,9 @@ class DocumentWriter(DocumentReader):
             (collection_id, ids),
         )
 
-    def _put_names(self, document_id: DocumentId, names: Sequence[str]) -> None:
-        self.connection.executemany(
-            "INSERT OR IGNORE INTO names(document_id, folded, text, text_hash) VALUES (?, ?, ?, ?)",
-            [(document_id, fold_name(name), name, text_hash(name)) for name in map(storable, names)],
-        )
+    def _first_id(self, count: int) -> int:
+        """Return the id of the first of the rows that were inserted last.
 
-    def _put_chunks(
-        self, collection_id: CollectionId, document_id: DocumentId, record: DocumentRecord
-    ) -> ChunkId:
-        """Write chunks; return the id of the first one."""
-        self.connection.executemany(
-            """INSERT INTO chunks(document_id, collection_id, ordinal, parent, depth, start, stop, start_line,
-            end_line, token_count, text_hash, heading_path, context, unspaced, skeleton)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            [
-                (
-                    document_id,
-                    collection_id,
-                    chunk.ordinal,
-                    chunk.parent,
-                    chunk.depth,
-                    chunk.start,
-                    chunk.end,
-                    chunk.start_line,
-                    chunk.end_line,
-                    chunk.token_count,
-                    text_hash(chunk.embedded_text),
-                    storable(json.dumps(chunk.heading_path, ensure_ascii=False)),
-                    storable(chunk.context),
-                    record.unspaced,
-                    skeleton or None,
-                )
-                for chunk, skeleton in zip(record.chunks, record.skeletons, strict=True)
-            ],
-        )
-        # A transaction has no other writer, so AUTOINCREMENT has counted up by one for each.
-        return ChunkId(self.connection.last_insert_rowid() - len(record.chunks) + 1)
+        A transaction has no other writer, so AUTOINCREMENT has counted up by one for each.
+        """
+        return self.connection.last_insert_rowid() - count + 1

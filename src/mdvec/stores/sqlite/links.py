@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from mdvec.stores.columns import storable
-from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
 from mdvec.stores.sqlite.where import document_condition
-from mdvec.text.links import link_key
 from mdvec.types.document import Link, LinkKind
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink
@@ -26,27 +24,6 @@ _TO_FILE = f"""SELECT d.id, d.path, {_LINK} FROM links l CROSS JOIN documents d 
 _PREVIOUS = f"""SELECT d.id, d.path, {_LINK} FROM links l INDEXED BY links_previous
     CROSS JOIN documents d ON d.id = l.document_id
     WHERE l.kind = 'previous' AND +d.collection_id = ? ORDER BY l.document_id, l.position"""  # noqa: S608
-
-
-def put_links(connection: Connection, document_id: DocumentId, links: Sequence[Link]) -> None:
-    """Write the links of a new document."""
-    connection.executemany(
-        """INSERT INTO links(document_id, position, kind, target, fragment, text, line, file_key)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        [
-            (
-                document_id,
-                position,
-                link.kind.value,
-                storable(link.target),
-                storable(link.fragment),
-                storable(link.text),
-                link.line,
-                storable(link_key(link)),
-            )
-            for position, link in enumerate(links)
-        ],
-    )
 
 
 class LinkReader(Reader):

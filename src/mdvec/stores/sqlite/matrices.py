@@ -161,4 +161,5 @@ def _compared(count: int) -> NDArray[np.int64]:
 
     spread = np.linspace(0, max(count - 1, 0), _COMPARED // 2).astype(np.int64)
     latest = np.arange(max(0, count - _COMPARED // 2), count)
-    return np.union1d(spread[:count], latest)
+    # numpy.union1d would import numpy.ma, which takes longer than all the rest here.
+    return np.array(sorted({*spread[:count].tolist(), *latest.tolist()}), np.int64)

@@ -7,10 +7,10 @@ import os
 import stat
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
 
 from mdvec.errors import (
     DamagedDatabaseError,
@@ -31,8 +31,7 @@ _READ_MARK = f"SELECT value FROM meta WHERE key = '{_MARK}'"  # noqa: S608 - a c
 _COMPANIONS = ("-wal", "-shm", "-journal")  # made beside the database by SQLite, with its permissions
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """How a database is opened.
 
     Attributes:

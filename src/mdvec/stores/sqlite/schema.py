@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM
 
@@ -250,8 +250,7 @@ CREATE TABLE exclusions(
 {_CLAIMS}{_REMOVED_OWNERS}"""  # noqa: S608 - only constants are put in
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Struct, frozen=True):
     """The tables of a fresh database, and the steps that bring older ones there.
 
     Attributes:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.stores.columns import LabelKind, fold_label, prefix_end
 from mdvec.stores.sqlite.connection import Connection
@@ -23,8 +25,7 @@ from mdvec.types.query import Comparison, Filters, PropertyCondition, TagMatch, 
 _DATE_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(Struct, frozen=True):
     """A piece of SQL with what is bound to its question marks."""
 
     text: str

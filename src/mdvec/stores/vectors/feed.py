@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from mdvec.stores.vectors.following import Standing
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
@@ -99,8 +99,7 @@ class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         return Mark(msgspec.json.encode(self).decode())
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """What differs from store to store.
 
     Attributes:

@@ -8,9 +8,10 @@ what must not be found and computes the similarities that are returned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol
+
+from msgspec import Struct
 
 from mdvec.types.ids import CollectionId
 
@@ -31,8 +32,7 @@ class VectorKind(StrEnum):
     """A name of a document; its owner is the document, which may have several."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedSpace:
+class IndexedSpace(Struct, frozen=True):
     """An embedding space.
 
     Attributes:
@@ -44,8 +44,7 @@ class IndexedSpace:
     dimension: int
 
 
-@dataclass(frozen=True, slots=True)
-class VectorEntry:
+class VectorEntry(Struct, frozen=True):
     """A vector with its owner.
 
     Attributes:
@@ -77,8 +76,7 @@ class VectorEntry:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorChanges:
+class VectorChanges(Struct, frozen=True):
     """A step from one state of the store to a later one.
 
     Attributes:

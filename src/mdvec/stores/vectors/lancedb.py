@@ -8,12 +8,12 @@ import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 # LanceDB writes warnings about every query to standard error; it reads this when it is imported.
 os.environ.setdefault("LANCEDB_LOG", "error")
@@ -70,8 +70,7 @@ class LanceSettings(Section, frozen=True, kw_only=True):
     endpoint: Address | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _SpaceRow:
+class _SpaceRow(Struct, frozen=True):
     """A row of the table of spaces; the mark is empty until the first changes are complete."""
 
     name: str

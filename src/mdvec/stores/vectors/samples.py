@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import SpaceId
@@ -12,8 +13,7 @@ from mdvec.types.ids import SpaceId
 _DRIFT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Chunks that were spread evenly over a space when they were chosen.
 
     Attributes:

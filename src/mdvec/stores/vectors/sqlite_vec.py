@@ -7,12 +7,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 import sqlite_vec
+from msgspec import Struct
 
 from mdvec.errors import StoreError
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
@@ -53,8 +53,7 @@ _SPACES = """CREATE TABLE IF NOT EXISTS spaces(
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
+class _Opened(Struct, frozen=True):
     """A connection, and the file it was opened for: another one may have taken its place."""
 
     connection: apsw.Connection

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
-from dataclasses import replace
 
 import anyio
 import pytest
 from mcp import Client
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import asked, talk
 from tests.waiting import HANG_S

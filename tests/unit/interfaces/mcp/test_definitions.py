@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import jsonschema
 import pytest
 from mcp_types import Tool
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION
 
 from mdvec.interfaces.mcp.definitions import INSTRUCTIONS, tool_definitions

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from mcp import MCPError
 from mcp_types import CallToolResult, TextResourceContents
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import call, talk, text_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +11,7 @@ import jsonschema
 import pytest
 from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams
+from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWorkspace
 from tests.unit.interfaces.mcp.agent import ERAS, asked, call, talk, text_of
 
