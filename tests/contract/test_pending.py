@@ -80,6 +80,7 @@ def test_pending_texts(store: Store, notes: Collection) -> None:
         put(writer, notes.id, document, [replace(chunk, context="a › b") for chunk in chunks])
     first = read(store, lambda view: view.pending(notes.id, space_id, 2))
     assert [each.text for each in first] == ["a › b\none", "a › b\ntwo"]
+    assert [each.text[each.start :] for each in first] == ["one", "two"]
     assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
     with store.write() as writer:
         writer.put_vectors(space_id, [first[0].text_hash], unit_vectors(1))
@@ -101,7 +102,7 @@ def test_pending_names(store: Store, notes: Collection) -> None:
         put(writer, notes.id, *make_document("a.md", ["one", "cat"], aliases=("cat", "猫")))
         put(writer, notes.id, *make_document("deep/a.md", [], aliases=("dog",)))
     first = read(store, lambda view: view.pending_names(notes.id, space_id, 2))
-    assert [each.text for each in first] == ["a.md", "cat"]
+    assert [(each.text, each.start) for each in first] == [("a.md", 0), ("cat", 0)]
     assert [each.text_hash for each in first] == [text_hash(each.text) for each in first]
     assert read(store, lambda view: view.count_pending_names(notes.id, space_id)) == 4
     with store.write() as writer:

@@ -219,6 +219,32 @@ def test_an_edit_embeds_only_what_changed(bench: Bench) -> None:
     assert all("え" in text for text in bench.embedder.embedded)
 
 
+def test_lines_of_most_documents_are_found_and_not_embedded(bench: Bench) -> None:
+    """Learned from the collection, remembered for small updates, and learned anew when it has doubled."""
+    navigation = "[Handbook](index.md) for [gardeners](all.md)"
+    plants = ("roses", "leeks", "apples", "ferns", "mint", "beans", "figs", "moss", "kale")
+    for plant in plants:
+        bench.write(f"{plant}.md", f"{navigation}\n\nHow to water {plant}.\n")
+    bench.sync()
+    assert not any("Handbook" in text for text in bench.embedder.embedded)
+    [hit] = [hit for hit in bench.workspace.search(SearchQuery("water ferns")).hits if hit.path == "ferns.md"]
+    assert hit.text.startswith(navigation)
+    assert len(bench.paths("handbook", SearchMode.LEXICAL)) == 5
+    learned = bench.workspace.collections()[0].boilerplate
+    assert (learned.documents, len(learned.lines)) == (3 + len(plants), 1)
+
+    bench.embedder.forget()
+    bench.write("ivy.md", f"{navigation}\n\nHow to water ivy.\n")
+    bench.sync()
+    assert bench.embedder.embedded == ["ivy", "ivy\nHow to water ivy."]
+    assert bench.workspace.collections()[0].boilerplate == learned
+
+    for number in range(20):
+        bench.write(f"bed/{number}.md", f"What grows in bed {'abcdefghijklmnopqrst'[number]}.\n")
+    bench.sync()
+    assert bench.workspace.collections()[0].boilerplate.lines == ()
+
+
 def test_what_is_gone_from_disk_is_gone_from_search(bench: Bench) -> None:
     """In every mode."""
     bench.sync()

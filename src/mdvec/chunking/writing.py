@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 from mdvec.chunking.cutting import EstimatingRuler, TokenRuler
@@ -9,6 +10,7 @@ from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, Section
 
 _MAX_DEPTH = 3
+_NOWHERE = -1
 
 
 class ChunkWriter:
@@ -21,7 +23,7 @@ class ChunkWriter:
         self._sections = sections
         self._ruler = ruler
         self._start, self._start_line = 0, 1  # of the last chunk
-        self._started_by: dict[int, int] = {}
+        self._started_by = array("i", [_NOWHERE]) * len(sections)
         self._chunks: list[Chunk] = []
 
     @property
@@ -37,7 +39,8 @@ class ChunkWriter:
             last: Ordinal of the last one; a section that started before stays where it started.
         """
         for ordinal in range(first, last + 1):
-            self._started_by.setdefault(ordinal, len(self._chunks))
+            if self._started_by[ordinal] == _NOWHERE:
+                self._started_by[ordinal] = len(self._chunks)
 
     def write(self, start: int, end: int, *, named: Section, context: str) -> None:
         """Add a chunk.
@@ -72,8 +75,8 @@ class ChunkWriter:
         """Return the chunk in which the nearest section above starts, if that is not the next one."""
         parent = section.parent
         while parent is not None:
-            chunk = self._started_by.get(parent)
-            if chunk is not None and chunk != len(self._chunks):
+            chunk = self._started_by[parent]
+            if chunk != _NOWHERE and chunk != len(self._chunks):
                 return chunk
             parent = self._sections[parent].parent
         return None

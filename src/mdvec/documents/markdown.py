@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -159,10 +160,15 @@ class _Places:
 # --- blocks ------------------------------------------------------------------------------------------
 
 
-def _blocks(body: str, start: int, spans: Iterable[tuple[BlockKind, int, int]]) -> Iterator[Block]:
-    """Cover the text with blocks; what the parser passes over (link definitions) becomes ``OTHER``."""
+def _blocks(body: str, start: int, spans: deque[tuple[BlockKind, int, int]]) -> Iterator[Block]:
+    """Cover the text with blocks; what the parser passes over (link definitions) becomes ``OTHER``.
+
+    Spans are used up, since there may be a million of them.
+    """
     position = start
-    for kind, first, last in (*spans, (BlockKind.OTHER, len(body), len(body))):
+    spans.append((BlockKind.OTHER, len(body), len(body)))
+    while spans:
+        kind, first, last = spans.popleft()
         begin = max(first, position)
         if begin > position:
             yield from _block(body, BlockKind.OTHER, position, begin)
@@ -199,7 +205,7 @@ class _Reader:
     """
 
     def __init__(self, body: str, content_start: int) -> None:
-        self.spans: list[tuple[BlockKind, int, int]] = []
+        self.spans: deque[tuple[BlockKind, int, int]] = deque()
         self.headings: list[Heading] = []
         self.links: list[Link] = []
         self.tags: list[str] = []

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mdvec.types.document import Section
 
 
-class Heading(Struct, frozen=True):
+class Heading(Struct, frozen=True, gc=False):
     """A heading of the document's own (one inside a list or a quotation opens no section).
 
     Attributes:
@@ -32,30 +32,26 @@ def build_sections(headings: Sequence[Heading], *, content_start: int, length: i
     Returns:
         Sections in document order, the root first; headings without text are left out of the paths.
     """
-    starts = [content_start, *(heading.start for heading in headings), length]
     subtree_ends = [length] * (len(headings) + 1)
-    parents: list[int | None] = [None]
-    paths: list[tuple[str, ...]] = [()]
-    levels = [0]
+    parents = [0]
     ancestors = [0]
     for ordinal, heading in enumerate(headings, start=1):
-        while levels[ancestors[-1]] >= heading.level:
+        while ancestors[-1] and headings[ancestors[-1] - 1].level >= heading.level:
             subtree_ends[ancestors.pop()] = heading.start
-        parent = ancestors[-1]
-        parents.append(parent)
-        paths.append((*paths[parent], heading.text) if heading.text else paths[parent])
-        levels.append(heading.level)
+        parents.append(ancestors[-1])
         ancestors.append(ordinal)
-    return tuple(
-        Section(
-            ordinal=ordinal,
-            parent=parents[ordinal],
-            level=levels[ordinal],
-            heading=headings[ordinal - 1].text if ordinal else "",
-            heading_path=paths[ordinal],
-            start=starts[ordinal],
-            end=starts[ordinal + 1],
-            subtree_end=subtree_ends[ordinal],
+    end = headings[0].start if headings else length
+    sections = [Section(0, None, 0, "", (), content_start, end, length)]
+    for ordinal, heading in enumerate(headings, start=1):
+        parent = parents[ordinal]
+        above = sections[parent].heading_path
+        path = (*above, heading.text) if heading.text else above
+        if path == sections[-1].heading_path:  # of a million equal headings there is one path
+            path = sections[-1].heading_path
+        end = headings[ordinal].start if ordinal < len(headings) else length
+        sections.append(
+            Section(
+                ordinal, parent, heading.level, heading.text, path, heading.start, end, subtree_ends[ordinal]
+            )
         )
-        for ordinal in range(len(levels))
-    )
+    return tuple(sections)

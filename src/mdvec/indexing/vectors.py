@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,10 +12,12 @@ from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.embedding.unrelated import PASSAGES, QUESTIONS, measure_unrelated
 from mdvec.errors import EmbeddingError
+from mdvec.indexing.boilerplate import known_boilerplate
 from mdvec.indexing.work import Work
 from mdvec.stores.interface import View
 from mdvec.stores.records import PendingText
 from mdvec.stores.sharing import SharedWork
+from mdvec.text.boilerplate import without_boilerplate
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import Activity
 
@@ -70,18 +72,19 @@ def embed_pending(
     """
     collection_id = work.collection.id
     with work.store.read() as view:
-        chunks = view.counts(collection_id, space_id).pending_chunks
+        counts = view.counts(collection_id, space_id)
         names = 0
         if view.pending_names(collection_id, space_id, 1):
             names = view.count_pending_names(collection_id, space_id)
-    total, done = names + chunks, 0
+    total, done = names + counts.pending_chunks, 0
     if total:
         work.report(run.Stage.EMBED, 0, total)
     failure: EmbeddingError | None = None
     stopped = False
     try:
         _measure_if_unknown(work, embedder, space_id)
-        for count in _embed_batches(work, embedder, space_id):
+        boilerplate = known_boilerplate(work, counts)
+        for count in _embed_batches(work, embedder, space_id, boilerplate):
             done += count
             work.report(run.Stage.EMBED, done, max(total, done))
             if wanted is not None:
@@ -134,10 +137,13 @@ def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> No
         writer.set_unrelated(space_id, measured)
 
 
-def _embed_batches(work: Work, embedder: Embedder, space_id: SpaceId) -> Iterator[int]:
+def _embed_batches(
+    work: Work, embedder: Embedder, space_id: SpaceId, boilerplate: Collection[str]
+) -> Iterator[int]:
     """Embed and write; yield how many texts each part had."""
     for batch in _pending_batches(work, space_id, embedder.texts_at_once):
-        texts, titles = [item.text for item in batch], [item.title for item in batch]
+        texts = [_embedded(item, boilerplate) for item in batch]
+        titles = [item.title for item in batch]
         with closing(embedder.embed(texts, titles=titles)) as parts:
             for positions, vectors in _timed(parts, len(batch)):
                 hashes = [batch[position].text_hash for position in positions]
@@ -162,6 +168,11 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
         ):
             return
         run.current().sleep(_WAIT_FOR_OTHERS_S)
+
+
+def _embedded(item: PendingText, boilerplate: Collection[str]) -> str:
+    """Return what is embedded of a text: lines of most documents would make it like all others."""
+    return item.text[: item.start] + without_boilerplate(item.text[item.start :], boilerplate)
 
 
 def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[list[PendingText]]:

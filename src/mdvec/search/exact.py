@@ -44,7 +44,7 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
         view: The snapshot.
     """
     holds = phrase_finder(text)
-    if holds is None or not words.ranking:
+    if holds is None or not words.ranking or not (words.matched_weight or words.all_known):
         return frozenset()
     with run.current().step("exact") as details:
         scores = dict(words.ranking[:_READ])
@@ -53,7 +53,7 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
         headed = [each for each in chunks if each.heading_path and is_heading(text, each.heading_path[-1])]
         found = {_pointed_at(each, chunks, scores, view) for each in headed}
         found = found or {each.id for each in chunks if holds(each.text)}
-        if not found and words.max_score < _LITTLE:
+        if not found and words.all_known and words.max_score < _LITTLE:
             chunks = _with_all_words(text, where, view)
             found = {each.id for each in chunks if holds(each.text)}
         details.update(read=len(chunks), found=len(found))

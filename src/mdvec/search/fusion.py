@@ -48,6 +48,7 @@ class LexicalEvidence(Struct, frozen=True):
         max_score: The score of a chunk that holds all of them, many times; positive when there are any.
         matched_weight: What share of the query's weight lies in terms that any chunk holds, 0..1.
         named: Chunks of documents that are called exactly as the query.
+        all_known: Whether some chunk holds each of the query's terms, function words aside.
         exact: The few chunks that say exactly what the query does.
         other_language: Candidates that are written in another way than the query (with spaces between
             words, or without), so that they hold few of its words whatever they are about.
@@ -57,6 +58,7 @@ class LexicalEvidence(Struct, frozen=True):
     max_score: float
     matched_weight: float
     named: frozenset[ChunkId] = frozenset()
+    all_known: bool = True
     exact: frozenset[ChunkId] = frozenset()
     other_language: frozenset[ChunkId] = frozenset()
 

@@ -79,6 +79,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
         max_score=(BM25_K1 + 1) * known,
         matched_weight=matched / (known + missing) if known else 0.0,
         named=frozenset(place.id for place in named),
+        all_known=not unknown,
     )
 
 

@@ -11,7 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from mdvec.text.folding import nfc
-from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SearchDefaults, SourceSpec
+from mdvec.types.collection import (
+    Boilerplate,
+    ChunkingSpec,
+    Collection,
+    EmbeddingSpec,
+    SearchDefaults,
+    SourceSpec,
+)
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
@@ -24,6 +31,7 @@ _SETTINGS: Final[Mapping[str, Any]] = {
     "next_embedding": EmbeddingSpec | None,
     "search": SearchDefaults,
     "folder_contexts": tuple[FolderContext, ...],
+    "boilerplate": Boilerplate,
     "revision": str,
     "checked_up_to": str,
     "created_ms": int | None,

@@ -186,11 +186,13 @@ class PendingText(Struct, frozen=True):
         text_hash: The key of its vector.
         text: What is embedded.
         title: The title of its document; empty for a name.
+        start: Where the text of a chunk starts in it, below its context.
     """
 
     text_hash: TextHash
     text: str
     title: str = ""
+    start: int = 0
 
 
 class DamagedRows(Struct, frozen=True):

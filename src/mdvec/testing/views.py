@@ -440,8 +440,9 @@ class MemoryView:
             title = document.record.document.title
             for each in document.chunks:
                 if not self._has_vector(space_id, each.text_hash):
-                    text = PendingText(each.text_hash, each.chunk.embedded_text, title)
-                    found.setdefault(each.text_hash, text)
+                    text = each.chunk.embedded_text
+                    start = len(text) - len(each.chunk.text)
+                    found.setdefault(each.text_hash, PendingText(each.text_hash, text, title, start))
         return list(found.values())[:limit]
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:

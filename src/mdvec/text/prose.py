@@ -11,7 +11,7 @@ from mdvec.text.folding import beyond_ascii, fold_name
 from mdvec.text.joined import PART, CharacterKinds, batches, folded_codes, join_texts, text_of
 from mdvec.text.scripts import holds_unspaced, is_unspaced
 
-_FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 # A scheme of any length would take quadratic time in "a-a-a-a".
 _ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{0,40}+://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]+(?=[)\s])"
@@ -40,7 +40,7 @@ def is_unspaced_prose(title: str, body: str) -> bool:
     sample = body[:_SAMPLE_CHARS]
     if not holds_unspaced(beyond_ascii(title + sample)):
         return False
-    prose = part_addresses(_CODE.sub(" ", _FENCE.sub(" ", sample))).text
+    prose = part_addresses(_CODE.sub(" ", FENCE.sub(" ", sample))).text
     return is_unspaced(f"{title}\n{_TAG.sub(' ', prose).strip()}")
 
 

@@ -107,6 +107,18 @@ class SearchDefaults(Struct, frozen=True):
     per_document: int | None = None
 
 
+class Boilerplate(Struct, frozen=True):
+    """The lines that stand in most documents of a collection.
+
+    Attributes:
+        documents: How many documents there were when they were learned.
+        lines: Their keys; see :mod:`mdvec.text.boilerplate`.
+    """
+
+    documents: int = 0
+    lines: tuple[str, ...] = ()
+
+
 class Collection(Struct, frozen=True):
     """A named, searchable set of documents.
 
@@ -121,6 +133,7 @@ class Collection(Struct, frozen=True):
         next_embedding: The model that replaces ``embedding`` once all its vectors are made.
         search: Defaults for searches of it alone.
         folder_contexts: What its folders hold, as far as it was set or they say it.
+        boilerplate: What is left out of the texts that are embedded.
         revision: Revision last imported, where the source has revisions, such as a commit; else empty.
         checked_up_to: The last file that the last import looked at though it looked unchanged.
         enabled: Disabled collections stay but are not searched unless named.
@@ -140,6 +153,7 @@ class Collection(Struct, frozen=True):
     next_embedding: EmbeddingSpec | None = None
     search: SearchDefaults = field(default_factory=SearchDefaults)
     folder_contexts: tuple[FolderContext, ...] = ()
+    boilerplate: Boilerplate = field(default_factory=Boilerplate)
     revision: str = ""
     checked_up_to: str = ""
     enabled: bool = True

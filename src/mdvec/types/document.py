@@ -90,7 +90,7 @@ class Comment(Struct, frozen=True):
         return self.start + len(self.text)
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, gc=False):
     """A block of the body: the best places to cut are between blocks.
 
     Attributes:
@@ -104,7 +104,7 @@ class Block(Struct, frozen=True):
     end: int
 
 
-class Section(Struct, frozen=True):
+class Section(Struct, frozen=True, gc=False):
     """A node of the section tree, in document order.
 
     The first section (ordinal 0) is the document itself: depth 0, the text before the first heading.

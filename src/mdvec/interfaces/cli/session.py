@@ -225,6 +225,10 @@ class Session:
         opener = self.opener or _real_opener()
         config = config or self.load_config().config
         serves = how.get("serves", False)
+        if serves:
+            from mdvec.embedding.machine import share_one_heap
+
+            share_one_heap()
         logs.configure(config.log, serves=serves, file=how.get("log_file"))
         on_step = print_step if self.verbose else logs.log_step if logs.wants_steps() else None
         with shown_progress() as on_progress, run.bound(Run(on_progress, on_step, warn)):

@@ -189,8 +189,9 @@ class VectorReader(ClaimReader, DocumentReader):
         bodies = self.bodies(list({row[1] for row in rows})) if rows else {}
         found: list[PendingText] = []
         for text_hash, document_id, start, stop, context, title in rows:
-            text = bodies[document_id][start:stop]
-            found.append(PendingText(TextHash(text_hash), f"{context}\n{text}" if context else text, title))
+            above = f"{context}\n" if context else ""
+            text = f"{above}{bodies[document_id][start:stop]}"
+            found.append(PendingText(TextHash(text_hash), text, title, len(above)))
         return found
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:

@@ -147,8 +147,9 @@ class VectorReader(WhereReader):
                     break
                 if document_id != body_of:
                     body, body_of = _body(self.connection, document_id), document_id
-                text = f"{context}\n{body[start:stop]}" if context else body[start:stop]
-                found[text_hash] = PendingText(TextHash(text_hash), text, title)
+                above = f"{context}\n" if context else ""
+                text = f"{above}{body[start:stop]}"
+                found[text_hash] = PendingText(TextHash(text_hash), text, title, len(above))
         if not found:
             last = self.connection.execute(
                 "SELECT max(id) FROM chunks WHERE collection_id = ?", (collection_id,)

@@ -1,0 +1,78 @@
+"""Boilerplate: lines that stand in most documents of a collection, such as navigation and licences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+from mdvec.text.hashing import text_hash
+from mdvec.text.prose import FENCE, part_addresses
+
+LEAST_DOCUMENTS = 8
+"""Fewer show nothing."""
+
+# A line of fewer says what kind of document it stands in: leaving those of a quarter out costs.
+_LEAST_SHARE = 0.5
+# They are kept with the collection, which every search reads.
+_MOST_LINES = 200
+# Boilerplate stands near the ends of a document, which may be megabytes long.
+_END_CHARS = 20_000
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_WORD = re.compile(r"[^\W\d_]+")
+_HEADING = re.compile(r" {0,3}#")
+_CODE_INDENTS = ("\t", "    ")
+_FRONTMATTER = re.compile(r"(---|\+\+\+)[^\n]*\n.*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
+
+
+def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys of the lines that stand in most of some documents, the most frequent first.
+
+    Two lines are one if they differ in addresses, numbers, signs and markup alone. Headings and code are left
+    out: they say what stands below or beside them.
+
+    Args:
+        bodies: The documents, each read once; their frontmatter does not count.
+    """
+    count = 0
+    documents: Counter[str] = Counter()
+    for body in bodies:
+        count += 1
+        text = body[header.end() :] if (header := _FRONTMATTER.match(body)) else body
+        if len(text) > 2 * _END_CHARS:
+            text = f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}"
+        documents.update({words for _, words in _lines(text) if words})
+    least = max(LEAST_DOCUMENTS, _LEAST_SHARE * count)
+    found = sorted((-times, words) for words, times in documents.items() if times >= least)
+    return tuple(_key(words) for _, words in found[:_MOST_LINES])
+
+
+def without_boilerplate(text: str, known: Collection[str]) -> str:
+    """Return a text without the lines with these keys; as it is where nothing but headings would be left."""
+    lines = list(_lines(text)) if known else []
+    rest = [line for line, words in lines if not words or _key(words) not in known]
+    if len(rest) == len(lines) or all(line.isspace() or _HEADING.match(line) for line in rest):
+        return text
+    return "".join(rest).strip()
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each line, or block of code, with its words; without words where it cannot be boilerplate."""
+    start = 0
+    for fence in FENCE.finditer(text):
+        yield from _prose_lines(text[start : fence.start()])
+        yield fence[0], ""
+        start = fence.end()
+    yield from _prose_lines(text[start:])
+
+
+def _prose_lines(text: str) -> Iterator[tuple[str, str]]:
+    bare = _LINE.findall(part_addresses(text).text)  # no address goes on in another line
+    for line, parted in zip(_LINE.findall(text), bare, strict=True):
+        is_prose = not line.startswith(_CODE_INDENTS) and not _HEADING.match(line)
+        yield line, " ".join(_WORD.findall(parted)) if is_prose else ""
+
+
+def _key(words: str) -> str:
+    return text_hash(words).hex()[:16]

@@ -1,0 +1,52 @@
+"""Which lines are boilerplate, and what is left of a text without them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdvec.text.boilerplate import LEAST_DOCUMENTS, boilerplate_of, without_boilerplate
+
+NAVIGATION = "[Home](index.md) | [All answers](all.md)"
+FOOTER = "<small>[Edit page-{at} in GitHub](https://github.com/help/edit/{at}.md)</small>"
+SUBJECTS = ("bread", "birds", "taxes", "violins", "trains", "stars", "soup", "tents", "clocks", "maps")
+CODE = "```python\nimport numpy as np\n```"
+BODIES = [
+    f"---\ntype: concept note\n---\n{NAVIGATION}\n\n# Overview\n\nA note on {subject}.\n\n"
+    + f"{CODE}\n\n    make install\n\n"
+    + ("Only in English.\n\n" if at % 3 == 0 else "")
+    + FOOTER.format(at=at)
+    for at, subject in enumerate(SUBJECTS)
+]
+
+
+def test_lines_of_most_documents_are_left_out() -> None:
+    """Whatever they link to; what is told of each document stays, and what a third of them say."""
+    known = boilerplate_of(BODIES)
+    text = f"{NAVIGATION}\n\nA note on maps.\nOnly in English.\n\n{FOOTER.format(at=99)}\n"
+    assert without_boilerplate(text, known) == "A note on maps.\nOnly in English."
+
+
+@pytest.mark.parametrize("line", ["# Overview", CODE, "    make install", "type: concept note", "---"])
+def test_headings_code_and_frontmatter_stay(line: str) -> None:
+    """They say what stands below or beside them."""
+    text = f"A note on maps.\n\n{line}\n\nMaps fold."
+    assert without_boilerplate(text, boilerplate_of(BODIES)) == text
+
+
+def test_a_text_of_boilerplate_alone_stays_whole() -> None:
+    """Its heading alone would be near whatever is asked."""
+    text = f"## Elsewhere\n\n{NAVIGATION}\n"
+    assert without_boilerplate(text, boilerplate_of(BODIES)) == text
+
+
+def test_a_few_documents_show_nothing() -> None:
+    """What they have in common can be what they are about."""
+    assert boilerplate_of(BODIES[: LEAST_DOCUMENTS - 1]) == ()
+    assert len(boilerplate_of(BODIES[:LEAST_DOCUMENTS])) == 2
+
+
+def test_the_middle_of_a_long_document_is_not_read() -> None:
+    """Both of its ends are."""
+    long = [f"{NAVIGATION}\n{'word ' * 5_000}\nin the middle\n{'word ' * 5_000}\nthe end" for _ in SUBJECTS]
+    known = boilerplate_of(long)
+    assert without_boilerplate(f"{NAVIGATION}\nin the middle\nthe end", known) == "in the middle"
