@@ -61,3 +61,11 @@ def test_what_processes_leave_behind_is_prepared_here(
     ending = Processes(2, _end)
     monkeypatch.setattr(Parts, "processes", lambda *_: ending)
     assert imported(folder, model_cache, processes=2)[0].added == 6
+
+
+def test_processes_pay_for_much_text_and_for_many_small_notes() -> None:
+    """Starting them takes as long as preparing hundreds of notes."""
+    assert preparation.processes_pay([500] * 10_000)
+    assert preparation.processes_pay([100_000] * 100)
+    assert not preparation.processes_pay([500] * 1_000)
+    assert not preparation.processes_pay([10_000_000])

@@ -29,6 +29,8 @@ _MOST_SIZES = 50  # of the chunks of one document, in the details of a step
 # Starting a process takes a second of processor time, with what each learns anew: less work is done here.
 _LEAST_BYTES = 8_000_000
 _LEAST_DOCUMENTS = 100
+# A document costs as much time as so many bytes, beside its own.
+_BYTES_OF_DOCUMENT = 1_000
 # What a process is given at once: enough that handing it over costs little, yet all have work to the end.
 _TASK_BYTES = 250_000
 _WAITING_PER_PROCESS = 2  # bounds the memory
@@ -70,8 +72,7 @@ def prepared(
         processes: Those that may be started; None for none.
     """
     entries = changes.entries
-    pays = sum(each.size for each in entries) >= _LEAST_BYTES and len(entries) >= _LEAST_DOCUMENTS
-    if processes is None or processes.number < 2 or not pays:
+    if processes is None or processes.number < 2 or not processes_pay([each.size for each in entries]):
         for entry in entries:
             yield _prepared(changes, entry)
         return
@@ -88,6 +89,12 @@ def prepared(
         yield from _prepared_by(executor, changes, most_waiting=_WAITING_PER_PROCESS * processes.number)
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def processes_pay(sizes: Sequence[int]) -> bool:
+    """Return True if preparing documents of these sizes takes much longer than starting processes."""
+    cost = sum(sizes) + _BYTES_OF_DOCUMENT * len(sizes)
+    return cost >= _LEAST_BYTES and len(sizes) >= _LEAST_DOCUMENTS
 
 
 def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Unreadable:
@@ -155,7 +162,7 @@ def _tasks(changes: Changes) -> Iterator[list[_Task] | Unreadable]:
         except UnreadableFileError as error:
             yield Unreadable(entry.path, str(error))
             continue
-        size += len(tasks[-1].content)
+        size += len(tasks[-1].content) + _BYTES_OF_DOCUMENT
         if size >= _TASK_BYTES:
             yield tasks
             tasks, size = [], 0
