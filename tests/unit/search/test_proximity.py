@@ -18,6 +18,7 @@ from tests.contract.store_world import (
     unit_vectors,
 )
 
+from mdvec.search.answer import find
 from mdvec.search.fusion import DenseEvidence
 from mdvec.search.proximity import (
     NAME_SHARE,
@@ -30,8 +31,9 @@ from mdvec.search.proximity import (
 )
 from mdvec.testing.stores import MemoryStore
 from mdvec.text.hashing import text_hash
+from mdvec.types.hit import Confidence
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId
-from mdvec.types.query import Filters, Where
+from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.space import Unrelated, UnrelatedTexts
 
 QUERY = unit_vectors(1, seed=5)[0]
@@ -126,6 +128,24 @@ def test_a_query_has_a_background_of_its_own() -> None:
     for spaced, expected in ((Unrelated(0.3, 0.05, PASSAGES), 0.5), (Unrelated(0.3, 0.05), 0.1)):
         space = QuerySpace(SpaceId(1), (), QUERY, UnrelatedTexts(spaced, usual), 1, unspaced=True)
         assert space.ordinary() == pytest.approx(expected)
+
+
+def test_an_answer_in_the_other_writing_counts_where_a_threshold_hides_what_is_before_it(
+    world: World,
+) -> None:
+    """It is judged by texts in that writing among the first ones, of which there may be none but itself."""
+    names = {f"n{number}.md": f"日本語の文章 {number}" for number in range(21)}
+    for name, text in names.items():
+        world.add(name, [text])
+    world.add("b.md", ["near"])
+    world.embed_toward(QUERY, {"near": 0.5, "b.md": 0.0, **dict.fromkeys(names, 0.9)})
+    world.embed_toward(QUERY, dict.fromkeys(names.values(), 0.3))
+    measured = UnrelatedTexts(Unrelated(0.1, 0.05, PASSAGES), Unrelated(0.1, 0.05, PASSAGES))
+    space = QuerySpace(world.space_id, world.collections, QUERY, measured, 22, unspaced=True)
+    with world.store.read() as view:
+        found = find(SearchQuery("日本語", SearchMode.DENSE, threshold=0.4), world.where(), view, [space])
+    assert [chunk.path for _, chunk in found.hits] == ["b.md"]
+    assert found.confidence is Confidence.LOW
 
 
 def test_what_stands_before_and_after_counts(world: World) -> None:
