@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,6 +128,36 @@ def test_a_moved_document_embeds_nothing_new(text: str, folder: str, case: Case)
     assert [chunk.embedded_text for chunk in here.chunks] == [chunk.embedded_text for chunk in there.chunks]
 
 
+_LENGTHS = st.integers(0, 45) | st.integers(0, 300)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    parts=st.lists(st.tuples(st.integers(1, 3), _LENGTHS, st.floats(0.8, 1.25)), min_size=1, max_size=12),
+    min_tokens=st.none() | st.just(30),
+)
+def test_an_estimate_moves_no_chunk(parts: list[tuple[int, int, float]], min_tokens: int | None) -> None:
+    """Chunks of sections that are estimated too low or too high are those of sections that are counted."""
+    texts = [f"{'#' * level} h\n\n{'word ' * words}\n\n" for level, words, _ in parts]
+    steps = itertools.chain.from_iterable(
+        [error * (character.isspace() and not before.isspace()) for before, character in pairwise(f" {text}")]
+        for text, (_, _, error) in zip(texts, parts, strict=True)
+    )
+    totals = [0.0, *itertools.accumulate(steps)]
+    document = parse_document("x.md", "".join(texts))
+    counted, estimated = (
+        SectionChunker(
+            token_ends=lambda text: [match.end() for match in re.finditer(r"\S+", text)],
+            max_tokens=150,
+            min_tokens=min_tokens,
+            token_estimate=estimate,
+        ).chunk(document)
+        for estimate in (None, lambda _: totals)
+    )
+    places = [[(each.start, each.end, each.context) for each in cut.chunks] for cut in (counted, estimated)]
+    assert places[0] == places[1]
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     steps=st.lists(st.integers(0, 2), max_size=60),
@@ -138,7 +170,7 @@ def test_windows_go_over_all_tokens(steps: list[int], size: int, share: float) -
     spans = list(windows(ends, size=size, overlap=int(size * share)))
     assert spans[0][0] == 0
     assert spans[-1][1] == len(ends)
-    for (first, last), (next_first, next_last) in itertools.pairwise(spans):
+    for (first, last), (next_first, next_last) in pairwise(spans):
         assert first < next_first <= last < next_last
     for first, last in spans:
         assert first == 0 or ends[first - 1] < ends[first]

@@ -335,8 +335,10 @@ class Cutter:
         return self._matches(_SPACE, window, in_fences=False)
 
     def _matches(self, pattern: re.Pattern[str], window: _Window, *, in_fences: bool) -> Iterator[int]:
+        first, last = (bisect.bisect_left(self._block_starts, each) for each in (window.low, window.high))
+        has_fence = any(each.kind is BlockKind.FENCE for each in self._blocks[max(0, first - 1) : last])
         for match in pattern.finditer(self._text, max(0, window.low - 1), window.high):
-            if in_fences or not self._in_fence(match.end()):
+            if in_fences or not (has_fence and self._in_fence(match.end())):
                 yield match.end()
 
     # --- blocks --------------------------------------------------------------------------------------

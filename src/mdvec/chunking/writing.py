@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
-import re
 from array import array
 from collections.abc import Sequence
 
@@ -24,7 +22,7 @@ class ChunkWriter:
         self._body = document.body
         self._sections = sections
         self._ruler = ruler
-        self._line_ends = array("i", (match.start() for match in re.finditer("\n", document.body)))
+        self._start, self._start_line = 0, 1  # of the last chunk
         self._started_by = array("i", [_NOWHERE]) * len(sections)
         self._chunks: list[Chunk] = []
 
@@ -53,6 +51,9 @@ class ChunkWriter:
             named: The section it is named after.
             context: The text above it when it is embedded.
         """
+        # Starts ascend, so that each line is counted once.
+        self._start_line += self._body.count("\n", self._start, start)
+        self._start = start
         self._chunks.append(
             Chunk(
                 ordinal=len(self._chunks),
@@ -62,8 +63,8 @@ class ChunkWriter:
                 heading_path=named.heading_path,
                 start=start,
                 end=end,
-                start_line=bisect.bisect_left(self._line_ends, start) + 1,
-                end_line=bisect.bisect_left(self._line_ends, end - 1) + 1,
+                start_line=self._start_line,
+                end_line=self._start_line + self._body.count("\n", start, end - 1),
                 token_count=self._ruler.measure(start, end),
                 text=self._body[start:end],
                 context=context,

@@ -65,13 +65,20 @@ class CharacterMap(Struct, frozen=True):
     def _replace(self, block: NDArray[np.uint32], begin: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         import numpy as np
 
-        entries = self.entry_of[np.minimum(block, self.entry_of.size - 1)]
+        entries = self.entry_of.take(block, mode="clip")
+        [places] = entries.nonzero()  # of what is replaced, which is little
+        entries = entries[places]
         lengths = self.lengths[entries]
-        sources = np.repeat(np.arange(block.size), lengths)
-        within = np.arange(sources.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        entries = entries[sources]
-        replaced = self.targets[self.starts[entries] + within]
-        return np.where(entries == 0, block[sources], replaced), sources + begin
+        counts = np.ones(block.size, dtype=np.int64)
+        counts[places] = lengths
+        sources = np.repeat(np.arange(block.size), counts)
+        codes = block[sources]
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        first = (np.cumsum(counts) - counts)[places]
+        codes[np.repeat(first, lengths) + within] = self.targets[
+            np.repeat(self.starts[entries], lengths) + within
+        ]
+        return codes, sources + begin
 
 
 def _with_marks(

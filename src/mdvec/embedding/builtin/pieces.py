@@ -127,8 +127,9 @@ class PieceTable(Struct, frozen=True):
         best[longest + starts] = 0
         before = np.lib.stride_tricks.sliding_window_view(best, longest)
         last = np.zeros(codes.size + 1, dtype=np.int64)
-        for place in range(1, int(sizes[-1]) + 1):
-            ends = starts[np.searchsorted(sizes, place) :] + place
+        most = int(sizes[-1])
+        for place, first in enumerate(np.searchsorted(sizes, np.arange(1, most + 1)).tolist(), 1):
+            ends = starts[first:] + place
             totals = before[ends] + scores[ends]
             last[ends] = totals.argmax(axis=1)
             best[longest + ends] = totals.max(axis=1)
@@ -155,18 +156,18 @@ class PieceTable(Struct, frozen=True):
 
         longest = self.longest
         # Nothing follows the last character, so no way through the trie leads out of the text.
-        characters = np.zeros(codes.size + longest, self.characters.dtype)
-        characters[: codes.size] = self.characters[np.minimum(codes, self.characters.size - 1)]
+        characters = np.zeros(codes.size + longest, dtype=np.int64)
+        characters[: codes.size] = self.characters.take(codes, mode="clip")
         found = np.full((codes.size + 1) * longest, _NO_PIECE, dtype=np.int32)
         places = np.arange(codes.size)
-        nodes = np.full(codes.size, _ROOT, dtype=np.int32)
+        nodes = np.full(codes.size, _ROOT, dtype=np.int64)
         for length in range(1, longest + 1):
-            slots = self.bases[nodes] ^ characters[length - 1 :][places]
-            alive = np.flatnonzero(self.parents[slots] == nodes)
+            slots = self.bases.take(nodes) ^ characters[length - 1 :].take(places)
+            [alive] = (self.parents.take(slots) == nodes).nonzero()
             if not alive.size:
                 break
-            places, nodes = places[alive], slots[alive]
-            found[length * longest + longest - length :][places * longest] = self.piece_of_node[nodes]
+            places, nodes = places.take(alive), slots.take(alive)
+            found[length * longest + longest - length :][places * longest] = self.piece_of_node.take(nodes)
         single = found[longest - 1 :: longest]
         single[single == _NO_PIECE] = self.unknown
         return found.reshape(-1, longest)

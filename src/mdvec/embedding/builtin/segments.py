@@ -23,7 +23,7 @@ _ID_BYTES = 4
 _MAX_SEGMENTS = 1 << 16
 _MAX_CHARS = 1 << 20
 # So many short segments are searched at once.
-_LEAST_AT_ONCE = 150
+_LEAST_AT_ONCE = 100
 _SHORT_CHARS = 32
 
 
