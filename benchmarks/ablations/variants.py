@@ -12,8 +12,9 @@ from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
 from mdvec.search import fusion, lexical, proximity
 from mdvec.search.proximity import NAME_SHARE, NEIGHBOUR_SHARE
+from mdvec.stores import rows
 from mdvec.stores.records import FIELD_WEIGHTS
-from mdvec.stores.sqlite import documents, words
+from mdvec.stores.sqlite import words
 from mdvec.stores.sqlite.links import LinkReader
 from mdvec.text import indexed_terms
 from mdvec.text import terms as real_terms
@@ -142,7 +143,7 @@ def _of_names() -> Iterator[Variant]:
         "titles-alone",
         "a title is the only name: no file names, no aliases",
         Stage.INDEXING,
-        patches=(Patch(documents, "embedded_names", terms.title_alone),),
+        patches=(Patch(rows, "embedded_names", terms.title_alone),),
     )
 
 
