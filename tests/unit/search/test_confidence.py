@@ -26,7 +26,7 @@ def judge(nearness: float | None, coverage: float | None, unrelated: Unrelated |
         (0.84, 0.2, Confidence.LOW),
         (0.80, 0.05, Confidence.NONE),
         (None, 0.6, Confidence.HIGH),
-        (None, 0.05, Confidence.NONE),
+        (None, 0.02, Confidence.NONE),
         (0.92, None, Confidence.HIGH),
         (0.82, None, Confidence.NONE),
         (None, None, Confidence.LOW),
@@ -41,7 +41,7 @@ def test_a_similarity_says_nothing_where_the_model_was_not_measured() -> None:
     """Words alone are judged then; without them nothing is known, which is neither yes nor no."""
     for similarity in (0.1, 0.95):
         assert judge(similarity, 0.6, None) is judge(None, 0.6, None) is Confidence.HIGH
-        assert judge(similarity, 0.05, None) is Confidence.NONE
+        assert judge(similarity, 0.02, None) is Confidence.NONE
         assert judge(similarity, None, None) is Confidence.LOW
 
 
