@@ -24,9 +24,9 @@ _NOTHING_KNOWN = 1 / 3  # the share of those that were answered
 _ODDS_PER_DEVIATION = 1.0
 _SUREST = 0.99
 
-# What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 6 % in 1 of 100; of what was
+# What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 7 % in 1 of 100; of what was
 # answered, at most 2 % are below that in either language.
-_LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.06, Confidence.LOW))
+_LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.07, Confidence.LOW))
 
 
 def probability(nearness: float | None, coverage: float | None, unrelated: Unrelated | None) -> float:
