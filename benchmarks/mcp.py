@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import socket
 import sys
 import tempfile
@@ -36,6 +37,7 @@ from benchmarks.harness import ROOT, peak_rss_mb, percentile, texts_below, time_
 from benchmarks.speed_search import builtin_embedder
 from mdvec import SearchQuery, open_workspace
 from mdvec.interfaces.http.guard import MAX_REQUESTS
+from mdvec.text.scripts import holds_unspaced
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.report import ImportOptions
 
@@ -46,6 +48,7 @@ COLLECTIONS = {
     "api-docs": "Reference documentation of our HTTP API, with examples of requests and errors.",
 }
 # With them questions are as long as those of people: 9 to 15 tokens, mostly.
+_CHARS_PER_WORD = 3  # in Japanese
 QUESTION_WORDS = range(6, 11)
 # More take long to embed, and make no search slower.
 MOST_DOCUMENTS = 60
@@ -85,7 +88,7 @@ def run(
         folder = Path(temporary)
         environment = prepare(folder, corpus)
         load_count = len(clients) + 2
-        questions = iter(questions_from(corpus, load_count * (calls + _WARMING) + flat_calls + 500))
+        questions = iter(questions_from(corpus, load_count * (calls + _WARMING) + 2 * flat_calls + 500))
         figures: dict[str, Any] = start(environment, folder, rounds)
         figures["process"] = in_process(environment, questions, calls)
         figures["stdio"] = {"1 client": over_stdio(environment, folder, questions, calls)}
@@ -126,9 +129,10 @@ def questions_from(corpus: Sequence[Path], count: int) -> list[str]:
     while len(questions) < count:
         text = chance.choice(words)
         start = chance.randrange(len(text) - QUESTION_WORDS.stop)
-        # What stands for an operator would be a filter, and no part of a question.
-        asked = [word.strip('"-*:`|#()[]') for word in text[start : start + chance.choice(QUESTION_WORDS)]]
-        questions[" ".join(filter(None, asked)).replace(":", " ").replace('"', " ")] = None
+        # What stands for an operator, such as a quotation mark, would be a filter, and no part of a question.
+        length = chance.choice(QUESTION_WORDS)
+        asked = " ".join(re.findall(r"\w+", " ".join(text[start : start + length])))
+        questions[asked[: length * _CHARS_PER_WORD] if holds_unspaced(asked) else asked] = None
     questions.pop("", None)
     return list(questions)
 
@@ -202,11 +206,13 @@ def overload(url: str) -> dict[str, Any]:
     """Hold all places for requests, and see how soon the next one is refused; beside an empty request."""
     address = urlsplit(url)
     place = str(address.hostname), address.port or 80
-    half = f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 9\r\n\r\n{{"
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    lines = [f"{name}: {value}" for name, value in {"Host": address.netloc, **headers}.items()]
+    half = "\r\n".join([f"POST {address.path} HTTP/1.1", *lines, "Content-Length: 9", "", "{"])
     connection = http.client.HTTPConnection(address.netloc, timeout=60)
 
     def status_of(method: str, path: str) -> int:
-        connection.request(method, path, b"{}" if method == "POST" else None)
+        connection.request(method, path, b"{}" if method == "POST" else None, headers)
         response = connection.getresponse()
         response.read()
         return response.status
@@ -346,11 +352,11 @@ def flat(
     with Wire(environment, log=folder / "flat.log") as wire:
         ready(wire)
         process = psutil.Process(wire.process.pid)
-        # Buffers, caches of the model's and the database's pages have reached their size by then.
-        for number in range(calls // 10):
+        # Caches of words, and of pages of the model and the database, have reached their size by then.
+        for number in range(calls):
             call(number)
         before = process.memory_info().rss
-        for number in range(calls):
+        for number in range(calls, 2 * calls):
             call(number)
         growth = process.memory_info().rss - before
     return {"calls": calls, "growth_mb": round(growth / _MB, 2)}
