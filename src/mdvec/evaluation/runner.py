@@ -184,9 +184,9 @@ def _mode(corpus: Corpus, mode: SearchMode) -> _System:
             as_passages=False,
         )
         result = corpus.workspace.search(query, wait_for_vectors=True)
-        if result.mode is not mode:
-            msg = result.warnings[0] if result.warnings else "there is no model"
-            raise EmbedderUnavailableError(msg)
+        # Without a warning the question has operators alone, so that there is nothing to embed.
+        if result.mode is not mode and result.warnings:
+            raise EmbedderUnavailableError(result.warnings[0])
         return [(hit.path, hit.text) for hit in result.hits], result.confidence.value
 
     return search

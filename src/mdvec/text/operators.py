@@ -30,6 +30,7 @@ _OPERATOR = re.compile(
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
 _SENTENCE_WORDS = 7  # outside of operators
 _WORD_LETTERS = 3  # of a word in a script without spaces, about
+_PHRASE_LETTERS = 14  # so many of them are more than one word
 _LEAST_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
 
 
@@ -173,5 +174,7 @@ def _is_bare_operator(text: str, *, negated: bool) -> bool:
     if len(word) < _LEAST_LETTERS and not holds_unspaced(word):
         return False
     if starred and not word[-1:].isalnum():
+        return False
+    if sum(map(holds_unspaced, word)) >= _PHRASE_LETTERS:  # the minus stands before an item of a list
         return False
     return word[:1].isalpha() if negated else starred and word[:1].isalnum()

@@ -40,6 +40,7 @@ def understood(query: str) -> list[tuple[str, Field | None, bool, bool]]:
         ('検索"クエリの説明"', [("クエリの説明", None, False, False)]),
         ("retry -python", [("python", None, True, False)]),
         ("設定 -下書き", [("下書き", None, True, False)]),
+        ("-プロジェクトマネジメント", [("プロジェクトマネジメント", None, True, False)]),
         ('retry -"exponential backoff"', [("exponential backoff", None, True, False)]),
         ("retr* policy", [("retr", None, False, True)]),
         ("-retr*", [("retr", None, True, True)]),
@@ -67,6 +68,7 @@ def test_operators_are_understood(query: str, expected: list[tuple[str, Field | 
     [
         *("-", "- x", "a - b", "--", "--flag", "-1", "-1 °C", "->", "-(a b)", "-x"),
         *('"', 'say "hello', 'a 5" disk', '""', '"  "', '"---"', '"の"', "「検索」", "'quoted words'"),
+        "-触の伝達・治安・治水・用水・新田開発など",
         *("*", "**bold**", "a*b", "C*", "*.md", "foo.*", "C++", "C#", "foo-bar", "e-mail"),
         *(
             "http://example.org/x",
