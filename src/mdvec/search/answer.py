@@ -111,7 +111,7 @@ def depth_for(hits: int) -> int:
 def words_of(query: SearchQuery, where: Where, view: View) -> LexicalEvidence | None:
     """Return what is found by words at first; None if nothing is searched by them.
 
-    Raises nothing that :func:`find` does not; made before it, while a model embeds the query.
+    It needs no vector, so it can run while a model embeds the query.
     """
     return _words(query, where, view, depth_for(query.limit))
 
