@@ -187,6 +187,20 @@ def test_only_the_text_of_what_is_shown_is_read(
     assert len(loaded) <= 2 * 60 + 5 * 3  # once more with a greater depth; three chunks a passage
 
 
+def test_another_thread_may_forget_what_is_counted(workspace: Workspace) -> None:
+    """Document frequencies are remembered for all threads; one that finds too many of them clears them."""
+
+    class Forgetful(dict[str, int]):
+        def update(self, *_: object, **__: object) -> None:
+            self.clear()
+
+    workspace.import_collection(NAME)
+    with closing(open_store(workspace.database)) as store, store.read() as view:
+        assert isinstance(view, Snapshot)
+        view.memorized("document frequencies", Forgetful)
+        assert view.document_frequencies(["tomato", "nowhere"]).of_term == {"tomato": 1}
+
+
 def test_words_are_found_while_the_model_embeds(tmp_path: Path, docs: Path) -> None:
     """A search takes as long as the slower of both."""
     found_by_words = threading.Event()

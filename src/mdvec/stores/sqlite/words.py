@@ -84,14 +84,16 @@ class WordReader(WhereReader):
         counted: dict[str, int] = self.memorized("document frequencies", dict)
         if len(counted) > _MOST_COUNTED_TERMS:
             counted.clear()
-        missing = [term for term in terms if term not in counted]
+        # Another thread may clear them at any moment.
+        known = {term: counted.get(term) for term in terms}
+        missing = [term for term, count in known.items() if count is None]
         if missing:
             rows = self.connection.execute(_FREQUENCIES, (json.dumps(missing),))
             found = {term: count for term, count in rows}  # noqa: C416 - its rows are not typed
-            counted.update((term, found.get(term, 0)) for term in missing)
-        return DocumentFrequencies(
-            self.all_chunks(), {term: counted[term] for term in terms if counted[term]}
-        )
+            new = {term: found.get(term, 0) for term in missing}
+            counted.update(new)
+            known |= new
+        return DocumentFrequencies(self.all_chunks(), {term: count for term, count in known.items() if count})
 
     def bm25(self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()) -> _Ranking:
         """Rank the chunks that hold any of the terms by BM25."""
