@@ -188,14 +188,18 @@ def _scored(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> NDAr
     texts = texts.reshape(len(queries), 3, len(ids))
     names = view.name_similarities(space.id, queries[: len(forms)], documents)
     nearness = _nearness(texts[: len(forms)], names)
-    near, ordinary = nearness[0].copy(), np.full(len(ids), np.nan)
+    near, ordinary = nearness[0], np.full(len(ids), np.nan)
     other = (np.array(unspaced, np.bool_) != space.unspaced) & ~np.isnan(near)
-    if space.unrelated is not None and other.any():
+    if passages is not None and other.any():
         # A text in another language is as near to one question as to another: a short one, such as a list of
-        # names, is near to all of them. Where an older version measured, what is usual in the model counts.
-        ordinary[other] = space.unrelated.mean if passages is None else texts[-1, 0, other]
-        # On average they are as near as before: texts in the query's writing are compared with them.
-        near[other] -= ORDINARY_SHARE * (ordinary[other] - ordinary[other].mean())
+        # names, is near to all of them. On average, with those beside them, they are as near as before: texts
+        # in the query's writing are compared with them.
+        around = np.where(other, texts[-1], np.nan)
+        once = np.unique((ids, before, after), return_index=True)[1]
+        ordinary = around[0]
+        near = np.where(other, near - ORDINARY_SHARE * (ordinary - np.nanmean(around.ravel()[once])), near)
+    elif space.unrelated is not None:  # an older version measured
+        ordinary[other] = space.unrelated.mean
     return np.stack([near, nearness[-1], texts[len(forms) - 1, 0], ordinary])
 
 
