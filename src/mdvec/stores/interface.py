@@ -328,8 +328,8 @@ class Writer(View, Protocol):
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed.
 
-        A mark goes when the document is put, touched, moved or deleted. One that is there keeps its time. A path
-        that ends in ``/`` stands for all documents below it; an unknown one is no error.
+        A mark goes when the document is put, touched, moved or deleted. One that is there keeps its time. A
+        path that ends in ``/`` stands for all documents below it; an unknown one is no error.
         """
         ...
 
