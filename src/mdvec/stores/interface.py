@@ -20,7 +20,7 @@ from mdvec.stores.records import (
     StoredChunk,
     StoredDocument,
 )
-from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, KnownDocument, Move, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Link
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
@@ -317,14 +317,19 @@ class Writer(View, Protocol):
         """Write the time, size and spelling of documents whose content is the same; they are clean then."""
         ...
 
+    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+        """Write the new folder of documents, and no new file name; all that belongs to them stays, also ids.
+
+        They are clean then. Nothing is written, and False returned, where a vector index has their paths: it
+        follows only documents that are written anew.
+        """
+        ...
+
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed.
 
-        A mark goes when the document is put, touched or deleted. One that is there keeps its time.
-
-        Args:
-            collection_id: The collection.
-            paths: Documents; one that ends in ``/`` stands for all below it. An unknown one is no error.
+        A mark goes when the document is put, touched, moved or deleted. One that is there keeps its time. A
+        path that ends in ``/`` stands for all documents below it; an unknown one is no error.
         """
         ...
 

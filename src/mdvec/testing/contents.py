@@ -33,7 +33,7 @@ class HeldChunk(Struct, frozen=True):
 
 
 class HeldDocument(Struct, frozen=True):
-    """A document as it was written, but for ``entry``, which is as last touched, and its mark."""
+    """A document as it was written, but for its mark, and for ``entry`` and path, which are the last ones."""
 
     id: DocumentId
     collection_id: CollectionId
@@ -47,6 +47,12 @@ class HeldDocument(Struct, frozen=True):
     def path(self) -> str:
         """The path of the document."""
         return self.record.document.path
+
+    def at(self, entry: SourceEntry) -> HeldDocument:
+        """Return the document with another path, and clean."""
+        document = replace(self.record.document, path=entry.path)
+        record = replace(self.record, document=document)
+        return replace(self, entry=entry, record=record, dirty_since_ms=None)
 
     @property
     def names(self) -> dict[TextHash, str]:

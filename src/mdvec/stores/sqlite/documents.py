@@ -25,12 +25,12 @@ from mdvec.stores.rows import (
     name_rows,
     property_rows,
 )
-from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM
+from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
 from mdvec.stores.sqlite.where import chunk_condition, document_condition
 from mdvec.stores.sqlite.words import put_terms
-from mdvec.types.change import KnownDocument, SourceEntry
+from mdvec.types.change import KnownDocument, Move, SourceEntry
 from mdvec.types.document import Comment
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
@@ -331,6 +331,30 @@ class DocumentWriter(DocumentReader):
                 for each in entries
             ],
         )
+
+    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+        """Write the new place of documents; return False where a vector index has the old one."""
+        from mdvec.stores.sqlite.attaching import is_attached
+
+        if is_attached(self.connection):
+            return False
+        self.connection.executemany(
+            f"""UPDATE documents AS d SET path = :path, mtime_ns = :mtime_ns, size = :size,
+            locator = :locator, dirty_since_ms = NULL, checksum = {MOVED_CHECKSUM}
+            WHERE collection_id = :collection AND path = :old""",  # noqa: S608 - constants
+            [
+                {
+                    "path": each.entry.path,
+                    "mtime_ns": each.entry.mtime_ns,
+                    "size": each.entry.size,
+                    "locator": locator_bytes(each.entry.locator),
+                    "collection": collection_id,
+                    "old": each.old_path,
+                }
+                for each in moves
+            ],
+        )
+        return True
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed."""
