@@ -230,25 +230,16 @@ class View(Protocol):
     def chunk_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
     ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the chunks' texts.
+        """Return the exact cosine similarities of n chunks' texts and k queries of unit length, shape (k, n).
 
-        Args:
-            space_id: The space of the queries.
-            queries: Shape (k, dim), unit length.
-            ids: n chunks, whether or not they exist.
-
-        Returns:
-            Shape (k, n); NaN where a chunk has no vector.
+        NaN where a chunk has no vector; the queries have shape (k, dim).
         """
         ...
 
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the nearest of each document's names.
-
-        As :meth:`chunk_similarities`; NaN where no name of a document has a vector.
-        """
+        """Return what :meth:`chunk_similarities` does, of the nearest of each document's names."""
         ...
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
