@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
 from msgspec.structs import replace
+from tests.conformance.servers import MDVEC, serving
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.config.schema import Config, EmbeddingSettings
@@ -93,3 +98,43 @@ def test_a_search_alone_starts_nothing(workspace: Workspace) -> None:
     use_processes(workspace, 2)
     assert [len(workspace.search(QUERY).hits) for _ in range(3)] == [2, 2, 2]
     assert not children()
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_processes_end_with_their_server(workspace: Workspace, tmp_path: Path, how: signal.Signals) -> None:
+    """However it ends, and while they search."""
+    command = [
+        *MDVEC,
+        "--database",
+        str(workspace.database),
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--processes",
+        "2",
+    ]
+    stopped = threading.Event()
+    with serving(command, {**os.environ}, tmp_path / "log") as url:
+        address = url.removesuffix("/mcp") + "/search?mode=lexical&q=note"
+
+        def search() -> None:
+            with suppress(httpx2.TransportError):
+                while not stopped.is_set():
+                    httpx2.get(address, timeout=HANG_S).raise_for_status()
+
+        threads = [threading.Thread(target=search) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            [server] = [each for each in psutil.Process().children() if "serve" in each.cmdline()]
+            wait_until(lambda: len(server.children()) > 1)  # one is Python's own
+            below = server.children()
+            server.send_signal(how)
+            _, alive = psutil.wait_procs([server, *below], timeout=HANG_S)
+            assert not alive
+        finally:
+            stopped.set()
+            for thread in threads:
+                thread.join(HANG_S)
+    assert "Traceback" not in (tmp_path / "log").read_text()

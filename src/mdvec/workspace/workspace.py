@@ -129,7 +129,7 @@ class Workspace:
             self._collections,
             self._versions,
             self.pages.subject,
-            lambda query: self.search(query, wait_for_vectors=False),
+            lambda query, path: self._search(query, wait_for_vectors=False, besides=path),
         )
         self.folders = Folders(self._collections)
 
@@ -282,6 +282,11 @@ class Workspace:
             DocumentNotFoundError: If it filters by links to a document that is not there.
             EmbedderUnavailableError: If its mode is ``dense`` and there is no model.
         """
+        return self._search(query, wait_for_vectors=wait_for_vectors)
+
+    def _search(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None, besides: str | None = None
+    ) -> SearchResult:
         with recorded_search(query, plain=self._config.log.queries) as record:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
@@ -289,7 +294,7 @@ class Workspace:
             left, looked_ms = self.freshness.bring_up(query.collections)
             warnings = (*self._collections.store().warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
-            asked = Asked(query, looked_ms, importing, self.readable)
+            asked = Asked(query, looked_ms, importing, besides, self.readable)
             # Who watches the steps of a search has it here.
             if self.searchers is None or run.current().on_step or not self._parts.embedders.are_small:
                 result = self.answer(asked)
@@ -305,7 +310,7 @@ class Workspace:
             MdvecError: As :meth:`search`.
         """
         places = self._collections, self._parts, self._versions
-        return answer(asked.query, *places, asked.looked_ms, importing=asked.importing)
+        return answer(asked.query, *places, asked.looked_ms, importing=asked.importing, besides=asked.besides)
 
     def use_small_models_only(self) -> None:
         """Leave searches that need a large model to another process, by a RuntimeError."""
