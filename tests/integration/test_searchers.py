@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import httpx2
 import psutil
 import pytest
 from msgspec.structs import replace
-from tests.conformance.servers import MDVEC, serving
 from tests.waiting import HANG_S, wait_until
 
 from mdvec.config.schema import Config, EmbeddingSettings
@@ -100,41 +97,39 @@ def test_a_search_alone_starts_nothing(workspace: Workspace) -> None:
     assert not children()
 
 
+_PARENT = """
+import sys, threading, time
+from pathlib import Path
+from mdvec.types.query import SearchMode, SearchQuery
+from mdvec.workspace import open_workspace, searchers
+from mdvec.workspace.search import Asked
+searchers._OVERLAPS_PER_START = 1
+if __name__ == "__main__":
+    asked = Asked(SearchQuery("x", mode=SearchMode.LEXICAL), {})
+    with open_workspace(database=Path(sys.argv[1])) as workspace:
+        searchers.use_processes(workspace, 2)
+        ask = workspace.searchers.answer
+        threading.Thread(target=ask, args=(asked, lambda: time.sleep(1000)), daemon=True).start()
+        while ask(asked, lambda: None) is None:
+            time.sleep(0.01)
+        print("ready", flush=True)
+        time.sleep(1000)
+"""
+
+
 @pytest.mark.harness
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_processes_end_with_their_server(workspace: Workspace, tmp_path: Path, how: signal.Signals) -> None:
-    """However it ends, and while they search."""
-    command = [
-        *MDVEC,
-        "--database",
-        str(workspace.database),
-        "serve",
-        "--http",
-        "127.0.0.1:0",
-        "--processes",
-        "2",
-    ]
-    stopped = threading.Event()
-    with serving(command, {**os.environ}, tmp_path / "log") as url:
-        address = url.removesuffix("/mcp") + "/search?mode=lexical&q=note"
-
-        def search() -> None:
-            with suppress(httpx2.TransportError):
-                while not stopped.is_set():
-                    httpx2.get(address, timeout=HANG_S).raise_for_status()
-
-        threads = [threading.Thread(target=search) for _ in range(4)]
-        for thread in threads:
-            thread.start()
+def test_processes_end_with_the_first_one(workspace: Workspace, tmp_path: Path) -> None:
+    """Also when that is killed."""
+    script = tmp_path / "parent.py"
+    script.write_text(_PARENT)
+    command = [sys.executable, str(script), str(workspace.database)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as started:
         try:
-            [server] = [each for each in psutil.Process().children() if "serve" in each.cmdline()]
-            wait_until(lambda: len(server.children()) > 1)  # one is Python's own
-            below = server.children()
-            server.send_signal(how)
-            _, alive = psutil.wait_procs([server, *below], timeout=HANG_S)
-            assert not alive
+            assert started.stdout is not None
+            assert started.stdout.readline() == b"ready\n"
+            below = psutil.Process(started.pid).children()
         finally:
-            stopped.set()
-            for thread in threads:
-                thread.join(HANG_S)
-    assert "Traceback" not in (tmp_path / "log").read_text()
+            started.kill()
+    assert len(below) > 1  # one is Python's own
+    _, alive = psutil.wait_procs(below, timeout=HANG_S)
+    assert not alive
