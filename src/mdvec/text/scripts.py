@@ -19,7 +19,8 @@ UNSPACED = HIRAGANA + KATAKANA + HAN + HANGUL + SOUTH_EAST_ASIAN
 """The inside of a regular expression's character class."""
 
 _UNSPACED_RUN = f"[{UNSPACED}]+"
-_WORD = rf"[^\W\d_{UNSPACED}]+"
+SPACED_WORD = rf"[^\W\d_{UNSPACED}]+"
+"""The expression for a word of another script."""
 
 # A kana or kanji carries about as much as this many letters.
 _LETTERS_PER_CHARACTER = 3
@@ -42,7 +43,7 @@ def is_unspaced(text: str) -> bool:
     if sample.isascii():
         return False
     unspaced = sum(map(len, compiled(_UNSPACED_RUN).findall(sample)))
-    spaced = sum(len(word) for word in compiled(_WORD).findall(sample) if word == word.lower())
+    spaced = sum(len(word) for word in compiled(SPACED_WORD).findall(sample) if word == word.lower())
     return unspaced * _LETTERS_PER_CHARACTER > spaced
 
 

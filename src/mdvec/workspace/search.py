@@ -27,7 +27,7 @@ from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.stores.versions import VersionCache
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.language import is_unspaced_query
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
@@ -292,7 +292,7 @@ def _query_space(
         vector=vector,
         measured=view.unrelated(space_id),
         chunks=chunks,
-        unspaced=holds_unspaced(text),
+        unspaced=is_unspaced_query(text),
         ranked_by=ranked_by,
     )
 
