@@ -1,6 +1,6 @@
 """Asks public trees of documents what their owners would, and shows the first five hits.
 
-    python -m benchmarks.asked smarthr-design=DIR govuk-docs=DIR --embed-cache DIR      asks, writes JSON
+    python -m benchmarks.asked e99h2121-posts=DIR sourcegraph-handbook=DIR --embed-cache DIR      asks, writes JSON
     python -m benchmarks.asked --markdown                                   prints that JSON as a page
 
 ``benchmarks/asked/NAME.jsonl`` has the questions with the documents that answer them (``good``), written by
