@@ -140,7 +140,7 @@ def _rank(
     by_words = [] if words is None else [*dict.fromkeys((*ranked, *words.named, *words.exact))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces
     found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
-    everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))
+    everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each)]))
     places = neighbourhood(everything, view)
     repetitions = view.repetitions(everything)
     dense = [
