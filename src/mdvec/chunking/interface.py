@@ -49,6 +49,8 @@ class ChunkerFactory(Protocol):
 class Chunker(Protocol):
     """Cuts documents. The same document gives the same chunks, always.
 
+    Of its path only the name of its file counts: a document is not cut again when its folder changes.
+
     See :class:`ChunkerFactory` for how it is made.
     """
 

@@ -102,7 +102,7 @@ def _title(
 
 def _file_title(path: str) -> str:
     stem = _stem_and_suffix(path)[0].removesuffix(DRAWING_SUFFIX)
-    return " ".join(stem.split()) or path
+    return " ".join(stem.split()) or path.rpartition("/")[2]
 
 
 def _stem_and_suffix(path: str) -> tuple[str, str]:

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.errors import SourceEmptyError, SourceMissingError, UnreadableFileError
 from mdvec.indexing.folder_contexts import read_contexts
-from mdvec.indexing.plan import compare, resolve, sample
+from mdvec.indexing.plan import compare, file_name, resolve, sample
 from mdvec.indexing.recipe import BINARY_RULE, Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.text.hashing import content_hash
-from mdvec.types.change import Exclusion, KnownDocument, Listing, Plan, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, KnownDocument, Listing, Move, Plan, SourceEntry, Unreadable
 from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext
@@ -68,6 +68,16 @@ class Changes(Struct, frozen=True):
         """The entries that have to be prepared, those that have been dirty for longest first."""
         entries = (*self.plan.new, *self.plan.changed, *(move.entry for move in self.plan.moved))
         return tuple(sorted(entries, key=self._dirty_since))
+
+    @property
+    def moved_folders(self) -> tuple[Move, ...]:
+        """Moves of documents that are prepared as now, to another folder: nothing else of them changes."""
+        return tuple(
+            replace(move, entry=sized(move.entry, document.size or 0))
+            for move in self.plan.moved
+            if (document := self.known[move.old_path]).fingerprint == self.recipe.fingerprint
+            and file_name(move.old_path) == file_name(move.entry.path)
+        )
 
     def prefetch(self) -> None:
         """Let the source fetch what is read next, before anything is written."""

@@ -171,6 +171,11 @@ def altered(plan: Plan, known: Mapping[str, KnownDocument]) -> list[str]:
     return sorted({*changed, *plan.deleted, *(move.old_path for move in plan.moved)})
 
 
+def file_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rpartition("/")[2]
+
+
 def _is_as_known(entry: SourceEntry, document: KnownDocument | None, fingerprint: str) -> bool:
     if document is None or document.dirty_since_ms is not None:
         return False
@@ -226,11 +231,11 @@ def _pair_equal(entries: Sequence[SourceEntry], documents: Sequence[KnownDocumen
     """Pair entries and documents that all have one content: by file name first, then in order."""
     by_name: dict[str, list[KnownDocument]] = defaultdict(list)
     for document in reversed(documents):
-        by_name[_name(document.path)].append(document)
+        by_name[file_name(document.path)].append(document)
     moves: list[Move] = []
     renamed: list[SourceEntry] = []
     for entry in entries:
-        same_name = by_name[_name(entry.path)]
+        same_name = by_name[file_name(entry.path)]
         if same_name:
             moves.append(Move(same_name.pop().path, entry))
         else:
@@ -238,7 +243,3 @@ def _pair_equal(entries: Sequence[SourceEntry], documents: Sequence[KnownDocumen
     left = sorted((document for same_name in by_name.values() for document in same_name), key=_path)
     moves += [Move(document.path, entry) for entry, document in zip(renamed, left, strict=False)]
     return moves
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.indexing.changes import Changes, sized
@@ -21,6 +22,7 @@ from mdvec.types.ids import SpaceId
 # A transaction ends with the document that reaches this many chunks: large enough to be fast, small enough
 # that readers see progress and a killed run loses little.
 _CHUNKS_PER_TRANSACTION = 500
+_MOVES_PER_TRANSACTION = 1_000
 
 
 class TextOutcome(Struct):
@@ -65,6 +67,8 @@ def write_changes(
     )
     changes.prefetch()  # when new documents cannot be fetched, the old ones stay
     _write_small_changes(work, changes, outcome)
+    changes = _move_folders(work, changes, outcome)
+    plan = changes.plan
     total = len(changes.entries)
     new = {entry.path for entry in plan.new}
     old_paths = {move.entry.path: move.old_path for move in plan.moved}
@@ -72,10 +76,12 @@ def write_changes(
     for batch in _batches(_ready(prepared(changes, processes), outcome)):
         _write_batch(work, batch, old_paths, space_id, outcome)
         paths = [item.record.entry.path for item in batch]
-        outcome.added += sum(path in new for path in paths)
-        outcome.moved += sum(path in old_paths for path in paths)
+        added = sum(path in new for path in paths)
+        moved = sum(path in old_paths for path in paths)
+        outcome.added += added
+        outcome.moved += moved
+        outcome.updated += len(batch) - added - moved
         done += len(batch)
-        outcome.updated = done - outcome.added - outcome.moved
         read = done + len(outcome.exclusions) + len(outcome.failures) - left_out
         work.report(run.Stage.TEXT, read, total)
     # Files that turned out to hold no text any more.
@@ -123,6 +129,22 @@ def _write_small_changes(work: Work, changes: Changes, outcome: TextOutcome) -> 
         touched = [sized(entry, changes.known[entry.path].size or 0) for entry in plan.touched]
         writer.touch_documents(work.collection.id, touched)
     outcome.deleted = len(plan.deleted)
+
+
+def _move_folders(work: Work, changes: Changes, outcome: TextOutcome) -> Changes:
+    """Move documents to other folders without reading them; return the changes that are left."""
+    moves = changes.moved_folders
+    moved: set[str] = set()
+    for start in range(0, len(moves), _MOVES_PER_TRANSACTION):
+        batch = moves[start : start + _MOVES_PER_TRANSACTION]
+        with run.current().step("move", documents=len(batch)), work.write() as writer:
+            if not writer.move_documents(work.collection.id, batch):
+                break
+        moved.update(move.old_path for move in batch)
+        work.report(run.Stage.TEXT, len(moved), len(moves))
+    outcome.moved = len(moved)
+    left = tuple(move for move in changes.plan.moved if move.old_path not in moved)
+    return replace(changes, plan=replace(changes.plan, moved=left))
 
 
 def _write_batch(

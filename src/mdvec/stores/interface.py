@@ -20,7 +20,7 @@ from mdvec.stores.records import (
     StoredChunk,
     StoredDocument,
 )
-from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, KnownDocument, Move, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import Link
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
@@ -105,11 +105,7 @@ class View(Protocol):
         ...
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of those of the chunks that exist, and of the chunks next to them.
-
-        Returns:
-            Each once, in order of document and ordinal.
-        """
+        """Return the places of those of the chunks that exist, each once, in order of id."""
         ...
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
@@ -232,15 +228,18 @@ class View(Protocol):
         ...
 
     def chunk_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> dict[ChunkId, float]:
-        """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
+        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of n chunks' texts and k queries of unit length, shape (k, n).
+
+        NaN where a chunk has no vector; the queries have shape (k, dim).
+        """
         ...
 
     def name_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> dict[DocumentId, float]:
-        """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
+        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> NDArray[np.float64]:
+        """Return what :meth:`chunk_similarities` does, of the nearest of each document's names."""
         ...
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
@@ -317,14 +316,19 @@ class Writer(View, Protocol):
         """Write the time, size and spelling of documents whose content is the same; they are clean then."""
         ...
 
+    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+        """Write the new folder of documents, and no new file name; all that belongs to them stays, also ids.
+
+        They are clean then. Nothing is written, and False returned, where a vector index has their paths: it
+        follows only documents that are written anew.
+        """
+        ...
+
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed.
 
-        A mark goes when the document is put, touched or deleted. One that is there keeps its time.
-
-        Args:
-            collection_id: The collection.
-            paths: Documents; one that ends in ``/`` stands for all below it. An unknown one is no error.
+        A mark goes when the document is put, touched, moved or deleted. One that is there keeps its time. A
+        path that ends in ``/`` stands for all documents below it; an unknown one is no error.
         """
         ...
 

@@ -33,7 +33,7 @@ class HeldChunk(Struct, frozen=True):
 
 
 class HeldDocument(Struct, frozen=True):
-    """A document as it was written, but for ``entry``, which is as last touched, and its mark."""
+    """A document as it was written, but for its mark, and for ``entry`` and path, which are the last ones."""
 
     id: DocumentId
     collection_id: CollectionId
@@ -47,6 +47,12 @@ class HeldDocument(Struct, frozen=True):
     def path(self) -> str:
         """The path of the document."""
         return self.record.document.path
+
+    def at(self, entry: SourceEntry) -> HeldDocument:
+        """Return the document with another path, and clean."""
+        document = replace(self.record.document, path=entry.path)
+        record = replace(self.record, document=document)
+        return replace(self, entry=entry, record=record, dirty_since_ms=None)
 
     @property
     def names(self) -> dict[TextHash, str]:
@@ -190,7 +196,12 @@ def fold(label: str) -> str:
 def place_of(document: HeldDocument, held: HeldChunk) -> ChunkPlace:
     """Return where a chunk stands."""
     ordinal = held.chunk.ordinal
-    return ChunkPlace(held.id, document.id, document.collection_id, ordinal, document.record.unspaced)
+    ids = {each.chunk.ordinal: each.id for each in document.chunks}
+    return ChunkPlace(
+        *(held.id, document.id, document.collection_id, ordinal, document.record.unspaced),
+        before=ids.get(ordinal - 1, ChunkId(0)),
+        after=ids.get(ordinal + 1, ChunkId(0)),
+    )
 
 
 def stored_chunk(document: HeldDocument, held: HeldChunk, collection: str) -> StoredChunk:

@@ -17,7 +17,7 @@ from mdvec.stores.interface import Claim
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument
 from mdvec.testing.views import MemoryView
-from mdvec.types.change import Exclusion, SourceEntry, Unreadable
+from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
@@ -76,6 +76,16 @@ class MemoryWriter(MemoryView):
             if held is not None:
                 clean = replace(held, entry=entry, dirty_since_ms=None)
                 self._contents.documents[collection_id, entry.path] = clean
+
+    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+        """Write the new place of documents."""
+        entries = {(collection_id, each.old_path): each.entry for each in moves}
+        documents = [
+            held.at(entries[key]) if key in entries else held
+            for key, held in self._contents.documents.items()
+        ]
+        self._contents.documents = {(each.collection_id, each.path): each for each in documents}
+        return True
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed."""

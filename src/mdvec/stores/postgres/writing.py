@@ -19,8 +19,9 @@ from mdvec.stores.rows import (
     name_rows,
     property_rows,
 )
+from mdvec.stores.vectors.feed import ATTACHED
 from mdvec.text.hashing import text_hash
-from mdvec.types.change import SourceEntry
+from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
 _DOCUMENTS = {
@@ -114,6 +115,27 @@ class DocumentWriter(DocumentReader):
                 u(path, mtime_ns, size, locator) WHERE d.collection_id = %s AND d.path = u.path""",
                 (*(list(column) for column in zip(*values, strict=True)), collection_id),
             )
+
+    def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
+        """Write the new place of documents; return False where a vector index has the old one."""
+        if self.connection.execute(ATTACHED).fetchone() is not None:
+            return False
+        entries = [each.entry for each in moves]
+        self.connection.execute(
+            """UPDATE documents d SET path = u.path, mtime_ns = u.mtime_ns, size = u.size,
+            locator = u.locator, dirty_since_ms = NULL
+            FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bytea[])
+            u(old, path, mtime_ns, size, locator) WHERE d.collection_id = %s AND d.path = u.old""",
+            (
+                [each.old_path for each in moves],
+                [each.path for each in entries],
+                [each.mtime_ns for each in entries],
+                [each.size for each in entries],
+                [locator_bytes(each.locator) for each in entries],
+                collection_id,
+            ),
+        )
+        return True
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed."""

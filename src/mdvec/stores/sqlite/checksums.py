@@ -53,6 +53,11 @@ DOCUMENT_CHECKSUM = f"""(SELECT crc32(CAST(concat_ws(char(29), d.path, d.title, 
     ) AS BLOB)) FROM contents t WHERE t.document_id = d.id)"""  # noqa: S608 - constants
 """SQL for the checksum of a row ``d`` of documents and all that belongs to it, but for the body's."""
 
+MOVED_CHECKSUM = f"""iif(d.checksum = {DOCUMENT_CHECKSUM}, {
+    DOCUMENT_CHECKSUM.replace("d.path", ":path", 1)
+}, d.checksum)"""
+"""SQL for the checksum that it has at ``:path``; that of a damaged one stays, and shows it."""
+
 _DAMAGED_DOCUMENT = f"""(d.checksum != coalesce({DOCUMENT_CHECKSUM}, -1) OR EXISTS(
     SELECT 1 FROM contents t WHERE t.document_id = d.id AND t.checksum != crc32(CAST(t.body AS BLOB))))"""  # noqa: S608
 _DAMAGED_VECTOR = "v.checksum != crc32(v.vector)"
