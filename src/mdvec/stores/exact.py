@@ -34,6 +34,8 @@ _MARGIN = 1.25
 # From so many values on, a sample of them says about where the largest begin.
 _SAMPLED_FROM = 32_768
 _SAMPLE = 4096
+# So many candidates are compared at once, which bounds the memory for their vectors in float64.
+_ROWS_AT_ONCE = 256
 
 
 def encode(vectors: NDArray[np.float32]) -> list[bytes]:
@@ -128,8 +130,12 @@ class ExactView(Struct, frozen=True):
         positions = owners.positions(wanted)
         if not len(positions):
             return {}
-        ids, values = owners.ids[positions], _exact(self._rows(owners.rows[positions]), query)
-        ids, values = _largest_of_each(ids, values)
+        rows = owners.rows[positions]
+        parts = [
+            _exact(self._rows(rows[start : start + _ROWS_AT_ONCE]), query)
+            for start in range(0, len(rows), _ROWS_AT_ONCE)
+        ]
+        ids, values = _largest_of_each(owners.ids[positions], np.concatenate(parts))
         return dict(zip(ids.tolist(), values.tolist(), strict=True))
 
     def nearest(
