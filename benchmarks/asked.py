@@ -25,14 +25,21 @@ from mdvec.types.report import ImportMode, ImportOptions
 
 QUESTIONS = Path(__file__).parent / "asked"
 
-# Of the wiki, the parts on living and working; its lists of software are four times as long.
+# Of the wiki, the parts on living and working; its lists of software are four times as long. Of the handbook,
+# the company and the larger departments but the product's.
 INCLUDED = {
     "knowledge": (
         *("anki", "backups", "books", "cli", "drugs", "education", "environment", "fitness", "focusing"),
         *("health", "keyboards", "life", "looking-back", "macOS", "mindfulness", "minimalism", "movies"),
         *("other", "psychology", "relationships", "research", "sharing", "sleep", "space", "talks"),
         *("travel", "unix", "web", "work", "writing"),
-    )
+    ),
+    "sourcegraph-handbook": (
+        *("benefits-pay-perks", "company-info-and-process", "handbook"),
+        *("departments/people-talent", "departments/finance", "departments/legal"),
+        *("departments/engineering", "departments/security", "departments/technical-success"),
+        *("departments/marketing", "departments/sales"),
+    ),
 }
 """The folders that are searched; all of a tree where it has none here."""
 

@@ -30,7 +30,7 @@ from mdvec.search.proximity import QuerySpace
 from mdvec.stores.interface import Store
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.testing.stores import MemoryStore
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.language import is_unspaced_query
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.databases import open_store
@@ -51,7 +51,7 @@ def answers(store: Store, texts: Sequence[str], embedder: Embedder) -> list[list
         count = sum(view.counts(each, space_id).chunks for each in collections)
         for text in texts:
             space = QuerySpace(
-                space_id, collections, embedder.embed_query(text), None, count, holds_unspaced(text)
+                space_id, collections, embedder.embed_query(text), None, count, is_unspaced_query(text)
             )
             query = SearchQuery(text, SearchMode.HYBRID, limit=10)
             found = find(query, Where(collections, Filters()), view, [space])

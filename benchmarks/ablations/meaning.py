@@ -36,7 +36,7 @@ def moved_towards_best(documents: int) -> Callable[[Query], Vector]:
     def aim(query: Query) -> Vector:
         index = query.index
         near = nearest_in(query.space, index.view, where=query.where, depth=_FEEDBACK_DEPTH)
-        places = neighbourhood(near.candidates, index.view)
+        places = neighbourhood(near, index.view)
         evidence = evidence_in(query.space, near, (), places, index.view, depth=_FEEDBACK_DEPTH, alone=True)
         best: dict[str, ChunkId] = {}
         for chunk in evidence.ranking:

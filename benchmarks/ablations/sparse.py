@@ -14,7 +14,7 @@ from benchmarks.ablations.index import Index, Vector
 from benchmarks.ablations.variant import Evidence, Query
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence
-from mdvec.search.proximity import Nearest, evidence_in, neighbourhood
+from mdvec.search.proximity import evidence_in, neighbourhood
 from mdvec.types.ids import ChunkId
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ def with_sparse_head(evidence: Evidence, query: Query) -> list[ChunkId]:
 def with_candidates(dense: DenseEvidence, chunks: Sequence[ChunkId], query: Query) -> DenseEvidence:
     """Add the similarities of other chunks."""
     view = query.index.view
-    found = Nearest((), {}, {})
     others = evidence_in(
-        query.space, found, chunks, neighbourhood(chunks, view), view, depth=len(chunks), alone=True
+        query.space, (), chunks, neighbourhood(chunks, view), view, depth=len(chunks), alone=True
     )
     return replace(dense, nearness={**others.nearness, **dense.nearness})
 

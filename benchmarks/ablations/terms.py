@@ -91,9 +91,11 @@ def repeated(found: str) -> str:
     return found
 
 
-def expanded_with_all_singles(query: QueryTerms, frequencies: DocumentFrequencies) -> Iterator[QueryTerm]:
+def expanded_with_all_singles(
+    query: QueryTerms, frequencies: DocumentFrequencies, times: int
+) -> Iterator[QueryTerm]:
     """Look for single kanji though none of their bigrams occurs."""
-    yield from _expanded(replace(query, singles=()), frequencies)
+    yield from _expanded(replace(query, singles=()), frequencies, times)
     yield from (QueryTerm(term, reach=lexical._MINOR_REACH) for term in query.singles)
 
 

@@ -13,7 +13,7 @@ from mdvec.config.schema import ChunkingSettings
 from mdvec.search import fusion
 from mdvec.search.fusion import DenseEvidence, LexicalEvidence
 from mdvec.search.proximity import QuerySpace
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.language import is_unspaced_query
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
@@ -59,7 +59,7 @@ class Query(Struct, frozen=True):
             vector=index.embed(self.text),
             measured=index.unrelated,
             chunks=len(index.chunks),
-            unspaced=holds_unspaced(self.text),
+            unspaced=is_unspaced_query(self.text),
             ranked_by=self.vector,
         )
 

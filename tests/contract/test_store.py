@@ -310,8 +310,8 @@ def document_at(store: Store, notes: Collection, path: str) -> StoredDocument:
     return found
 
 
-def test_places_are_those_of_chunks_and_their_neighbours(store: Store, notes: Collection) -> None:
-    """Each once, by document and ordinal; what is in another document is no neighbour.
+def test_places_name_the_neighbours(store: Store, notes: Collection) -> None:
+    """Each place once, in order of id; what is in another document is no neighbour.
 
     How a chunk is written is how its document is.
     """
@@ -325,11 +325,19 @@ def test_places_are_those_of_chunks_and_their_neighbours(store: Store, notes: Co
     wanted = [second[0], first[4], first[1], first[0], first[1], ChunkId(10**9)]
     found = read(store, lambda view: view.places(wanted))
     one, two = (document_at(store, notes, path).id for path in ("b.md", "a.md"))
-    assert [each.id for each in found] == [*first, *second]
-    assert found[0] == ChunkPlace(first[0], one, notes.id, 0, unspaced=True)
-    assert found[1] == ChunkPlace(first[1], one, notes.id, 1, unspaced=True)
-    assert found[6] == ChunkPlace(second[1], two, notes.id, 1, unspaced=False)
-    assert [each.id for each in read(store, lambda view: view.places([first[0]]))] == first[:2]
+    none = ChunkId(0)
+    assert found == [
+        ChunkPlace(first[0], one, notes.id, 0, unspaced=True, before=none, after=first[1]),
+        ChunkPlace(first[1], one, notes.id, 1, unspaced=True, before=first[0], after=first[2]),
+        ChunkPlace(first[4], one, notes.id, 4, unspaced=True, before=first[3], after=none),
+        ChunkPlace(second[0], two, notes.id, 0, unspaced=False, before=none, after=second[1]),
+    ]
+    where = Where((notes.id,))
+    assert read(store, lambda view: view.places_in([two, one], where, 3)) == [
+        found[3],
+        ChunkPlace(second[1], two, notes.id, 1, unspaced=False, before=second[0], after=none),
+        found[0],
+    ]
     assert read(store, lambda view: view.places([])) == []
 
 

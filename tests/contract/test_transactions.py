@@ -86,8 +86,8 @@ def observed(world: World, view: View) -> dict[str, object]:
             view.nearest_chunks(space, QUERY, each, 9) for each in (where, world.where(TAGGED))
         ],
         "nearest_documents": view.nearest_documents(space, QUERY, where, 9),
-        "chunk_similarities": view.chunk_similarities(space, QUERY, ids),
-        "name_similarities": view.name_similarities(space, QUERY, documents),
+        "chunk_similarities": view.chunk_similarities(space, QUERY.reshape(1, -1), ids).tobytes(),
+        "name_similarities": view.name_similarities(space, QUERY.reshape(1, -1), documents).tobytes(),
         "sampled_chunks": view.sampled_chunks(space, 9),
         "repetitions": view.repetitions(ids),
         "cached": view.cached(space, hashes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,14 +54,17 @@ def nearest_documents(
 def similarities(
     world: World, ids: Sequence[ChunkId], space_id: SpaceId | None = None
 ) -> dict[ChunkId, float]:
+    """Return the similarities of those of the chunks that have a vector."""
     with world.store.read() as view:
-        return view.chunk_similarities(world.space_id if space_id is None else space_id, QUERY, ids)
+        own = world.space_id if space_id is None else space_id
+        found = view.chunk_similarities(own, QUERY[np.newaxis], ids)[0].tolist()
+    return {key: near for key, near in zip(ids, found, strict=True) if not math.isnan(near)}
 
 
 def sampled(world: World, count: int = 512) -> NDArray[np.float32]:
     with world.store.read() as view:
         ids = [place.id for place in view.sampled_chunks(world.space_id, count)]
-        return np.array([*view.chunk_similarities(world.space_id, QUERY, ids).values()], np.float32)
+        return np.asarray(view.chunk_similarities(world.space_id, QUERY[np.newaxis], ids)[0], np.float32)
 
 
 def open_space(world: World, space: EmbeddingSpace) -> SpaceId:
@@ -104,10 +108,11 @@ def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None
     assert [near for _, near in found] == pytest.approx([0.8, 0.8, 0.2], abs=1e-3)
     assert nearest_documents(world, 2) == found[:2]
     with world.store.read() as view:
-        assert view.name_similarities(world.space_id, QUERY, [low, none, far]) == {
-            key: near for key, near in found if key != also
-        }
-        assert view.name_similarities(world.space_id, QUERY, []) == {}
+        both = view.name_similarities(world.space_id, np.stack([QUERY, -QUERY]), [low, none, far, low])
+        expected = [dict(found)[low], math.nan, dict(found)[far], dict(found)[low]]
+        assert both[0].tolist() == pytest.approx(expected, abs=0, nan_ok=True)
+        assert both[1, 2] == pytest.approx(0.1, abs=1e-3)  # another of its names is the nearest
+        assert view.name_similarities(world.space_id, QUERY[np.newaxis], []).shape == (1, 0)
 
 
 def test_documents_are_inside_when_one_of_their_chunks_is(world: World) -> None:
@@ -425,8 +430,7 @@ def test_similarities_are_those_of_the_memory_store(tmp_path: Path, seed: int, k
                 for path in view.known_documents(each)
             }
             ids = [place.id for place in view.sampled_chunks(world.space_id, 7)]
-            near = view.chunk_similarities(world.space_id, QUERY, ids)
-            sample = [near[each] for each in ids]
+            sample = view.chunk_similarities(world.space_id, QUERY[np.newaxis], ids)[0].tolist()
         measured.append(
             (
                 world.places(key for key, _ in chunks),

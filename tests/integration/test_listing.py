@@ -119,6 +119,24 @@ def test_related_documents_are_about_the_same(workspace: Workspace) -> None:
     assert [hit.rank for hit in result.hits] == [1, 2]
 
 
+def test_what_is_related_is_judged_without_the_document_itself(tmp_path: Path) -> None:
+    """Beside a text that equals the question nothing seems near; and no sign in it is an operator."""
+    texts = {
+        "a": 'title: soup, path:none -water "tomato soup"\n\nTomatoes need sun.\n',
+        "b": "Tomatoes need sun and water.\n",
+        "c": "Timetables of trains.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
+    with open_workspace(database=tmp_path / "x.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("notes", "", str(tmp_path))
+        workspace.import_collection("notes")
+        result = workspace.browse.related("a.md", limit=100)
+    assert [hit.path for hit in result.hits] == ["b.md", "c.md"]
+    assert result.hits[0].score > 0.5
+    assert result.query == "a"
+
+
 def test_a_collection_is_renamed(tmp_path: Path) -> None:
     """Its index stays, nothing is embedded again, and a name that is taken or none is refused."""
     (tmp_path / "a.md").write_text("Tomatoes need sun.", encoding="utf-8")

@@ -19,7 +19,7 @@ from mdvec.stores.published.followed import PublishedSettings
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.testing.stores import MemoryStore
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.language import is_unspaced_query
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
 from mdvec.workspace.databases import open_store
@@ -76,7 +76,7 @@ def answers(store: Store) -> Hits:
             mode = SearchMode.DENSE if number % 5 == 4 else SearchMode.HYBRID
             query = SearchQuery(text, mode, limit=10, filters=filters)
             space = QuerySpace(
-                space_id, collections, EMBEDDER.embed_query(text), None, count, holds_unspaced(text)
+                space_id, collections, EMBEDDER.embed_query(text), None, count, is_unspaced_query(text)
             )
             found = find(query, Where(collections, filters), view, [space])
             hits.append([(chunk.path, chunk.ordinal) for _, chunk in found.hits])

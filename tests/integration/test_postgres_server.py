@@ -372,8 +372,10 @@ def test_neighbours_are_found_whatever_ids_they_have(sql: Any) -> None:
         put(writer, notes.id, *make_document("a.md", ["one", "two", "three", "four"]))
         put(writer, notes.id, *make_document("b.md", ["one"]))
     with store.read() as view:
-        [second] = view.bm25(["two"], Where((notes.id,)), 9)
-        assert [place.ordinal for place in view.places([second[0]])] == [0, 1, 2]
+        where = Where((notes.id,))
+        first, second, third = (view.bm25([word], where, 9)[0][0] for word in ("one", "two", "three"))
+        [place] = view.places([second])
+    assert (place.ordinal, place.before, place.after) == (1, first, third)
     store.close()
 
 

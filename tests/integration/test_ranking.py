@@ -77,6 +77,20 @@ def test_exact_evidence_is_first(tmp_path: Path, model_cache: Path) -> None:
             assert found(workspace, "同期が途中で止まったときは", mode)[0] == "sync.md"
 
 
+def test_exact_evidence_may_stand_in_many_passages_of_a_document(tmp_path: Path, model_cache: Path) -> None:
+    """What few documents hold tells them from others, however often they hold it."""
+    other = " ".join(WORDS * 4)
+    sections = "".join(
+        f"## Day {at}\n\nWe painted the red door {at} times.\n\n{other}\n\n" for at in range(12)
+    )
+    files = {
+        "log.md": f"# Log\n\n{sections}",
+        "doors.md": "# Doors\n\nA door, a door, and each door is red, red, red.\n",
+    }
+    with searched(tmp_path, model_cache, files) as workspace:
+        assert found(workspace, "red door", SearchMode.LEXICAL)[0] == "log.md"
+
+
 def test_a_heading_over_a_link_is_no_answer(tmp_path: Path, model_cache: Path) -> None:
     """What it points to comes first; what answers itself stays first; scores of both can be read."""
     files = {

@@ -344,8 +344,8 @@ def test_no_search_walks_through_a_table(filled: Filled, name: str) -> None:
         nearest = [chunk_id for chunk_id, _ in view.nearest_chunks(space_id, QUERY, where, 200)]
         found = [chunk_id for chunk_id, _ in view.bm25(["word", "w1"], where, 200, must=["w1"])]
         places = view.places([*named, *nearest, *found])
-        view.chunk_similarities(space_id, QUERY, [place.id for place in places])
-        view.name_similarities(space_id, QUERY, [place.document_id for place in places])
+        view.chunk_similarities(space_id, QUERY.reshape(1, -1), [place.id for place in places])
+        view.name_similarities(space_id, QUERY.reshape(1, -1), [place.document_id for place in places])
         view.sampled_chunks(space_id, 512)
         view.repetitions([place.id for place in places])
         chunks = view.chunks([*nearest, *found])

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.store_world import add_collection, make_document, put, unit_vectors
 
 from mdvec.stores import blocks
-from mdvec.stores.blocks import products_by_numkong, products_by_numpy
+from mdvec.stores.blocks import products_by_numkong, products_by_numpy, widened
 from mdvec.stores.exact import ExactMatrix, Owners, encode
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
@@ -55,7 +55,7 @@ def test_recall(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, numkong:
             same += len(set(ordinals) & set(np.argsort(-cosines)[:10].tolist()))
             assert [near for _, near in found] == pytest.approx(cosines[ordinals], abs=2e-4)
             sampled = [place.id for place in view.sampled_chunks(space_id, 512)]
-            sample = np.array([*view.chunk_similarities(space_id, query, sampled).values()])
+            sample = view.chunk_similarities(space_id, query[np.newaxis], sampled)
             assert sample.mean() == pytest.approx(cosines.mean(), abs=0.01)
             assert sample.std() == pytest.approx(cosines.std(), rel=0.2)
     assert same >= 990
@@ -113,7 +113,14 @@ def test_equal_rows_are_equally_near_wherever_they_stand() -> None:
     matrix.chunks = matrix.chunks.adding(keys, matrix.rows_of(keys))
     view = matrix.view()
     same = [1, 9, 12, len(vectors)]
-    for query in unit_vectors(2_000, seed=5, alike=0.5, dimension=48):
-        for wanted in (same, same[1:], keys.tolist()):
-            near = view.similarities(view.chunks, wanted, query)
-            assert len({near[key] for key in same if key in near}) == 1
+    queries = unit_vectors(2_000, seed=5, alike=0.5, dimension=48)
+    for wanted in (same, same[1:], keys.tolist()):
+        near = view.similarities(view.chunks, wanted, queries)[:, [key in same for key in wanted]]
+        assert (near == near[:, :1]).all()
+
+
+def test_half_precision_is_widened_exactly() -> None:
+    """Every finite number, whatever its exponent and sign."""
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    finite = every[np.isfinite(every)].reshape(-1, 2)
+    assert (widened(finite).view(np.uint32) == finite.astype(np.float32).view(np.uint32)).all()

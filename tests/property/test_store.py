@@ -106,20 +106,20 @@ def _found(world: World, where: Where, limit: int, terms: Sequence[str], must: S
             sorted((names[each.document_id], each.ordinal) for each in inside),
             view.tags(where),
             view.document_frequencies(terms),
-            [
-                *view.chunk_similarities(
-                    space, QUERY, [each.id for each in view.sampled_chunks(space, 5)]
-                ).values()
-            ],
+            view.chunk_similarities(
+                space, QUERY.reshape(1, -1), [each.id for each in view.sampled_chunks(space, 5)]
+            )[0].tolist(),
             [view.counts(each, space) for each in world.collections],
             [view.file_states(each, space) for each in world.collections],
             [view.pending(each, space, limit) for each in world.collections],
             [view.pending_names(each, space, limit) for each in world.collections],
         ]
         everything = [key for key, _ in view.nearest_chunks(space, QUERY, world.where(), 99)]
-        similarities = view.chunk_similarities(space, QUERY, everything)
+        texts = view.chunk_similarities(space, QUERY.reshape(1, -1), everything)[0].tolist()
+        similarities = dict(zip(everything, texts, strict=True))
         assert [similarities[key] for key, _ in chunks] == [near for _, near in chunks]
-        near_names = view.name_similarities(space, QUERY, sorted(names))
+        of_names = view.name_similarities(space, QUERY.reshape(1, -1), sorted(names))[0].tolist()
+        near_names = dict(zip(sorted(names), of_names, strict=True))
         assert [near_names[key] for key, _ in documents] == [near for _, near in documents]
     return found
 

@@ -25,7 +25,7 @@ from mdvec.search.passages import Passage, joined_passages, single_chunks
 from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace, StoredChunk
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.language import is_unspaced_query
 from mdvec.types.hit import Confidence, SearchHit
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where
@@ -140,7 +140,7 @@ def _rank(
     by_words = [] if words is None else [*dict.fromkeys((*ranked, *words.named, *words.exact))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces
     found = [nearest_in(space, view, where=where, depth=depth) for space in searched]
-    everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each.candidates)]))
+    everything = list(dict.fromkeys([*by_words, *(chunk for each in found for chunk in each)]))
     places = neighbourhood(everything, view)
     repetitions = view.repetitions(everything)
     dense = [
@@ -180,11 +180,8 @@ def _other_language(
     dense: Sequence[DenseEvidence],
     places: Mapping[ChunkId, ChunkPlace],
 ) -> frozenset[ChunkId]:
-    """Return the candidates that are written in another way than the query: with or without spaces.
-
-    A query with any Japanese in it is a Japanese one.
-    """
-    unspaced_query = holds_unspaced(query.text)
+    """Return the candidates that are written in another way than the query: with or without spaces."""
+    unspaced_query = is_unspaced_query(query.text)
     candidates = {chunk for each in dense for chunk in each.nearness}.union(by_words)
     return frozenset(
         chunk for chunk in candidates if chunk in places and places[chunk].unspaced != unspaced_query

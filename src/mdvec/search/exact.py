@@ -17,7 +17,7 @@ from mdvec.types.query import Where
 # A passage with every term of the query is among the best by words: so many are read.
 _READ = 60
 
-# What more passages than this hold is a word of the subject, no evidence for one of them.
+# What more documents than this hold is a word of the subject, no evidence for one of them.
 _FEW = 10
 
 # Where all words of the query together can score no more than this, many passages hold all of them, and BM25,
@@ -32,7 +32,7 @@ _AS_GOOD = 0.6
 
 
 def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -> frozenset[ChunkId]:
-    """Return the chunks that say exactly what the query does, where these are few.
+    """Return the chunks that say exactly what the query does, where few documents have any.
 
     Those whose heading is the query come before those that hold it. Where such a section only points to
     another document, that is the answer.
@@ -51,13 +51,14 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
         stored = view.chunks([*scores])
         chunks = [stored[chunk] for chunk in scores if chunk in stored]
         headed = [each for each in chunks if each.heading_path and is_heading(text, each.heading_path[-1])]
-        found = {_pointed_at(each, chunks, scores, view) for each in headed}
-        found = found or {each.id for each in chunks if holds(each.text)}
+        found = [_pointed_at(each, chunks, scores, view) for each in headed]
+        found = found or [each for each in chunks if holds(each.text)]
         if not found and words.all_known and words.max_score < _LITTLE:
             chunks = _with_all_words(text, where, view)
-            found = {each.id for each in chunks if holds(each.text)}
-        details.update(read=len(chunks), found=len(found))
-    return frozenset(found) if len(found) <= _FEW else frozenset()
+            found = [each for each in chunks if holds(each.text)]
+        documents = {each.document_id for each in found}
+        details.update(read=len(chunks), found=len(found), documents=len(documents))
+    return frozenset(each.id for each in found) if len(documents) <= _FEW else frozenset()
 
 
 def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
@@ -69,7 +70,7 @@ def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
 
 def _pointed_at(
     section: StoredChunk, chunks: Sequence[StoredChunk], scores: Mapping[ChunkId, float], view: View
-) -> ChunkId:
+) -> StoredChunk:
     """Return the chunk of the document that a short section points to; the section itself when to none.
 
     Args:
@@ -79,10 +80,10 @@ def _pointed_at(
         view: The snapshot.
     """
     if section.token_count > _SHORT:
-        return section.id
+        return section
     least = _AS_GOOD * scores[section.id]
     others = {
-        each.path: each.id
+        each.path: each
         for each in reversed(chunks)
         if each.collection_id == section.collection_id
         and each.document_id != section.document_id
@@ -91,4 +92,4 @@ def _pointed_at(
     links = view.links_of(section.document_id) if others else ()
     inside = (each for each in links if section.start_line <= each.line <= section.end_line)
     targets = (resolve(each, section.path, others) for each in inside)
-    return next((others[target] for target in targets if target in others), section.id)
+    return next((others[target] for target in targets if target in others), section)

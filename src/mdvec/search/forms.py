@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from mdvec.embedding.interface import Embedder, embed_all
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.language import is_unspaced_query
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ def embed_forms(text: str, embedder: Embedder) -> Vectors:
     """
     import numpy as np
 
-    if not holds_unspaced(text) or embedder.requests_for([text]):
+    if not is_unspaced_query(text) or embedder.requests_for([text]):
         return embedder.embed_query(text), None
     # Each form keeps one core busy.
     with ThreadPoolExecutor(1, thread_name_prefix="mdvec-embed") as pool:

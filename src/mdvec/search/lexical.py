@@ -11,6 +11,7 @@ from mdvec.search.fusion import LexicalEvidence
 from mdvec.stores.interface import View
 from mdvec.stores.records import BM25_K1, DocumentFrequencies
 from mdvec.text.folding import fold_name
+from mdvec.text.language import is_unspaced_query
 from mdvec.text.terms import QueryTerms, query_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
@@ -61,7 +62,9 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
         frequencies = view.document_frequencies(_every_term(query))
-        wanted = list(_expanded(query, frequencies))
+        has_bigrams = bool(query.bigrams or query.pairs)
+        times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
+        wanted = list(_expanded(query, frequencies, times))
         terms = _without_common(_known(wanted, query, frequencies), frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
@@ -124,9 +127,8 @@ def _known(
     return known
 
 
-def _expanded(query: QueryTerms, frequencies: DocumentFrequencies) -> Iterator[QueryTerm]:
-    """Yield the informative terms of a query, each with its weight."""
-    times = _WORD_AMONG_BIGRAMS if query.bigrams or query.pairs else 1
+def _expanded(query: QueryTerms, frequencies: DocumentFrequencies, times: int) -> Iterator[QueryTerm]:
+    """Yield the informative terms of a query, each with its weight; a word counts so many times."""
     yield from (QueryTerm(term, times) for term in query.words)
     yield from (QueryTerm(term, times, _MINOR_REACH) for term in query.written)
     yield from (QueryTerm(term) for term in query.bigrams)

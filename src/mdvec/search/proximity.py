@@ -13,8 +13,8 @@ Stores find by plain similarity of texts and of names; the candidates that gives
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress, repeat
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,7 +24,7 @@ from mdvec import run
 from mdvec.search.fusion import DenseEvidence
 from mdvec.stores.interface import View
 from mdvec.stores.records import ChunkPlace
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.space import Unrelated, UnrelatedTexts
 
@@ -102,39 +102,22 @@ class QuerySpace(Struct, frozen=True):
         return float(passages @ self.vector)
 
 
-class Nearest(Struct, frozen=True):
-    """The chunks and names that a store finds near a query, by plain similarity.
-
-    Attributes:
-        candidates: Chunks that may be among the nearest.
-        texts: Similarities of chunks' texts that are known already.
-        names: Similarities of documents' names that are known already.
-    """
-
-    candidates: Sequence[ChunkId]
-    texts: Mapping[ChunkId, float]
-    names: Mapping[DocumentId, float]
-
-
-_UNKNOWN = Nearest((), {}, {})
-
-
-def nearest_in(space: QuerySpace, view: View, *, where: Where, depth: int) -> Nearest:
+def nearest_in(space: QuerySpace, view: View, *, where: Where, depth: int) -> list[ChunkId]:
     """Return the chunks that may be among the ``depth`` nearest of a space."""
     inside = replace(where, collections=space.collections)
     if set(space.collections) == set(where.collections):
         inside = where
     with run.current().step("dense") as details:
-        texts = dict(view.nearest_chunks(space.id, space.aim, inside, depth))
-        names = dict(view.nearest_documents(space.id, space.aim, inside, depth // _RANKS_PER_NAME))
-        named = view.places_in(list(names), inside, depth)
+        texts = view.nearest_chunks(space.id, space.aim, inside, depth)
+        names = view.nearest_documents(space.id, space.aim, inside, depth // _RANKS_PER_NAME)
+        named = view.places_in([document for document, _ in names], inside, depth)
         details.update(texts=len(texts), named=len(named))
-    return Nearest(list(dict.fromkeys([*texts, *(place.id for place in named)])), texts, names)
+    return list(dict.fromkeys([*(chunk for chunk, _ in texts), *(place.id for place in named)]))
 
 
 def evidence_in(
     space: QuerySpace,
-    found: Nearest,
+    found: Iterable[ChunkId],
     others: Iterable[ChunkId],
     places: Mapping[ChunkId, ChunkPlace],
     view: View,
@@ -146,103 +129,97 @@ def evidence_in(
 
     Args:
         space: The space.
-        found: From :func:`nearest_in`; the best ``depth`` of its candidates are ranked.
+        found: From :func:`nearest_in`; the best ``depth`` of them are ranked.
         others: Chunks that were found in another way; those of other spaces are left out.
-        places: The places of all of them and of their neighbours.
+        places: The places of all of them.
         view: The snapshot.
         depth: How many chunks to rank.
         alone: Whether this is the only space; else its figures have to be comparable with another's.
     """
+    import numpy as np
+
     own = [place for place in places.values() if place.collection_id in space.collections]
     with run.current().step("rescore", chunks=len(own)):
-        texts, near = _nearness(space.id, space.aim, found, own, view)
-        plain_texts, plain = texts, near
-        if space.ranked_by is not None:
-            plain_texts, plain = _nearness(space.id, space.vector, _UNKNOWN, own, view)
-        ordinary = _ordinary_similarities(space, [each for each in own if each.id in near], view)
-        near = _above_ordinary(near, ordinary)
-        ranked = sorted((key for key in found.candidates if key in near), key=lambda key: (-near[key], key))
-        ranked = ranked[:depth]
-        wanted = [key for key in dict.fromkeys((*ranked, *others)) if key in near]
+        keys = [place.id for place in own]
+        near, plain, similar, ordinary = _scored(space, own, view)
+        best = [keys[at] for at in np.lexsort((keys, -near))[: np.count_nonzero(~np.isnan(near))].tolist()]
+        candidates = set(found)
+        ranked = [key for key in best if key in candidates][:depth]
+        wanted = set(ranked).union(others)
         mean, spread = _background(space, view)
     if not alone and space.unrelated is not None:
         known = space.chunks / (space.chunks + _PRIOR_CHUNKS)
         mean = known * mean + (1 - known) * space.unrelated.mean
         spread = known * spread + (1 - known) * space.unrelated.spread
+
+    def of_wanted(values: NDArray[np.float64]) -> dict[ChunkId, float]:
+        pairs = zip(keys, values.tolist(), strict=True)
+        return {key: value for key, value in pairs if key in wanted and not math.isnan(value)}
+
     return DenseEvidence(
         ranking=ranked,
-        nearness={key: near[key] for key in wanted},
-        plain_nearness={key: plain[key] for key in wanted},
-        similarities={key: plain_texts[key] for key in wanted},
+        nearness=of_wanted(near),
+        plain_nearness=of_wanted(plain),
+        similarities=of_wanted(similar),
         mean=mean,
         spread=spread,
         unrelated=space.unrelated,
-        ordinary=ordinary,
+        ordinary=of_wanted(ordinary),
     )
 
 
-def _nearness(
-    space_id: SpaceId, query: NDArray[np.float32], found: Nearest, places: Sequence[ChunkPlace], view: View
-) -> tuple[Mapping[ChunkId, float], dict[ChunkId, float]]:
-    """Return plain similarities, and how near chunks are, for those that have a vector.
+def _scored(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> NDArray[np.float64]:
+    """Return how near chunks are to a query, and what that is made of.
 
-    Args:
-        space_id: The space.
-        query: Shape (dim,).
-        found: Similarities that are known already.
-        places: Chunks and their neighbours, in order of document and ordinal.
-        view: The snapshot.
+    Returns:
+        Shape (4, n), NaN for a chunk without a vector: how near each is, less a part of what is ordinary; how
+        near it is to the question in its one plain form; its plain similarity to that; and the similarity of
+        a text in the other writing to unrelated passages in the query's, NaN for one in the query's writing.
     """
     import numpy as np
 
     if not places:
-        return {}, {}
-    ids, documents, _, ordinals, _ = zip(*places, strict=True)
-    unknown = [key for key in ids if key not in found.texts]
-    unnamed = [each for each in dict.fromkeys(documents) if each not in found.names]
-    texts = {**found.texts, **view.chunk_similarities(space_id, query, unknown)}
-    names = {**found.names, **view.name_similarities(space_id, query, unnamed)}
-    of_texts = np.fromiter(map(texts.get, ids, repeat(np.nan)), np.float64, len(ids))
-    of_names = np.fromiter(map(names.get, documents, repeat(-1.0)), np.float64, len(ids))
-    lifted = np.maximum(of_texts, (1 - NAME_SHARE) * of_texts + NAME_SHARE * of_names)
-    known = ~np.isnan(lifted)
-    follows = np.zeros(len(places) + 1, np.bool_)  # whether each is the next chunk of the one before it
-    follows[1:-1] = (np.diff(documents) == 0) & (np.diff(ordinals) == 1) & known[1:] & known[:-1]
-    before, after = follows[:-1], follows[1:]
-    beside = np.where(before, np.roll(lifted, 1), 0.0) + np.where(after, np.roll(lifted, -1), 0.0)
-    count = before.astype(np.intp) + after
-    mean = np.divide(beside, count, out=lifted.copy(), where=count > 0)  # without neighbours, its own
-    near = (lifted + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
-    return texts, dict(zip(compress(ids, known), near[known].tolist(), strict=True))
+        return np.empty((4, 0))
+    ids, documents, _, _, unspaced, before, after = zip(*places, strict=True)
+    forms = [space.aim] if space.ranked_by is None else [space.aim, space.vector]
+    passages = None if space.unrelated is None else _mean_passage(space.unrelated)
+    queries = np.stack(forms if passages is None else [*forms, passages])
+    texts = view.chunk_similarities(space.id, queries, [*ids, *before, *after])
+    texts = texts.reshape(len(queries), 3, len(ids))
+    names = view.name_similarities(space.id, queries[: len(forms)], documents)
+    nearness = _nearness(texts[: len(forms)], names)
+    near, ordinary = nearness[0], np.full(len(ids), np.nan)
+    other = (np.array(unspaced, np.bool_) != space.unspaced) & ~np.isnan(near)
+    if passages is not None and other.any():
+        # A text in another language is as near to one question as to another: a short one, such as a list of
+        # names, is near to all of them. On average, with those beside them, they are as near as before: texts
+        # in the query's writing are compared with them.
+        around = np.where(other, texts[-1], np.nan)
+        once = np.unique((ids, before, after), return_index=True)[1]
+        ordinary = around[0]
+        near = np.where(other, near - ORDINARY_SHARE * (ordinary - np.nanmean(around.ravel()[once])), near)
+    elif space.unrelated is not None:  # an older version measured
+        ordinary[other] = space.unrelated.mean
+    return np.stack([near, nearness[-1], texts[len(forms) - 1, 0], ordinary])
 
 
-def _ordinary_similarities(
-    space: QuerySpace, places: Sequence[ChunkPlace], view: View
-) -> dict[ChunkId, float]:
-    """Return how similar texts in the other writing are to unrelated passages in the query's writing.
+def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how near chunks are, names and neighbours counted in, shape (k, n).
 
-    A text in another language is as near to one question as to another: a short one, such as a list of
-    names, is near to all of them. Where an older version measured, what is usual in the model is returned.
+    Args:
+        texts: Similarities of the chunks' texts, and of those of the chunks before and after each, shape
+            (k, 3, n); NaN where there is none.
+        names: Similarities of the nearest names of their documents, shape (k, n); NaN where there is none.
     """
-    measured = space.unrelated
-    others = [place.id for place in places if place.unspaced != space.unspaced]
-    if measured is None or not others:
-        return {}
-    passages = _mean_passage(measured)
-    if passages is None:
-        return dict.fromkeys(others, measured.mean)
-    return view.chunk_similarities(space.id, passages, others)
+    import numpy as np
 
-
-def _above_ordinary(near: dict[ChunkId, float], ordinary: Mapping[ChunkId, float]) -> dict[ChunkId, float]:
-    """Return what is near, less a part of what is ordinary: among texts in the other writing only.
-
-    On average they are as near as before, since texts in the query's writing are compared with them.
-    """
-    if not ordinary:
-        return near
-    mean = sum(ordinary.values()) / len(ordinary)
-    return near | {key: near[key] - ORDINARY_SHARE * (value - mean) for key, value in ordinary.items()}
+    lifted = np.fmax(texts, (1 - NAME_SHARE) * texts + NAME_SHARE * names[:, np.newaxis])
+    own, beside = lifted[:, 0], lifted[:, 1:]
+    count = np.count_nonzero(~np.isnan(beside), axis=1)
+    # Without neighbours, its own.
+    mean = np.divide(np.nansum(beside, axis=1), count, out=own.copy(), where=count > 0)
+    near: NDArray[np.float64] = (own + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
+    return near
 
 
 def _mean_passage(measured: Unrelated) -> NDArray[np.float32] | None:
@@ -263,11 +240,12 @@ def _background(space: QuerySpace, view: View) -> tuple[float, float]:
     sample = view.sampled_chunks(space.id, _SAMPLE_CHUNKS)
     alike = [place.id for place in sample if place.unspaced == space.unspaced]
     ids = alike if len(alike) >= _LEAST_SAMPLE else [place.id for place in sample]
-    near = np.array([*view.chunk_similarities(space.id, space.aim, ids).values()])
+    near = view.chunk_similarities(space.id, space.aim[np.newaxis], ids)[0]
+    near = near[~np.isnan(near)]
     return (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)
 
 
 def neighbourhood(ids: Sequence[ChunkId], view: View) -> dict[ChunkId, ChunkPlace]:
-    """Return the places of chunks and of their neighbours, by chunk."""
+    """Return the places of chunks, by chunk."""
     with run.current().step("places", chunks=len(ids)):
         return {place.id: place for place in view.places(ids)}

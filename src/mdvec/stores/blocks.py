@@ -19,7 +19,23 @@ _ROWS_AT_ONCE = 4096  # that are widened to float32, 6 MB at 384 dimensions
 _LARGEST_CODE = 127
 _MEAN_OF_ROWS = 16_384  # the mean of so many rows is near enough that of all
 
+# A float16 that is moved so far has its sign and its digits where a float32 has them; the exponents of a
+# float32 begin so much lower.
+_DIGITS_MOVED = 13
+_SIGN_AND_DIGITS = np.int32(0x8FFFE000 - 2**32)
+_EXPONENTS_APART = np.float32(2.0**112)
+
 Floats = NDArray[np.float32]
+
+
+def widened(rows: NDArray[np.float16]) -> Floats:
+    """Return finite numbers as float32, in a quarter of the time that ``astype`` takes."""
+    bits = np.asarray(rows, np.float16).view(np.int16).astype(np.int32)
+    bits <<= _DIGITS_MOVED
+    bits &= _SIGN_AND_DIGITS
+    found = bits.view(np.float32)
+    found *= _EXPONENTS_APART
+    return found
 
 
 class Codes(Struct, frozen=True):
@@ -84,7 +100,7 @@ def coded(rows: NDArray[np.float16]) -> Codes:
     )
     for at in range(0, len(rows), _ROWS_AT_ONCE):
         some = slice(at, at + _ROWS_AT_ONCE)
-        difference = rows[some].astype(np.float32) - mean
+        difference = widened(rows[some]) - mean
         steps = np.maximum(difference.max(axis=1), -difference.min(axis=1)) / _LARGEST_CODE
         steps[steps == 0] = 1.0
         codes.offsets[some] = difference @ mean
@@ -119,7 +135,7 @@ def products_by_numpy(rows: NDArray[np.float16], query: Floats) -> Floats:
     """
     products = np.empty(len(rows), np.float32)
     for at in range(0, len(rows), _ROWS_AT_ONCE):
-        products[at : at + _ROWS_AT_ONCE] = rows[at : at + _ROWS_AT_ONCE].astype(np.float32) @ query
+        products[at : at + _ROWS_AT_ONCE] = widened(rows[at : at + _ROWS_AT_ONCE]) @ query
     return products
 
 

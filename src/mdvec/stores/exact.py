@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
@@ -11,7 +12,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from mdvec.errors import DamagedDatabaseError
-from mdvec.stores.blocks import Block
+from mdvec.stores.blocks import Block, widened
+from mdvec.types.ids import ChunkId
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -34,7 +36,8 @@ _MARGIN = 1.25
 # From so many values on, a sample of them says about where the largest begin.
 _SAMPLED_FROM = 32_768
 _SAMPLE = 4096
-# So many candidates are compared at once, which bounds the memory for their vectors in float64.
+
+# So many rows are compared exactly at once, which bounds the memory for them in float64.
 _ROWS_AT_ONCE = 256
 
 
@@ -75,9 +78,9 @@ class Owners(Struct, frozen=True, dict=True):
             all_ids, all_rows = all_ids[order], all_rows[order]
         return Owners(all_ids, all_rows)
 
-    def positions(self, wanted: Iterable[int]) -> NDArray[np.intp]:
+    def positions(self, wanted: Sequence[int]) -> NDArray[np.intp]:
         """Return the positions of those of the wanted owners that are here, ascending."""
-        ids = np.sort(np.fromiter(wanted, np.int64))
+        ids = np.sort(np.array(wanted, np.int64))
         ids = ids[np.flatnonzero(np.diff(ids, prepend=-1))]  # each once; much faster than np.unique
         first = np.searchsorted(self.ids, ids, side="left")
         counts = np.searchsorted(self.ids, ids, side="right") - first
@@ -118,25 +121,21 @@ class ExactView(Struct, frozen=True):
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def similarities(
-        self, owners: Owners, wanted: Iterable[int], query: NDArray[np.float32]
-    ) -> dict[int, float]:
-        """Return the exact cosine similarity of some owners; of several rows the largest counts.
+        self, owners: Owners, wanted: Sequence[int], queries: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of some owners; of several rows the largest counts.
 
         Args:
             owners: ``chunks`` or ``documents``.
-            wanted: Ids of owners; those without a row are left out.
-            query: Shape (dim,), unit length.
+            wanted: Ids of n owners.
+            queries: Shape (k, dim), unit length.
+
+        Returns:
+            Shape (k, n); NaN for an owner without a row.
         """
         positions = owners.positions(wanted)
-        if not len(positions):
-            return {}
-        rows = owners.rows[positions]
-        parts = [
-            _exact(self._rows(rows[start : start + _ROWS_AT_ONCE]), query)
-            for start in range(0, len(rows), _ROWS_AT_ONCE)
-        ]
-        ids, values = _largest_of_each(owners.ids[positions], np.concatenate(parts))
-        return dict(zip(ids.tolist(), values.tolist(), strict=True))
+        values = exact_products(self._rows(owners.rows[positions]), queries)
+        return in_order_of(wanted, *_largest_of_each(owners.ids[positions], values))
 
     def nearest(
         self,
@@ -161,16 +160,15 @@ class ExactView(Struct, frozen=True):
         if limit <= 0 or not len(owners.ids):
             return []
         if isinstance(inside, frozenset):
-            positions = owners.positions(inside)
+            positions = owners.positions([*inside])
             ids, estimates = _largest_of_each(owners.ids[positions], products[owners.rows[positions]])
             best = ids[_top(estimates, _with_spare(limit))].tolist()
         else:
             ids, estimates = owners.best(products)
             best = best_inside(ids, estimates, limit, inside)
-        exact = self.similarities(owners, best, query)
-        return sorted(exact.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+        return best_first(best, self.similarities(owners, best, query[np.newaxis])[0], limit)
 
-    def sample(self, count: int) -> list[int]:
+    def sample(self, count: int) -> list[ChunkId]:
         """Return the ids of at most ``count`` chunks, spread evenly over all, ascending."""
         return spread_evenly(self.chunks.ids, count)
 
@@ -197,10 +195,10 @@ class ExactView(Struct, frozen=True):
         return found
 
 
-def spread_evenly(ids: NDArray[np.int64], count: int) -> list[int]:
-    """Return at most ``count`` of some ids that ascend."""
+def spread_evenly(ids: NDArray[np.int64], count: int) -> list[ChunkId]:
+    """Return at most ``count`` of some chunks, whose ids ascend."""
     at = np.linspace(0, len(ids) - 1, min(len(ids), count)).astype(np.intp)
-    chosen: list[int] = ids[at].tolist() if len(ids) else []
+    chosen: list[ChunkId] = ids[at].tolist() if len(ids) else []
     return chosen
 
 
@@ -274,11 +272,16 @@ class ExactMatrix:
         return (self._first, added) if self._count else (self._first,)
 
 
-def _exact(rows: NDArray[np.float16], query: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return cosine similarities within -1..1, equal for equal rows."""
+def exact_products(rows: NDArray[np.float16], queries: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return cosine similarities within -1..1, equal for equal rows; shape (queries, rows)."""
     # BLAS would keep every core busy for some microseconds of work, and the last digits of its product depend
     # on where a row stands.
-    return as_similarities(np.vecdot(rows.astype(np.float64), query.astype(np.float64)))
+    wide = queries.astype(np.float64)[:, np.newaxis]
+    found = np.empty((len(queries), len(rows)))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        found[:, some] = np.vecdot(widened(rows[some]).astype(np.float64), wide)
+    return as_similarities(found)
 
 
 def as_similarities(products: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -289,14 +292,37 @@ def as_similarities(products: NDArray[np.float64]) -> NDArray[np.float64]:
 def _largest_of_each(
     ids: NDArray[np.int64], values: NDArray[Real]
 ) -> tuple[NDArray[np.int64], NDArray[Real]]:
-    """Return each id once, with its largest value; ids ascend."""
+    """Return each id once, with its largest value, along the last axis; ids ascend."""
     if not len(ids):
         return ids, values
     is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
     if is_first.all():
         return ids, values
     starts = np.flatnonzero(is_first)
-    return ids[starts], np.maximum.reduceat(values, starts)
+    return ids[starts], np.maximum.reduceat(values, starts, axis=-1)
+
+
+def in_order_of(
+    wanted: Sequence[int], ids: NDArray[np.int64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the values of some owners in their order, shape (k, n); NaN for those that are not there.
+
+    Args:
+        wanted: n owners.
+        ids: Those that are there, ascending, each once, shape (m,).
+        values: Theirs, shape (k, m).
+    """
+    found = np.full((len(values), len(wanted)), np.nan)
+    if len(ids):
+        at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+        np.copyto(found, values[:, at], where=ids[at] == wanted)
+    return found
+
+
+def best_first(ids: Sequence[int], near: NDArray[np.float64], limit: int) -> list[tuple[int, float]]:
+    """Return the nearest of some owners with their similarities, ties in order of id; NaN is left out."""
+    known = (pair for pair in zip(ids, near.tolist(), strict=True) if not math.isnan(pair[1]))
+    return sorted(known, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
 def _top(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
@@ -362,18 +388,22 @@ def best_inside(
 
 
 def largest_similarities(
-    batches: Iterable[tuple[Sequence[int], Sequence[bytes]]], query: NDArray[np.float32]
-) -> dict[int, float]:
-    """Return the exact cosine similarity of owners; of several vectors of one the largest counts.
+    batches: Iterable[tuple[Sequence[int], Sequence[bytes]]], queries: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the exact cosine similarities of owners; of several vectors of one the largest counts.
 
     Args:
         batches: Owners and their vectors, as :func:`encode` makes them; one batch is in memory at a time.
-        query: Shape (dim,), unit length.
+        queries: Shape (k, dim), unit length.
+
+    Returns:
+        The owners, ascending, each once, shape (n,), and their similarities, shape (k, n).
     """
-    found: dict[int, float] = {}
+    ids, values = [np.empty(0, np.int64)], [np.empty((len(queries), 0))]
     for owners, vectors in batches:
-        rows = np.frombuffer(b"".join(vectors), STORED).reshape(len(vectors), len(query))
-        for owner, similarity in zip(owners, _exact(rows, query).tolist(), strict=True):
-            if similarity > found.get(owner, -2.0):
-                found[owner] = similarity
-    return found
+        rows = np.frombuffer(b"".join(vectors), STORED).reshape(len(vectors), queries.shape[1])
+        ids.append(np.array(owners, np.int64))
+        values.append(exact_products(rows, queries))
+    found = np.concatenate(ids)
+    order = np.argsort(found, kind="stable")
+    return _largest_of_each(found[order], np.concatenate(values, axis=1)[:, order])

@@ -105,11 +105,7 @@ class View(Protocol):
         ...
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of those of the chunks that exist, and of the chunks next to them.
-
-        Returns:
-            Each once, in order of document and ordinal.
-        """
+        """Return the places of those of the chunks that exist, each once, in order of id."""
         ...
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
@@ -232,15 +228,18 @@ class View(Protocol):
         ...
 
     def chunk_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> dict[ChunkId, float]:
-        """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
+        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of n chunks' texts and k queries of unit length, shape (k, n).
+
+        NaN where a chunk has no vector; the queries have shape (k, dim).
+        """
         ...
 
     def name_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> dict[DocumentId, float]:
-        """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
+        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> NDArray[np.float64]:
+        """Return what :meth:`chunk_similarities` does, of the nearest of each document's names."""
         ...
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:

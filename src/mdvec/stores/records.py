@@ -165,6 +165,8 @@ class ChunkPlace(NamedTuple):
         collection_id: Its collection.
         ordinal: Its position in the document, from 0.
         unspaced: Whether its document is mostly in scripts that are written without spaces.
+        before: The chunk right before it in its document; 0 where there is none.
+        after: The one right after it.
     """
 
     id: ChunkId
@@ -172,6 +174,8 @@ class ChunkPlace(NamedTuple):
     collection_id: CollectionId
     ordinal: int
     unspaced: bool
+    before: ChunkId = ChunkId(0)
+    after: ChunkId = ChunkId(0)
 
 
 def places_of_rows(rows: Iterable[tuple[object, ...]]) -> list[ChunkPlace]:

@@ -196,7 +196,12 @@ def fold(label: str) -> str:
 def place_of(document: HeldDocument, held: HeldChunk) -> ChunkPlace:
     """Return where a chunk stands."""
     ordinal = held.chunk.ordinal
-    return ChunkPlace(held.id, document.id, document.collection_id, ordinal, document.record.unspaced)
+    ids = {each.chunk.ordinal: each.id for each in document.chunks}
+    return ChunkPlace(
+        *(held.id, document.id, document.collection_id, ordinal, document.record.unspaced),
+        before=ids.get(ordinal - 1, ChunkId(0)),
+        after=ids.get(ordinal + 1, ChunkId(0)),
+    )
 
 
 def stored_chunk(document: HeldDocument, held: HeldChunk, collection: str) -> StoredChunk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -240,18 +241,9 @@ class MemoryView:
         return {each.id: each.record.document.body for each in self._documents() if each.id in wanted}
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks, and of the chunks right before and after them."""
+        """Return the places of those of the chunks that exist, in order of id."""
         wanted = set(ids)
-        found: list[ChunkPlace] = []
-        for document in self._documents():
-            near = {
-                chunk.chunk.ordinal + step
-                for chunk in document.chunks
-                if chunk.id in wanted
-                for step in (-1, 0, 1)
-            }
-            found += [place_of(document, chunk) for chunk in document.chunks if chunk.chunk.ordinal in near]
-        return found
+        return sorted(place_of(document, chunk) for document, chunk in self._chunks() if chunk.id in wanted)
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks of its collection have the same skeleton as each of the chunks."""
@@ -375,41 +367,34 @@ class MemoryView:
     ) -> list[tuple[ChunkId, float]]:
         """Return the chunks whose texts are nearest to a query."""
         allowed = [chunk.id for document, chunk in self._chunks() if inside(document, chunk, where)]
-        found = self.chunk_similarities(space_id, query, allowed)
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+        near = self.chunk_similarities(space_id, query[np.newaxis], allowed)[0].tolist()
+        found = [pair for pair in zip(allowed, near, strict=True) if not math.isnan(pair[1])]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
     ) -> list[tuple[DocumentId, float]]:
         """Return the documents whose names are nearest to a query."""
-        allowed = {document.id for document, chunk in self._chunks() if inside(document, chunk, where)}
-        found = self.name_similarities(space_id, query, sorted(allowed))
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+        allowed = sorted(
+            {document.id for document, chunk in self._chunks() if inside(document, chunk, where)}
+        )
+        near = self.name_similarities(space_id, query[np.newaxis], allowed)[0].tolist()
+        found = [pair for pair in zip(allowed, near, strict=True) if not math.isnan(pair[1])]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
 
     def chunk_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> dict[ChunkId, float]:
-        """Return the cosine similarity of those of the chunks' texts that have a vector."""
-        wanted = set(ids)
-        found = {
-            chunk.id: self._similarity(space_id, chunk.text_hash, query)
-            for _, chunk in self._chunks()
-            if chunk.id in wanted
-        }
-        return {key: value for key, value in found.items() if value is not None}
+        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> NDArray[np.float64]:
+        """Return the cosine similarities of the chunks' texts."""
+        texts = {chunk.id: [chunk.text_hash] for _, chunk in self._chunks()}
+        return self._similarities(space_id, queries, [texts.get(each, []) for each in ids])
 
     def name_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> dict[DocumentId, float]:
-        """Return the cosine similarity of the nearest name of those documents with an embedded name."""
-        wanted = set(documents)
-        found: dict[DocumentId, float] = {}
-        for document in self._documents():
-            if document.id in wanted:
-                near = [self._similarity(space_id, each, query) for each in document.names]
-                known = [each for each in near if each is not None]
-                found |= {document.id: max(known)} if known else {}
-        return found
+        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> NDArray[np.float64]:
+        """Return the cosine similarities of the nearest of each document's names."""
+        names = {each.id: [*each.names] for each in self._documents()}
+        return self._similarities(space_id, queries, [names.get(each, []) for each in documents])
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return chunks that are spread evenly over a whole space."""
@@ -487,12 +472,18 @@ class MemoryView:
     def _has_vector(self, space_id: SpaceId | None, key: TextHash) -> bool:
         return space_id is not None and (space_id, key) in self._contents.vectors
 
-    def _similarity(self, space_id: SpaceId, key: TextHash, query: NDArray[np.float32]) -> float | None:
-        vector = self._contents.vectors.get((space_id, key))
-        if vector is None:
-            return None
-        product = float(np.frombuffer(vector, np.float16).astype(np.float64) @ query.astype(np.float64))
-        return max(-1.0, min(1.0, round(product, _DIGITS)))
+    def _similarities(
+        self, space_id: SpaceId, queries: NDArray[np.float32], texts: Sequence[Sequence[TextHash]]
+    ) -> NDArray[np.float64]:
+        """Return the largest similarity of each group of texts, shape (queries, groups)."""
+        found = np.full((len(queries), len(texts)), np.nan)
+        for at, group in enumerate(texts):
+            for key in group:
+                if self._has_vector(space_id, key):
+                    vector = np.frombuffer(self._contents.vectors[space_id, key], np.float16)
+                    products = queries.astype(np.float64) @ vector.astype(np.float64)
+                    found[:, at] = np.fmax(found[:, at], np.round(products, _DIGITS).clip(-1.0, 1.0))
+        return found
 
     def _stored(self, document: HeldDocument, held: HeldChunk) -> StoredChunk:
         return stored_chunk(document, held, self._collection_name(document.collection_id))

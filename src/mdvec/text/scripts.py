@@ -19,7 +19,8 @@ UNSPACED = HIRAGANA + KATAKANA + HAN + HANGUL + SOUTH_EAST_ASIAN
 """The inside of a regular expression's character class."""
 
 _UNSPACED_RUN = f"[{UNSPACED}]+"
-_WORD = rf"[^\W\d_{UNSPACED}]+"
+SPACED_WORD = rf"[^\W\d_{UNSPACED}]+"
+"""The expression for a word of another script."""
 
 # A kana or kanji carries about as much as this many letters.
 _LETTERS_PER_CHARACTER = 3
@@ -34,12 +35,16 @@ def holds_unspaced(text: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Return True if a text is mostly in scripts without spaces, such as Japanese with some English names."""
+    """Return True if a text is mostly in scripts without spaces, such as Japanese with many English names.
+
+    Names stand in texts of any language, so words with a capital letter do not count.
+    """
     sample = text[:_SAMPLE_CHARS]
     if sample.isascii():
         return False
     unspaced = sum(map(len, compiled(_UNSPACED_RUN).findall(sample)))
-    return unspaced * _LETTERS_PER_CHARACTER > sum(map(len, compiled(_WORD).findall(sample)))
+    spaced = sum(len(word) for word in compiled(SPACED_WORD).findall(sample) if word == word.lower())
+    return unspaced * _LETTERS_PER_CHARACTER > spaced
 
 
 @functools.cache

@@ -326,7 +326,7 @@ class Browse:
         collections: Collections,
         versions: VersionCache,
         subject: Callable[[str, str], str],
-        search: Callable[[SearchQuery], SearchResult],
+        search: Callable[[SearchQuery, str], SearchResult],
     ) -> None:
         self._collections = collections
         self._versions = versions
@@ -371,13 +371,9 @@ class Browse:
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
         document, place = found.document, found.collection.name
-        query = SearchQuery(
-            self._subject(document.path, place), collections=(place,), limit=limit + 1, per_document=1
-        )
-        result = self._search(query)
-        others = [each for each in result.hits if each.path != document.path][:limit]
-        hits = tuple(replace(each, rank=rank) for rank, each in enumerate(others, 1))
-        return replace(result, query=document.title, hits=hits)
+        subject = self._subject(document.path, place)
+        query = SearchQuery(subject, collections=(place,), limit=limit, per_document=1)
+        return replace(self._search(query, document.path), query=document.title)
 
     def facets(
         self,

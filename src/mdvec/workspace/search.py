@@ -27,7 +27,7 @@ from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.stores.versions import VersionCache
-from mdvec.text.scripts import holds_unspaced
+from mdvec.text.language import is_unspaced_query
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
@@ -70,6 +70,7 @@ def answer(
     looked_ms: Mapping[CollectionId, int],
     *,
     importing: bool = False,
+    besides: str | None = None,
 ) -> SearchResult:
     """Answer a query.
 
@@ -80,6 +81,8 @@ def answer(
         versions: Which documents replace which.
         looked_ms: When this process last found sources to be as indexed, in milliseconds since 1970.
         importing: Whether this process is making what is pending.
+        besides: Path of the document of the one collection whose text is the query; it is left out, and no
+            sign in its text is an operator.
 
     Raises:
         InvalidQueryError: If the query is empty.
@@ -96,7 +99,11 @@ def answer(
         meant = Interpretation(cleaned.text, Where(()), cleaned.text)
         if searched:
             where = narrowed(_with_path(cleaned.filters, searched, view), searched, replaced, view)
-            meant = interpret(cleaned.text, where, view)
+            if besides is None:
+                meant = interpret(cleaned.text, where, view)
+            else:
+                where = _without(besides, searched[0], where, view)
+                meant = Interpretation(cleaned.text, where, cleaned.text)
             # Without a text there is nothing to compare vectors with.
             mode = cleaned.mode if meant.text else SearchMode.LEXICAL
             cleaned = replace(cleaned, text=meant.text, mode=mode)
@@ -174,6 +181,11 @@ def _with_path(filters: Filters, collections: Sequence[Collection], view: View) 
     if filters.linked_to is None:
         return filters
     return replace(filters, linked_to=path_of_reference(filters.linked_to, collections, view))
+
+
+def _without(path: str, collection: Collection, where: Where, view: View) -> Where:
+    document = view.find_document(collection.id, path)
+    return where if document is None else replace(where, hidden=where.hidden | {document.id})
 
 
 def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
@@ -280,7 +292,7 @@ def _query_space(
         vector=vector,
         measured=view.unrelated(space_id),
         chunks=chunks,
-        unspaced=holds_unspaced(text),
+        unspaced=is_unspaced_query(text),
         ranked_by=ranked_by,
     )
 

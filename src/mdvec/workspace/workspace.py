@@ -120,7 +120,7 @@ class Workspace:
             self._collections,
             self._versions,
             self.pages.subject,
-            lambda query: self.search(query, wait_for_vectors=False),
+            lambda query, path: self._search(query, wait_for_vectors=False, besides=path),
         )
         self.folders = Folders(self._collections)
 
@@ -271,6 +271,11 @@ class Workspace:
             DocumentNotFoundError: If it filters by links to a document that is not there.
             EmbedderUnavailableError: If its mode is ``dense`` and there is no model.
         """
+        return self._search(query, wait_for_vectors=wait_for_vectors)
+
+    def _search(
+        self, query: SearchQuery, *, wait_for_vectors: bool | None, besides: str | None = None
+    ) -> SearchResult:
         with recorded_search(query, plain=self._config.log.queries) as record:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
@@ -279,7 +284,7 @@ class Workspace:
             warnings = (*self._collections.store().warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
             places = self._collections, self._parts, self._versions
-            result = answer(query, *places, looked_ms, importing=importing)
+            result = answer(query, *places, looked_ms, importing=importing, besides=besides)
             result = replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
             return record(result)
 

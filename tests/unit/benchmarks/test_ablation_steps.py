@@ -34,12 +34,14 @@ class FakeView:
         return [ChunkPlace(each, DocumentId(each), COLLECTION, 0, unspaced=False) for each in ids]
 
     def chunk_similarities(
-        self, _space: object, _query: Vector, ids: Sequence[ChunkId]
-    ) -> dict[ChunkId, float]:
-        return {each: self.known[each] for each in ids if each in self.known}
+        self, _space: object, queries: Vector, ids: Sequence[ChunkId]
+    ) -> NDArray[np.float64]:
+        return np.array([[self.known.get(each, np.nan) for each in ids]] * len(queries))
 
-    def name_similarities(self, *_: object) -> dict[DocumentId, float]:
-        return {}
+    def name_similarities(
+        self, _space: object, queries: Vector, documents: Sequence[DocumentId]
+    ) -> NDArray[np.float64]:
+        return np.full((len(queries), len(documents)), np.nan)
 
     def sampled_chunks(self, *_: object) -> list[ChunkPlace]:
         return []

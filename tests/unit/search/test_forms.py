@@ -46,7 +46,12 @@ def test_the_vector_lies_between_both_forms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "embedder"), [("How do I change it?", HashingEmbedder()), (QUESTION, Service())]
+    ("question", "embedder"),
+    [
+        ("How do I change it?", HashingEmbedder()),
+        ("How do I type 々 here?", HashingEmbedder()),
+        (QUESTION, Service()),
+    ],
 )
 def test_nothing_else_is_embedded(question: str, embedder: HashingEmbedder) -> None:
     """English questions, and those to a service that is paid, rank in one form; nothing is sent."""

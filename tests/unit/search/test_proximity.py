@@ -64,7 +64,7 @@ def dense(
         measured = None if unrelated is None else UnrelatedTexts(unrelated, unrelated)
         space = QuerySpace(world.space_id, own, QUERY, measured, chunks, unspaced, ranked_by)
         found = nearest_in(space, view, where=where, depth=depth)
-        places = neighbourhood(list(dict.fromkeys([*found.candidates, *others])), view)
+        places = neighbourhood(list(dict.fromkeys([*found, *others])), view)
         return evidence_in(space, found, others, places, view, depth=depth, alone=alone)
 
 

@@ -59,7 +59,11 @@ _REPETITIONS = """WITH asked AS MATERIALIZED (
     JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
 
 # In the order of a ChunkPlace.
-_PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
+_PLACE = """c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced,
+    coalesce(before.id, 0), coalesce(after.id, 0)"""
+# Not by their ids: those of two imports at once take turns.
+_BESIDE = """LEFT JOIN chunks before ON before.document_id = c.document_id AND before.ordinal = c.ordinal - 1
+    LEFT JOIN chunks after ON after.document_id = c.document_id AND after.ordinal = c.ordinal + 1"""
 
 
 class DocumentReader(WhereReader):
@@ -163,12 +167,9 @@ class DocumentReader(WhereReader):
         return {chunk.id: chunk for chunk in self._with_text(rows.fetchall())}
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks, and of the chunks right before and after them."""
-        # Not by their ids: those of two imports at once take turns.
+        """Return the places of those of the chunks that exist, in order of id."""
         rows = self.connection.execute(
-            f"""SELECT DISTINCT {_PLACE} FROM chunks f JOIN chunks c
-            ON c.document_id = f.document_id AND c.ordinal IN (f.ordinal - 1, f.ordinal, f.ordinal + 1)
-            WHERE f.id = ANY(%s::bigint[]) ORDER BY c.document_id, c.ordinal""",  # noqa: S608 - constants
+            f"SELECT {_PLACE} FROM chunks c {_BESIDE} WHERE c.id = ANY(%s::bigint[]) ORDER BY c.id",  # noqa: S608
             (ids_text(ids),),
             binary=True,
         )
@@ -181,7 +182,7 @@ class DocumentReader(WhereReader):
         condition = self.chunk_condition(where)
         rows = self.connection.execute(
             f"""SELECT {_PLACE} FROM unnest(%s::bigint[]) WITH ORDINALITY j(id, position)
-            JOIN documents d ON d.id = j.id JOIN chunks c ON c.document_id = d.id
+            JOIN documents d ON d.id = j.id JOIN chunks c ON c.document_id = d.id {_BESIDE}
             WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT %s""",  # noqa: S608 - constants
             (ids_text(documents), *condition.arguments, limit),
             binary=True,
@@ -192,11 +193,6 @@ class DocumentReader(WhereReader):
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
         rows = self.connection.execute(_REPETITIONS, (ids_text(ids), MOST_REPETITIONS), binary=True)
         return {ChunkId(chunk_id): count for chunk_id, count in rows.fetchall() if count > 1}
-
-    def _places_of(self, ids: Sequence[int]) -> list[ChunkPlace]:
-        """Return the places of those of the chunks that exist, in order of id."""
-        sql = f"SELECT {_PLACE} FROM chunks c WHERE c.id = ANY(%s::bigint[]) ORDER BY c.id"  # noqa: S608
-        return places_of_rows(self.connection.execute(sql, (ids_text(ids),)).fetchall())
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each of a document's chunks, in order."""

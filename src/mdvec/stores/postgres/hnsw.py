@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.stores.exact import as_similarities
+from mdvec.stores.exact import as_similarities, best_first, exact_products, in_order_of
 from mdvec.stores.postgres.connection import Connection, ids_text
 from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
 from mdvec.stores.postgres.opening import EF_SEARCH
@@ -88,19 +88,19 @@ class LargeSpaceReader(VectorReader):
         if not self._is_large(space_id):
             return super()._nearest(kind, space_id, query, where, limit, inside)
         if isinstance(inside, frozenset):
-            found = self._similarities(kind, space_id, query, list(inside))
+            ids, near = [*inside], self._similarities(kind, space_id, query[np.newaxis], [*inside])[0]
         else:
-            found = self._proposed(_NEAREST, kind, space_id, query, where, limit)
-            if len(found) < limit:  # the filter lets little through, or there is no more
-                found = self._proposed(_EXACT, kind, space_id, query, where, limit)
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+            ids, near = self._proposed(_NEAREST, kind, space_id, query, where, limit)
+            if len(ids) < limit:  # the filter lets little through, or there is no more
+                ids, near = self._proposed(_EXACT, kind, space_id, query, where, limit)
+        return best_first(ids, near, limit)
 
     def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, float]:
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    ) -> NDArray[np.float64]:
         if not self._is_large(space_id):
-            return super()._similarities(kind, space_id, query, ids)
-        return self._similarities_by_server(kind, space_id, query, ids)
+            return super()._similarities(kind, space_id, queries, ids)
+        return self._similarities_by_server(kind, space_id, queries, ids)
 
     def _sampled_by_server(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return what :meth:`_sampled` returns, without a matrix."""
@@ -109,7 +109,7 @@ class LargeSpaceReader(VectorReader):
             return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
 
         samples = Samples() if self._spaces is None else self._spaces.samples
-        places = samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self._places_of)
+        places = samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self.places)
         # Every search compares with them.
         ids = [place.id for place in places]
         rows = self.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
@@ -117,19 +117,20 @@ class LargeSpaceReader(VectorReader):
         return places
 
     def _similarities_by_server(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, float]:
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    ) -> NDArray[np.float64]:
         """Return what :meth:`_similarities` returns, as the server computes it."""
         at_hand = self._vectors_at_hand(space_id) if kind is VectorKind.TEXT else {}
-        known = [each for each in set(ids) if each in at_hand]
-        found: dict[int, float] = {}
+        known = sorted(each for each in set(ids) if each in at_hand)
+        found = np.full((len(queries), len(ids)), np.nan)
         if known:
-            rows = np.stack([at_hand[each] for each in known]).astype(np.float64)
-            found = dict(zip(known, as_similarities(rows @ query).tolist(), strict=True))
-        if len(known) < len(set(ids)):
-            arguments = (as_vector(query), space_id, ids_text(set(ids).difference(known)))
-            rest = self.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
-            found |= _rounded(rest.fetchall())
+            rows = np.stack([at_hand[each] for each in known])
+            found = in_order_of(ids, np.array(known), exact_products(rows, queries))
+        rest = set(ids).difference(known)
+        for row, query in enumerate(queries if rest else ()):
+            arguments = (as_vector(query), space_id, ids_text(rest))
+            others = self.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
+            found[row] = np.fmax(found[row], in_order_of(ids, *_by_owner(others.fetchall()))[0])
         return found
 
     def _vectors_at_hand(self, space_id: SpaceId) -> dict[int, NDArray[np.float16]]:
@@ -144,7 +145,7 @@ class LargeSpaceReader(VectorReader):
         query: NDArray[np.float32],
         where: Where,
         limit: int,
-    ) -> dict[int, float]:
+    ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the nearest owners inside, some more than wanted, as a query of ours finds them."""
         # A document may have many names.
         size = limit * (1 if kind is VectorKind.TEXT else 2) + _SPARE
@@ -162,9 +163,12 @@ class LargeSpaceReader(VectorReader):
             self._look_at(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
         aims = (as_vector(query), *([as_halfvec(query)] if template is _NEAREST else []))
         arguments = (*aims, *condition.arguments, size)
-        found = _rounded(self.connection.execute(sql, arguments, binary=True).fetchall())
+        owners, near = _by_owner(self.connection.execute(sql, arguments, binary=True).fetchall())
+        if kind is VectorKind.TEXT:
+            return owners.tolist(), near[0]
         # Of the names of a document another one may be nearer, which was not proposed.
-        return found if kind is VectorKind.TEXT else self._similarities(kind, space_id, query, [*found])
+        documents = np.unique(owners).tolist()
+        return documents, self._similarities(kind, space_id, query[np.newaxis], documents)[0]
 
     def _look_at(self, count: int) -> None:
         """Have indexes look at so many vectors at a time; as many as for texts when a transaction begins."""
@@ -211,7 +215,7 @@ def _index(space_id: SpaceId, kind: VectorKind) -> str:
     return _NAME_OF_INDEX.format(kind=kind.value, space=int(space_id))
 
 
-def _rounded(rows: Sequence[tuple[int, float]]) -> dict[int, float]:
-    """Return owners with their similarities, as every store shows them."""
-    products = np.array([product for _, product in rows], dtype=np.float64)
-    return dict(zip((row[0] for row in rows), as_similarities(products).tolist(), strict=True))
+def _by_owner(rows: Sequence[tuple[int, float]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return owners, ascending, with their similarities as every store shows them, shape (1, n)."""
+    ids, products = zip(*sorted(rows), strict=True) if rows else ((), ())
+    return np.array(ids, np.int64), as_similarities(np.array([products], np.float64))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdvec.errors import ConfigError
+from mdvec.stores.exact import best_first
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.connection import Connection
@@ -94,16 +95,15 @@ class IndexedVectors(LargeSpaceReader):
             if proposed is None:
                 return self._without_index(kind, space_id, query, where, limit, inside)
             best = proposed
-        found = self._similarities(kind, space_id, query, best)
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+        return best_first(best, self._similarities(kind, space_id, query.reshape(1, -1), best)[0], limit)
 
     def _without_index(self, *arguments: Any) -> list[tuple[int, float]]:
         return super()._nearest(*arguments)
 
     def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, float]:
-        return self._similarities_by_server(kind, space_id, query, ids)
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    ) -> NDArray[np.float64]:
+        return self._similarities_by_server(kind, space_id, queries, ids)
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         return self._sampled_by_server(space_id, count)

@@ -154,25 +154,23 @@ class VectorReader(ClaimReader, DocumentReader):
         return [(DocumentId(key), similarity) for key, similarity in found]
 
     def chunk_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> dict[ChunkId, float]:
-        """Return the exact cosine similarity of those of the chunks' texts that have a vector."""
-        found = self._similarities(VectorKind.TEXT, space_id, query, ids)
-        return {ChunkId(key): value for key, value in found.items()}
+        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of the chunks' texts."""
+        return self._similarities(VectorKind.TEXT, space_id, queries, ids)
 
     def name_similarities(
-        self, space_id: SpaceId, query: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> dict[DocumentId, float]:
-        """Return the exact cosine similarity of the nearest name of those documents with an embedded name."""
-        found = self._similarities(VectorKind.NAME, space_id, query, documents)
-        return {DocumentId(key): value for key, value in found.items()}
+        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of the nearest of each document's names."""
+        return self._similarities(VectorKind.NAME, space_id, queries, documents)
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return chunks that are spread evenly over a whole space."""
         return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self._places_of(self._view(space_id).sample(count))
+        return self.places(self._view(space_id).sample(count))
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -277,11 +275,11 @@ class VectorReader(ClaimReader, DocumentReader):
         return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
 
     def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, float]:
-        """Return the exact cosine similarity of those of the owners that have a vector."""
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of owners; NaN for those without a vector."""
         view = self._view(space_id)
-        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, query)
+        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, queries)
 
     def _view(self, space_id: SpaceId) -> ExactView:
         if space_id not in self._views:

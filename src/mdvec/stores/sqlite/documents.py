@@ -65,9 +65,11 @@ _COLUMNS = ", ".join(_COLUMN_OF_FIELD.values())
 _JOINS = """CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
 
+# Nearly all texts are the only ones of their kind, so few are counted.
 _REPETITIONS = """WITH asked AS MATERIALIZED (
         SELECT c.id, c.collection_id, c.skeleton FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-        WHERE c.skeleton IS NOT NULL),
+        WHERE EXISTS(SELECT 1 FROM chunks o
+            WHERE o.collection_id = c.collection_id AND o.skeleton = c.skeleton AND o.id <> c.id)),
     counted AS MATERIALIZED (
         SELECT collection_id, skeleton, (SELECT count(*) FROM (SELECT 1 FROM chunks s
             WHERE s.collection_id = a.collection_id AND s.skeleton = a.skeleton LIMIT ?)) AS times
@@ -101,13 +103,17 @@ _INSERTS = (
 )
 
 # In the order of a ChunkPlace.
-_PLACE = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
+_PLACE = """c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced,
+    coalesce(before.id, 0), coalesce(after.id, 0)"""
+# The chunks of a document are written in one transaction, so their ids follow each other.
+_BESIDE = """LEFT JOIN chunks before ON before.id = c.id - 1 AND before.document_id = c.document_id
+    LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"""
 
 
 def places_of(connection: Connection, ids: Sequence[int]) -> list[ChunkPlace]:
-    """Return the places of those of the chunks that exist, in their order."""
-    sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value ORDER BY j.key"  # noqa: S608
-    return places_of_rows(connection.execute(sql, (json.dumps(list(ids)),)))
+    """Return the places of those of the chunks that exist, in order of id."""
+    sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_BESIDE}"  # noqa: S608
+    return places_of_rows(connection.execute(sql, (json.dumps(sorted(set(ids))),)))
 
 
 class DocumentReader(Reader):
@@ -220,19 +226,8 @@ class DocumentReader(Reader):
         return {document_id: body for document_id, body in found}  # noqa: C416 - its rows are not typed
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of the chunks, and of the chunks right before and after them."""
-        # The chunks of a document are written in one transaction, so their ids follow each other.
-        beside = sorted({each + step for each in ids for step in (-1, 0, 1)})
-        sql = f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-            ORDER BY c.document_id, c.ordinal"""  # noqa: S608 - constants
-        found = places_of_rows(self.connection.execute(sql, (json.dumps(beside),)))
-        documents = {place.id: place.document_id for place in found}
-        own: dict[int, int] = {each: documents[each] for each in ids if each in documents}
-        return [
-            place
-            for place in found
-            if place[0] in own or own.get(place[0] - 1) == place[1] or own.get(place[0] + 1) == place[1]
-        ]
+        """Return the places of those of the chunks that exist, in order of id."""
+        return places_of(self.connection, ids)
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
@@ -241,7 +236,7 @@ class DocumentReader(Reader):
         condition = chunk_condition(where)
         rows = self.connection.execute(
             f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
-            CROSS JOIN chunks c ON c.document_id = d.id
+            CROSS JOIN chunks c ON c.document_id = d.id {_BESIDE}
             WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
             (json.dumps(list(documents)), *condition.arguments, limit),
         )
@@ -249,8 +244,8 @@ class DocumentReader(Reader):
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        rows = self.connection.execute(_REPETITIONS, (json.dumps(list(ids)), MOST_REPETITIONS))
-        repeated: dict[ChunkId, int] = {chunk_id: count for chunk_id, count in rows if count > 1}
+        rows = self.connection.execute(_REPETITIONS, (json.dumps(sorted(ids)), MOST_REPETITIONS))
+        repeated: dict[ChunkId, int] = {chunk_id: count for chunk_id, count in rows}  # noqa: C416 - as above
         return repeated
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.exact import best_inside, largest_similarities
+from mdvec.stores.exact import best_first, best_inside, in_order_of, largest_similarities
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.records import ChunkPlace
@@ -85,14 +85,15 @@ class IndexedVectors(VectorReader):
             best = self._index.propose(space_id, query, kind, limit, inside, collections)
             if best is None:
                 best = self._without_index(kind, space_id, query, limit, inside)
-        found = self._similarities(kind, space_id, query, [*best])
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+        owners = [*dict.fromkeys(best)]
+        return best_first(owners, self._similarities(kind, space_id, query[np.newaxis], owners)[0], limit)
 
     def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, float]:
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    ) -> NDArray[np.float64]:
         sql = _TEXTS_OF if kind is VectorKind.TEXT else _NAMES_OF
-        return largest_similarities(self._batches(sql, (json.dumps(sorted(set(ids))), space_id)), query)
+        batches = self._batches(sql, (json.dumps(sorted(set(ids))), space_id))
+        return in_order_of(ids, *largest_similarities(batches, queries))
 
     def _without_index(
         self,
@@ -104,10 +105,8 @@ class IndexedVectors(VectorReader):
     ) -> list[int]:
         """Return owners by looking at every vector of the space, some at a time."""
         sql = _ALL_TEXTS if kind is VectorKind.TEXT else _ALL_NAMES
-        found = largest_similarities(self._batches(sql, (space_id,)), query)
-        ids = np.fromiter(found, np.int64, len(found))
-        values = np.fromiter(found.values(), np.float32, len(found))
-        return best_inside(ids, values, limit, inside) if found else []
+        ids, (near,) = largest_similarities(self._batches(sql, (space_id,)), query[np.newaxis])
+        return best_inside(ids, near.astype(np.float32), limit, inside) if len(ids) else []
 
     def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:
         rows: Iterable[Any] = self.connection.execute(sql, arguments)

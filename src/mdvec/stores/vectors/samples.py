@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from mdvec.stores.records import ChunkPlace
-from mdvec.types.ids import SpaceId
+from mdvec.types.ids import ChunkId, SpaceId
 
 # A sample of a space is taken again when its owners have grown or shrunk by this share.
 _DRIFT = 0.05
@@ -22,7 +22,7 @@ class Sample(Struct, frozen=True):
         rows: How many chunks and vectors had ever been written, in all spaces.
     """
 
-    ids: tuple[int, ...]
+    ids: tuple[ChunkId, ...]
     total: int
     rows: int
 
@@ -45,7 +45,7 @@ class Samples:
         count: int,
         rows: int,
         all_ids: Callable[[], Iterable[int]],
-        places_of: Callable[[Sequence[int]], list[ChunkPlace]],
+        places_of: Callable[[Sequence[ChunkId]], list[ChunkPlace]],
     ) -> list[ChunkPlace]:
         """Return the places of at most ``count`` chunks that are spread evenly over a space.
 

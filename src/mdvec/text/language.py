@@ -1,0 +1,23 @@
+"""How a query is written: with spaces between words, as English, or without, as Japanese."""
+
+from __future__ import annotations
+
+from mdvec.text.scripts import SPACED_WORD, compiled, holds_unspaced, is_unspaced
+from mdvec.text.words import STOP_WORDS
+
+# One may be part of a name, such as "Subsystem for Linux".
+_FUNCTION_WORDS_OF_PROSE = 2
+
+
+def is_unspaced_query(text: str) -> bool:
+    """Return True if a query is in a script without spaces, whatever names in other letters it holds.
+
+    Names are no prose, however long. English that asks for a Japanese word has function words and, where
+    these are, the larger share decides.
+    """
+    if not holds_unspaced(text):
+        return False
+    if is_unspaced(text):
+        return True
+    words = compiled(SPACED_WORD).findall(text)
+    return sum(word.lower() in STOP_WORDS for word in words) < _FUNCTION_WORDS_OF_PROSE
