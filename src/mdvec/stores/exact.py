@@ -38,7 +38,7 @@ _SAMPLED_FROM = 32_768
 _SAMPLE = 4096
 
 # So many rows are compared exactly at once, which bounds the memory for them in float64.
-_ROWS_AT_ONCE = 256
+_ROWS_AT_ONCE = 128
 
 
 def encode(vectors: NDArray[np.float32]) -> list[bytes]:
