@@ -17,8 +17,8 @@ from mdvec.types.query import Where
 # A passage with every term of the query is among the best by words: so many are read.
 _READ = 60
 
-# What more documents than this hold is a word of the subject, no evidence for one of them. Of more passages the
-# first of each document counts, so that a long document does not fill the answer.
+# What more documents than this hold is a word of the subject, no evidence for one of them. Of more passages
+# one of each document counts, so that a long document does not fill the answer.
 _FEW = 10
 
 # Where all words of the query together can score no more than this, many passages hold all of them, and BM25,
