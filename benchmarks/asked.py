@@ -1,7 +1,7 @@
 """Asks public trees of documents what their owners would, and shows the first five hits.
 
-    python -m benchmarks.asked smarthr-design=DIR govuk-docs=DIR --embed-cache DIR      asks, writes JSON
-    python -m benchmarks.asked --markdown                                   prints that JSON as a page
+    python -m benchmarks.asked NAME=DIR NAME=DIR --embed-cache DIR      asks, writes JSON
+    python -m benchmarks.asked --markdown                               prints that JSON as a page
 
 ``benchmarks/asked/NAME.jsonl`` has the questions with the documents that answer them (``good``), written by
 reading before anything was asked; and what a reader found to answer as well afterwards (``also``).

@@ -68,9 +68,14 @@ def _check_range(name: str, value: int | None, least: int, most: int | None) -> 
 
 
 def folder_or_glob(path: str) -> str:
-    """Return a pattern that takes all below a folder, where one is named without the slash at its end."""
-    name = path.rpartition("/")[2]
-    return f"{path}/" if name and not _GLOB_OR_SUFFIX.search(name) else path
+    """Return a pattern that takes all below a folder, where one is named without the slash at its end.
+
+    A name without any slash is that of a folder anywhere, as a file's name is that of a file anywhere.
+    """
+    folders, _, name = path.rpartition("/")
+    if not name or _GLOB_OR_SUFFIX.search(name):
+        return path
+    return f"{path}/" if folders or path.startswith("/") else f"**/{path}/"
 
 
 def _check_condition(condition: PropertyCondition) -> None:

@@ -21,7 +21,6 @@ STORED: Final = np.dtype("<f2")
 """float16, little-endian, whatever the machine."""
 
 _EXPONENT = np.uint16(0x7C00)  # all of its bits are set in infinity and in what is no number
-_ROWS_AT_ONCE = 64  # widened: megabytes at once make the system clear memory anew in every search
 _DIGITS = 6  # of a similarity; float16 holds less
 _GROWTH = 1.25
 
@@ -37,6 +36,9 @@ _MARGIN = 1.25
 # From so many values on, a sample of them says about where the largest begin.
 _SAMPLED_FROM = 32_768
 _SAMPLE = 4096
+
+# So many rows are compared exactly at once, which bounds the memory for them in float64.
+_ROWS_AT_ONCE = 128
 
 
 def encode(vectors: NDArray[np.float32]) -> list[bytes]:
@@ -274,11 +276,11 @@ def exact_products(rows: NDArray[np.float16], queries: NDArray[np.float32]) -> N
     """Return cosine similarities within -1..1, equal for equal rows; shape (queries, rows)."""
     # BLAS would keep every core busy for some microseconds of work, and the last digits of its product depend
     # on where a row stands.
-    exact = queries.astype(np.float64)[:, np.newaxis]
+    wide = queries.astype(np.float64)[:, np.newaxis]
     found = np.empty((len(queries), len(rows)))
-    for at in range(0, len(rows), _ROWS_AT_ONCE):
-        some = slice(at, at + _ROWS_AT_ONCE)
-        found[:, some] = np.vecdot(widened(rows[some]).astype(np.float64), exact)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        found[:, some] = np.vecdot(widened(rows[some]).astype(np.float64), wide)
     return as_similarities(found)
 
 

@@ -67,8 +67,8 @@ class Filters(Struct, frozen=True):
         tag_match: If one of them is enough, or all are needed.
         alias_prefix: Keep documents with an alias that starts so (case does not count).
         path: Glob over the document's path: ``*`` stays inside one folder, ``**`` crosses folders,
-            a pattern without ``/`` is matched against the file's name, and one that ends in ``/``
-            takes all below that folder.
+            a pattern without ``/`` is matched against the file's name, or takes all below any folder of
+            that name, and one that ends in ``/`` takes all below that folder.
         depths: Depths 0-3 of chunks; empty for all.
         updated_since_ns: Keep documents updated at or after this time, in nanoseconds since 1970: what their
             frontmatter says (``updated``), else the time of their file.

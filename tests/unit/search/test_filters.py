@@ -6,6 +6,7 @@ import pytest
 
 from mdvec.errors import InvalidQueryError, UsageError
 from mdvec.search.filters import MAX_QUERY_CHARS, clean
+from mdvec.text.globs import compile_glob
 from mdvec.types.query import Filters, SearchQuery
 
 
@@ -66,3 +67,21 @@ def test_bytes_that_are_not_utf8_are_spelled() -> None:
     assert cleaned.filters == Filters(
         tags=(r"\xff",), path=r"\xff*.md", alias_prefix=r"\xff", linked_to=r"\xff"
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "inside"),
+    [
+        ("finance", ["finance/a.md", "teams/finance/process/b.md"]),
+        ("finance/", ["finance/a.md"]),
+        ("/finance", ["finance/a.md"]),
+        ("teams/finance", ["teams/finance/process/b.md"]),
+        ("a.md", ["finance/a.md", "teams/a.md"]),
+    ],
+)
+def test_a_name_alone_is_that_of_a_folder_anywhere(typed: str, inside: list[str]) -> None:
+    """As a file's name is that of a file anywhere; a path counts from the root."""
+    cleaned, _ = clean(SearchQuery("a", filters=Filters(path=typed)))
+    matches = compile_glob(cleaned.filters.path or "")
+    paths = ["finance/a.md", "teams/a.md", "teams/finance/process/b.md", "teams/finances.md"]
+    assert [path for path in paths if matches(path)] == inside
