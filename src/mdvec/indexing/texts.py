@@ -19,10 +19,9 @@ from mdvec.stores.versions import read_versions
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.ids import SpaceId
 
-# One transaction holds this many chunks or documents at most: large enough to be fast, small enough
+# A transaction ends with the document that reaches this many chunks: large enough to be fast, small enough
 # that readers see progress and a killed run loses little.
 _CHUNKS_PER_TRANSACTION = 500
-_DOCUMENTS_PER_TRANSACTION = 100
 _MOVES_PER_TRANSACTION = 1_000
 
 
@@ -113,8 +112,7 @@ def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
     for item in items:
         batch.append(item)
         chunks += len(item.record.chunks)
-        is_full = chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION
-        if is_full or run.current().cancelled:  # what was prepared is kept
+        if chunks >= _CHUNKS_PER_TRANSACTION or run.current().cancelled:  # what was prepared is kept
             yield batch
             batch, chunks = [], 0
     if batch:

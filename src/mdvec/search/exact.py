@@ -17,7 +17,8 @@ from mdvec.types.query import Where
 # A passage with every term of the query is among the best by words: so many are read.
 _READ = 60
 
-# What more documents than this hold is a word of the subject, no evidence for one of them.
+# What more documents than this hold is a word of the subject, no evidence for one of them. Of more passages
+# one of each document counts, so that a long document does not fill the answer.
 _FEW = 10
 
 # Where all words of the query together can score no more than this, many passages hold all of them, and BM25,
@@ -56,9 +57,11 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
         if not found and words.all_known and words.max_score < _LITTLE:
             chunks = _with_all_words(text, where, view)
             found = [each for each in chunks if holds(each.text)]
-        documents = {each.document_id for each in found}
-        details.update(read=len(chunks), found=len(found), documents=len(documents))
-    return frozenset(each.id for each in found) if len(documents) <= _FEW else frozenset()
+        one_of_each = {each.document_id: each for each in reversed(found)}
+        details.update(read=len(chunks), found=len(found), documents=len(one_of_each))
+    if len(one_of_each) > _FEW:
+        return frozenset()
+    return frozenset(each.id for each in (found if len(found) <= _FEW else one_of_each.values()))
 
 
 def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:

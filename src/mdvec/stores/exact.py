@@ -37,6 +37,9 @@ _MARGIN = 1.25
 _SAMPLED_FROM = 32_768
 _SAMPLE = 4096
 
+# So many rows are compared exactly at once, which bounds the memory for them in float64.
+_ROWS_AT_ONCE = 128
+
 
 def encode(vectors: NDArray[np.float32]) -> list[bytes]:
     """Return each row as it is stored."""
@@ -273,7 +276,11 @@ def exact_products(rows: NDArray[np.float16], queries: NDArray[np.float32]) -> N
     """Return cosine similarities within -1..1, equal for equal rows; shape (queries, rows)."""
     # BLAS would keep every core busy for some microseconds of work, and the last digits of its product depend
     # on where a row stands.
-    found = np.vecdot(widened(rows).astype(np.float64), queries.astype(np.float64)[:, np.newaxis])
+    wide = queries.astype(np.float64)[:, np.newaxis]
+    found = np.empty((len(queries), len(rows)))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        found[:, some] = np.vecdot(widened(rows[some]).astype(np.float64), wide)
     return as_similarities(found)
 
 

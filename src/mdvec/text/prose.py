@@ -14,8 +14,12 @@ from mdvec.text.scripts import holds_unspaced, is_unspaced
 FENCE = re.compile(r"^([ \t>]*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 # A scheme of any length would take quadratic time in "a-a-a-a".
-_ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{0,40}+://[^\s<>\"'`)\]}]+|(?<=\]\()[^()\s]+(?=[)\s])"
-_ADDRESS_APART = re.compile(f"({_ADDRESS})")
+_MOST_SCHEME_CHARS = 41
+_SCHEME = rf"\b[A-Za-z][A-Za-z0-9+.-]{{0,{_MOST_SCHEME_CHARS - 1}}}+"
+_ADDRESS = re.compile(rf"{_SCHEME}://[^\s<>\"'`)\]}}]+")
+_SCHEME_AT_END = re.compile(rf"{_SCHEME}\Z")
+_TARGET = re.compile(r"[^()\s]+(?=[)\s])")
+# What is rare in a text, and stands in every address, or before the target of a link.
 _ADDRESS_SIGN = re.compile(r"://|\]\(")
 
 # Neither goes on in another line, and so not in another text.
@@ -61,14 +65,19 @@ def part_addresses(text: str) -> Prose:
     parts: list[str] = []
     addresses: list[str] = []
     start = 0
-    while (sign := _ADDRESS_SIGN.search(text, start)) is not None:
-        # Looking for them takes long, and no line end is inside.
-        line_start = text.rfind("\n", start, sign.start()) + 1 or start
-        line_end = text.find("\n", sign.end()) + 1 or len(text)
-        parted = _ADDRESS_APART.split(text[line_start:line_end])
-        parts += text[start:line_start], " ".join(parted[::2])
-        addresses += parted[1::2]
-        start = line_end
+    for sign in _ADDRESS_SIGN.finditer(text):
+        first, last = sign.span()
+        if first < start:
+            continue
+        if text[first] == "]":
+            found = _ADDRESS.match(text, last) or _TARGET.match(text, last)
+        else:
+            scheme = _SCHEME_AT_END.search(text, max(start, first - _MOST_SCHEME_CHARS), first)
+            found = _ADDRESS.match(text, scheme.start()) if scheme else None
+        if found is not None:
+            parts += text[start : found.start()], " "
+            addresses.append(found[0])
+            start = found.end()
     return Prose("".join((*parts, text[start:])), addresses)
 
 

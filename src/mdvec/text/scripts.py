@@ -6,7 +6,10 @@ import functools
 import re
 
 HIRAGANA = "\u3041-\u3096\u309d-\u309f"
-KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001b000-\U0001b16f"
+KATAKANA = (
+    "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\U0001b000-\U0001b122\U0001b150-\U0001b152\U0001b164-\U0001b167"  # letters, without what is unassigned
+)
 HAN = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"

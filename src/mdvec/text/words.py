@@ -26,7 +26,8 @@ class _Stemmers(threading.local):
     """A stemmer for each thread: it has state while it works."""
 
     def __init__(self) -> None:
-        self.english = Stemmer.Stemmer("english")
+        # Its own memory takes longer than a stem; ours are in mdvec.text.terms.
+        self.english = Stemmer.Stemmer("english", 0)
 
 
 _stemmers = _Stemmers()

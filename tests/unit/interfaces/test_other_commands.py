@@ -165,7 +165,8 @@ def test_ls_of_nothing_hints_at_add(mdvec: Mdvec, workspace: FakeWorkspace) -> N
 
 def test_collection_is_another_word_for_tool(mdvec: Mdvec) -> None:
     """What mdvec calls a collection everywhere else can be called so here too."""
-    assert mdvec("collection", "ls").out == mdvec("tool", "ls").out
+    assert mdvec("collection", "ls").out == mdvec("tool", "ls").out == mdvec("tool", "list").out
+    assert mdvec("tool", "rm", "--help").code == mdvec("tool", "remove", "--help").code == 0
 
 
 # --- get and tags ------------------------------------------------------------------------------

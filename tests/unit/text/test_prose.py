@@ -77,12 +77,36 @@ def test_plain_english_has_the_skeleton_it_has_beside_other_letters(text: str) -
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028"])
 def test_an_address_ends_with_its_line(end: str) -> None:
-    """Lines are looked at one by one, whatever ends them, and all else stays as it is."""
+    """It goes on in no other line, whatever ends it, and all else stays as it is."""
     text = f"one{end}see [a](b.md){end}https://x.org/y{end}two [c](d.md"
     assert part_addresses(text) == (
         f"one{end}see [a]( ){end} {end}two [c](d.md",
         ["b.md", "https://x.org/y"],
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        ("(see a.b-c://x)", ["a.b-c://x"]),
+        ("9http://x", []),
+        ("設定http://x", []),
+        ("-http://x", ["http://x"]),
+        ("_http://x +ftp://y", ["ftp://y"]),
+        (f"{'a' * 41}://x", [f"{'a' * 41}://x"]),
+        (f"{'a' * 42}://x {'a-' * 21}b://x", [f"{'a-' * 20}b://x"]),
+        ("http://x://y", ["http://x://y"]),
+        ("http://x]://y", ["http://x"]),
+        ("[a](b://c d)", ["b://c"]),
+        ("[a](b/c://d e)", ["b/c://d"]),
+        ("[a](b(c)", []),
+        ("](](a)", ["a"]),
+        (":// ://", []),
+    ],
+)
+def test_an_address_begins_with_its_scheme(text: str, addresses: list[str]) -> None:
+    """That is a word of at most 41 characters; the target of a link begins with its bracket."""
+    assert list(part_addresses(text).addresses) == addresses
 
 
 def test_words_of_addresses_are_minor() -> None:

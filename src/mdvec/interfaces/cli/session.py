@@ -335,10 +335,17 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
+_SYNONYMS = {"list": "ls", "remove": "delete", "rm": "delete"}
+
+
 class Group(Command, click.Group):
     """A group of commands, with the common options."""
 
     command_class = Command
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, also by the name that it has in other programs."""
+        return super().get_command(ctx, _SYNONYMS.get(cmd_name, cmd_name))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, then the options in two lists."""
