@@ -320,6 +320,17 @@ class McpSettings(Section, frozen=True, kw_only=True):
     max_tokens: AnswerTokens = 10_000
 
 
+class ServeSettings(Section, frozen=True, kw_only=True):
+    """``[serve]``: how a server over HTTP works.
+
+    Attributes:
+        processes: Most searches that are answered at a time, each in a process; 1 for all in the server, None
+            for as many as there are cores, up to four.
+    """
+
+    processes: Count | None = None
+
+
 class AccessSettings(Section, frozen=True, kw_only=True):
     """``[access]``: who may read what over HTTP.
 
@@ -345,6 +356,7 @@ class Config(Section, frozen=True, kw_only=True):
         prices: The prices of services.
         display: How results are printed.
         mcp: What agents see.
+        serve: How a server over HTTP works.
         access: Who may read what over HTTP.
         extension_sections: The sections of extensions that are set, by name (see :func:`section_of`).
         from_environment: Dotted names of what environment variables set: it also beats what a collection
@@ -362,6 +374,7 @@ class Config(Section, frozen=True, kw_only=True):
     prices: PriceSettings = field(default_factory=PriceSettings)
     display: DisplaySettings = field(default_factory=DisplaySettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
     extension_sections: Mapping[str, Struct] = field(default_factory=dict)
     from_environment: frozenset[str] = frozenset()

@@ -127,6 +127,11 @@ class Embedder(Protocol):
         return ()
 
     @property
+    def is_small(self) -> bool:
+        """Whether each of several processes may have the model, since it takes little memory there."""
+        return False
+
+    @property
     def texts_at_once(self) -> int:
         """How many passages of a few hundred tokens are worth passing at once.
 

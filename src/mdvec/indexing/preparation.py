@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +19,6 @@ from mdvec.types.document import with_comments
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-    from multiprocessing.process import BaseProcess
 
 _MOST_SIZES = 50  # of the chunks of one document, in the details of a step
 
@@ -204,23 +200,14 @@ def _begin(make_recipe: Callable[[], Recipe], fingerprint: str) -> None:
     Raises:
         RuntimeError: If it would prepare documents otherwise.
     """
-    from multiprocessing import parent_process
+    from mdvec.processes import end_with_parent
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    end_with_parent()
     recipe = make_recipe()
     if recipe.fingerprint != fingerprint:
         msg = f"documents are prepared as {recipe.fingerprint} here, and as {fingerprint} there"
         raise RuntimeError(msg)
     _recipes.append(recipe)
-
-
-def _end_with(parent: BaseProcess) -> None:
-    """End this process when the first one does, which may be killed before it can say so."""
-    parent.join()
-    os._exit(1)
 
 
 def _prepare_all(tasks: Sequence[_Task]) -> list[Prepared | Exclusion]:

@@ -65,7 +65,9 @@ class RestrictedWorkspace(Workspace):
         self._config = msgspec.structs.replace(whole._config, search=search)
         self._parts = whole._parts
         self._first_index = None
-        self._assemble(_RestrictedCollections(whole._collections, frozenset(names)))
+        self.readable = frozenset(names)
+        self.searchers = whole.searchers
+        self._assemble(_RestrictedCollections(whole._collections, self.readable))
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0

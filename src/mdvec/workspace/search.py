@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,6 +42,40 @@ from mdvec.workspace.wiring import Model, Parts
 
 if TYPE_CHECKING:
     from mdvec.search.forms import Vectors
+
+
+class Asked(Struct, frozen=True):
+    """A search, and what only the first process knows of it.
+
+    Attributes:
+        query: The query.
+        looked_ms: See :func:`answer`.
+        importing: Likewise.
+        besides: Likewise.
+        readable: The collections that may be read; None for all.
+    """
+
+    query: SearchQuery
+    looked_ms: Mapping[CollectionId, int]
+    importing: bool = False
+    besides: str | None = None
+    readable: frozenset[str] | None = None
+
+
+class Elsewhere(Protocol):
+    """Answers searches beside this process. Safe to use from several threads."""
+
+    def answer(self, asked: Asked, here: Callable[[], SearchResult]) -> SearchResult:
+        """Answer a search; ``here`` answers it in this process, where that is better."""
+        ...
+
+    def end_idle(self, idle_s: float) -> bool:
+        """Free what was not used for so many seconds; return whether there was anything."""
+        ...
+
+    def close(self) -> None:
+        """End; what is asked is still answered."""
+        ...
 
 
 class _Embedded(Struct, frozen=True):

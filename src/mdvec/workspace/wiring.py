@@ -120,6 +120,7 @@ class Embedders:
         self._made: dict[EmbeddingSpec, Embedder] = {}
         self._models: dict[EmbeddingSpec, Model] = {}
         self._cluster: Cluster | None = None
+        self._small_only = False
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -146,8 +147,21 @@ class Embedders:
             return self._override
         with self._guard:  # one for all, however many threads come first
             if spec not in self._made:
-                self._made[spec] = self._make(spec)
+                made = self._make(spec)
+                if self._small_only and not made.is_small:
+                    msg = f"{spec} is for one process alone"
+                    raise RuntimeError(msg)
+                self._made[spec] = made
             return self._made[spec]
+
+    @property
+    def are_small(self) -> bool:
+        """Whether other processes may have all the models that were needed here."""
+        return self._override is None and all(each.is_small for each in [*self._made.values()])
+
+    def use_small_only(self) -> None:
+        """Raise a RuntimeError from now on in place of making a model that each process cannot have."""
+        self._small_only = True
 
     def use_cluster(self, cluster: Cluster) -> None:
         """Have the passages of all models embedded by a cluster from now on."""

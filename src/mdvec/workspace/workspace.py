@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -40,7 +41,7 @@ from mdvec.workspace.imports import FirstIndex, import_into, recorded_import
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import Lines
-from mdvec.workspace.search import answer, is_stale, recorded_search
+from mdvec.workspace.search import Asked, Elsewhere, answer, is_stale, recorded_search
 from mdvec.workspace.sections import Sections
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
@@ -67,9 +68,14 @@ class Workspace:
         browse: Its documents without a query: lists, counts, outlines, and what is about the same.
         folders: What its folders hold.
         may_write: Whether it can change anything (see :mod:`mdvec.workspace.restricted`).
+        readable: Names of the collections that may be read; None for all.
+        searchers: Answers searches at the same time beside this process; None where all are answered here.
+        made_again: Makes the same workspace in another process, where the index is there.
     """
 
     may_write = True
+    readable: frozenset[str] | None = None
+    searchers: Elsewhere | None = None
 
     def __init__(
         self,
@@ -85,6 +91,9 @@ class Workspace:
         self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
+        self.made_again = partial(
+            Workspace, database, config, docs_dir=docs_dir, came_with=came_with, choice=choice, makes=False
+        )
         self._first_index: FirstIndex | None = None
         self._assemble(
             Collections(
@@ -142,6 +151,8 @@ class Workspace:
         self.freshness.close(_END_WAIT_S)
         if self._first_index is not None:
             self._first_index.close(_END_WAIT_S)
+        if self.searchers is not None:
+            self.searchers.close()
         self._collections.close()
 
     # --- collections ---------------------------------------------------------------------------
@@ -283,10 +294,27 @@ class Workspace:
             left, looked_ms = self.freshness.bring_up(query.collections)
             warnings = (*self._collections.store().warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
-            places = self._collections, self._parts, self._versions
-            result = answer(query, *places, looked_ms, importing=importing, besides=besides)
+            asked = Asked(query, looked_ms, importing, besides, self.readable)
+            # Who watches the steps of a search has it here.
+            if self.searchers is None or run.current().on_step or not self._parts.embedders.are_small:
+                result = self.answer(asked)
+            else:
+                result = self.searchers.answer(asked, partial(self.answer, asked))
             result = replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
             return record(result)
+
+    def answer(self, asked: Asked) -> SearchResult:
+        """Answer a query from what is indexed now; what :meth:`search` does beside that is done already.
+
+        Raises:
+            MdvecError: As :meth:`search`.
+        """
+        places = self._collections, self._parts, self._versions
+        return answer(asked.query, *places, asked.looked_ms, importing=asked.importing, besides=asked.besides)
+
+    def use_small_models_only(self) -> None:
+        """Leave searches that need a large model to another process, by a RuntimeError."""
+        self._parts.embedders.use_small_only()
 
     def read(
         self,
@@ -405,7 +433,7 @@ class Workspace:
         return explaining(self._collections)
 
     def free_idle_model(self) -> bool:
-        """Free the memory of a model that was not used for ``[embedding] auto_unload_minutes``.
+        """Free the memory of what was not used for ``[embedding] auto_unload_minutes``: models, processes.
 
         A minute is long enough above ``[embedding] memory_threshold``. The next search that needs it
         loads it again.
@@ -414,7 +442,10 @@ class Workspace:
             Whether there was anything to free.
         """
         limit_s = self._parts.idle_limit_s()
-        return limit_s is not None and self._parts.embedders.unload(idle_s=limit_s)
+        if limit_s is None:
+            return False
+        ended = self.searchers is not None and self.searchers.end_idle(limit_s)
+        return self._parts.embedders.unload(idle_s=limit_s) or ended
 
     # --- inside --------------------------------------------------------------------------------
 

@@ -102,6 +102,11 @@ class BuiltinEmbedder(Embedder):
         return self._warnings
 
     @property
+    def is_small(self) -> bool:
+        """Processes share its weights."""
+        return True
+
+    @property
     def tokens(self) -> TokenCounter:
         """The model's own tokens, an estimate without weights."""
         window = _WINDOW_TOKENS - _MARKER_TOKENS - _PREFIX_TOKENS

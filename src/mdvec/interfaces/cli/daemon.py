@@ -113,6 +113,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
     """Run it in the foreground, for a service manager."""
     from mdvec.interfaces.cli.served import methods
     from mdvec.interfaces.http.options import server_options
+    from mdvec.workspace.searchers import use_processes
 
     session: Session = ctx.obj
     place = _place(session)
@@ -126,6 +127,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
     with session.open(config, serves=True, log_file=place.log) as (workspace, config):
         workspace.generation()  # an unusable database is an error here, and not one for clients
         workspace.freshness.watch()
+        use_processes(workspace, config.serve.processes)
         code: int = load_door("daemon")(
             workspace,
             config,

@@ -50,6 +50,12 @@ _SIGNALS_S = 0.5
     metavar="ORIGIN",
     help="With --http: a web site that may use it; may be repeated.",
 )
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --http: answer at most N searches at a time, each in a process.  1: all in the server.",
+)
 @click.option("--no-watch", is_flag=True, help="Do not keep the index up to date.")
 @folder_options
 @click.pass_context
@@ -63,7 +69,8 @@ def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_opt
     if address is not None:
         ctx.exit(serve_over_http(session, address, watches=not no_watch, **http_options))
     if any(http_options.values()):
-        msg = "--token-file, --insecure, --allowed-host and --allowed-origin are for a server over HTTP"
+        known = "--token-file, --insecure, --allowed-host, --allowed-origin and --processes"
+        msg = f"{known} are for a server over HTTP"
         raise UsageError(msg, hint="Give --http 127.0.0.1:8765 too.")
     ctx.exit(_serve_stdio(session, "mcp-stdio", "an MCP client", watches=not no_watch))
 
@@ -121,6 +128,7 @@ def serve_over_http(
     *,
     watches: bool = True,
     token_file: Path | None = None,
+    processes: int | None = None,
     visit: Callable[[str], None] | None = None,
     **http_options: Any,
 ) -> int:
@@ -131,6 +139,7 @@ def serve_over_http(
         address: Where to listen, as written.
         watches: Whether to keep the index up to date meanwhile.
         token_file: File with the token.
+        processes: How many searches are answered at a time; as configured when None.
         visit: Receives the URL of the page as soon as it is served.
         http_options: The others of :func:`mdvec.interfaces.http.options.server_options`.
 
@@ -139,6 +148,7 @@ def serve_over_http(
         ListenError: If the address cannot be listened at.
     """
     from mdvec.interfaces.http.options import server_options
+    from mdvec.workspace.searchers import use_processes
 
     token_file = None if token_file is None else session.cwd / token_file
     config = session.load_config().config
@@ -149,6 +159,7 @@ def serve_over_http(
         warn(warning)
     with session.open(config, serves=True) as (workspace, config):
         workspace.generation()  # as above
+        use_processes(workspace, processes or config.serve.processes)
         if watches:
             workspace.freshness.watch()
         door = load_door("http")

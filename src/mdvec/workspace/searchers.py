@@ -1,0 +1,237 @@
+"""Processes that answer searches beside this one, so that searches at the same time use several cores.
+
+Python runs one thread of a process at a time. A search that is alone is answered here. Of searches that
+overlap, the others are handed over, each to a process that is free: this one then has its time to talk with
+clients. Processes start when searches have overlapped often enough to pay, and end when they were idle for
+long.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from mdvec import run
+from mdvec.embedding.machine import available_cores
+from mdvec.errors import ImportStoppedError, MdvecError
+from mdvec.processes import end_with_parent
+from mdvec.types.hit import SearchResult
+from mdvec.workspace.restricted import RestrictedWorkspace
+from mdvec.workspace.search import Asked
+from mdvec.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+# What one process can talk about with its clients meanwhile.
+_MOST_PROCESSES = 4
+# Starting a process takes a second of a core, a search some 25 ms.
+_OVERLAPS_PER_START = 20
+# A search waits so long for a process to be free before it is answered here after all: what waits for a store
+# on a server, and takes no core meanwhile, must not hold up too many others.
+_MOST_WAIT_S = 0.5
+_LOOK_AT_RUN_EVERY_S = 0.1
+_END_WAIT_S = 1.0
+
+
+def use_processes(workspace: Workspace, most: int | None = None) -> None:
+    """Answer searches at the same time in several processes, until a workspace is closed.
+
+    Args:
+        workspace: The workspace, and those that are made of it from now on to show a part of it.
+        most: How many searches are answered at a time, each in a process of its own; 1 for this process
+            alone. As many as there are cores when None, but no more than four.
+    """
+    most = min(available_cores(), _MOST_PROCESSES) if most is None else most
+    if most > 1:
+        workspace.searchers = Searchers(most, workspace.made_again)
+
+
+class Searchers:
+    """The processes that search for one workspace; an :class:`mdvec.workspace.search.Elsewhere`.
+
+    Args:
+        most: How many there are at most.
+        make: Makes the workspace there; it can be pickled.
+    """
+
+    def __init__(self, most: int, make: Callable[[], Workspace]) -> None:
+        self._most = most
+        self._make = make
+        self._changed = threading.Condition()
+        self._all: list[_Searcher] = []
+        self._here = 0
+        self._overlaps = 0
+
+    def answer(self, asked: Asked, here: Callable[[], SearchResult]) -> SearchResult:
+        """Answer a search, in another process where it is not alone.
+
+        Args:
+            asked: The search.
+            here: Answers it in this process: when it is alone, when no process is free soon, and when one has
+                no answer, since it was killed or for reasons of its own.
+
+        Raises:
+            MdvecError: If it has no answer.
+            ImportStoppedError: If the run is cancelled.
+        """
+        searcher = self._taken(asked)
+        if searcher is not None:
+            try:
+                answer = searcher.ask(asked)
+            finally:
+                self._give_back(searcher)
+            if isinstance(answer, MdvecError):
+                raise answer
+            if answer is not None:
+                return answer
+            with self._changed:
+                self._here += 1
+        try:
+            return here()
+        finally:
+            with self._changed:
+                self._here -= 1
+
+    def end_idle(self, idle_s: float) -> bool:
+        """End the processes that were not used for so many seconds; return whether there were any."""
+        latest = time.monotonic() - idle_s
+        with self._changed:
+            idle = [each for each in self._all if not each.is_busy and each.used_at <= latest]
+            self._all = [each for each in self._all if each not in idle]
+        for each in idle:
+            each.close()
+        return bool(idle)
+
+    def close(self) -> None:
+        """End all processes, each after the search that it is at."""
+        self._most = 0
+        self.end_idle(0)
+        with self._changed:
+            self._all = []
+
+    def _taken(self, asked: Asked) -> _Searcher | None:
+        """Return a process that was free; None to search here, which is then counted."""
+        with self._changed:
+            if self._here or any(each.is_busy for each in self._all):
+                if self._free() is None:
+                    self._overlaps += 1
+                    self._start_if_it_pays(asked)
+                if any(each.is_ready for each in self._all):
+                    self._changed.wait_for(self._free, _MOST_WAIT_S)
+                found = self._free()
+                if found is not None:
+                    found.is_busy = True
+                    return found
+            self._here += 1
+        return None
+
+    def _free(self) -> _Searcher | None:
+        return next((each for each in self._all if each.is_ready and not each.is_busy), None)
+
+    def _start_if_it_pays(self, first: Asked) -> None:
+        if len(self._all) < self._most and self._overlaps >= _OVERLAPS_PER_START:
+            self._overlaps = 0
+            with suppress(OSError):  # such as when memory is short
+                self._all.append(_Searcher(self._make, first))
+
+    def _give_back(self, searcher: _Searcher) -> None:
+        with self._changed:
+            searcher.is_busy = False
+            if searcher.has_ended and searcher in self._all:
+                self._all.remove(searcher)
+            stays = searcher in self._all
+            self._changed.notify_all()
+        if not stays:
+            searcher.close()
+
+
+class _Searcher:
+    """A process that answers one search after the other.
+
+    Args:
+        make: Makes its workspace.
+        first: What it answers before anything else, so that all is loaded that a search needs.
+
+    Attributes:
+        is_busy: Whether it is at a search.
+        used_at: When it was last asked, on the clock of ``time.monotonic``.
+        has_ended: Whether it can answer no more.
+
+    Raises:
+        OSError: If it cannot be started.
+    """
+
+    def __init__(self, make: Callable[[], Workspace], first: Asked) -> None:
+        from multiprocessing import get_context
+
+        spawning = get_context("spawn")  # threads are at work here, which a copy of the process would lack
+        self._connection, there = spawning.Pipe()
+        with there:  # its one copy is there then, and its end is seen here
+            self._process = spawning.Process(target=search_for, args=(there, make), daemon=True)
+            self._process.start()
+        self.is_busy = self.has_ended = False
+        self.used_at = time.monotonic()
+        self._is_starting = True
+        self._connection.send(first)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has loaded what a search needs."""
+        if self._is_starting and self._connection.poll():
+            self._is_starting = False
+            with suppress(EOFError, OSError):  # the next search finds that out
+                self._connection.recv()
+        return not self._is_starting
+
+    def ask(self, asked: Asked) -> SearchResult | MdvecError | None:
+        """Return the answer, or the error; None when there is neither.
+
+        Raises:
+            ImportStoppedError: If the run is cancelled; the process ends then.
+        """
+        self.used_at = time.monotonic()
+        try:
+            self._connection.send(asked)
+            while not self._connection.poll(_LOOK_AT_RUN_EVERY_S):
+                run.current().check()
+            answer: SearchResult | MdvecError | None = self._connection.recv()
+        except (EOFError, OSError):  # it was killed
+            self.has_ended = True
+            return None
+        except ImportStoppedError:
+            self.has_ended = True
+            raise
+        return answer
+
+    def close(self) -> None:
+        """Let it end."""
+        self._connection.close()
+        self._process.join(_END_WAIT_S)
+
+
+def search_for(connection: Connection, make: Callable[[], Workspace]) -> None:
+    """Answer searches in this process, until the other end of a connection is closed."""
+    end_with_parent()
+    with make() as whole, suppress(EOFError, OSError):
+        whole.use_small_models_only()
+        workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}
+        while True:
+            asked: Asked = connection.recv()
+            readable = asked.readable
+            if readable is not None and readable not in workspaces:
+                workspaces[readable] = RestrictedWorkspace(whole, readable)
+            connection.send(_answer(asked, workspaces[readable]))
+
+
+def _answer(asked: Asked, workspace: Workspace) -> SearchResult | MdvecError | None:
+    """Return the answer or the error; None where the first process is to search, and to say what is wrong."""
+    try:
+        return workspace.answer(asked)
+    except MdvecError as error:
+        return error
+    except Exception:  # noqa: BLE001 - a bug, or damage of the database, which shows there again
+        return None
