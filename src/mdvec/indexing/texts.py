@@ -19,9 +19,10 @@ from mdvec.stores.versions import read_versions
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.ids import SpaceId
 
-# A transaction ends with the document that reaches this many chunks: large enough to be fast, small enough
+# One transaction holds this many chunks or documents at most: large enough to be fast, small enough
 # that readers see progress and a killed run loses little.
 _CHUNKS_PER_TRANSACTION = 500
+_DOCUMENTS_PER_TRANSACTION = 100
 _MOVES_PER_TRANSACTION = 1_000
 
 
@@ -112,7 +113,8 @@ def _batches(items: Iterable[Prepared]) -> Iterator[list[Prepared]]:
     for item in items:
         batch.append(item)
         chunks += len(item.record.chunks)
-        if chunks >= _CHUNKS_PER_TRANSACTION or run.current().cancelled:  # what was prepared is kept
+        is_full = chunks >= _CHUNKS_PER_TRANSACTION or len(batch) >= _DOCUMENTS_PER_TRANSACTION
+        if is_full or run.current().cancelled:  # what was prepared is kept
             yield batch
             batch, chunks = [], 0
     if batch:
