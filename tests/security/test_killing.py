@@ -108,7 +108,7 @@ class Place:
             assert status.counts.pending_chunks == 0
             every = SearchQuery("note", SearchMode.DENSE, ("notes",), limit=1000, per_document=1000)
             found = {hit.path for hit in workspace.search(every).hits}
-            assert found == {path.name for path in self.docs.glob("*.md")}
+            assert found == {path.relative_to(self.docs).as_posix() for path in self.docs.rglob("*.md")}
         trusted = (self.folder / "data" / "mdvec" / "trusted.json").is_file()
         assert not trusted or self.run(("trust", "--list")) == 0
 
