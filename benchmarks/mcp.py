@@ -68,6 +68,7 @@ _WARMING = 100
 # Looked at every 15 s by the server, besides the idle time itself.
 _UNLOAD_MINUTES = 0.02
 _UNLOAD_WAIT_S = 25.0
+_REFUSAL_WAIT_S = 5.0
 
 
 def run(
@@ -221,12 +222,17 @@ def overload(url: str) -> dict[str, Any]:
     with ExitStack() as stack:
         stack.callback(connection.close)
         empty = [time_ms(lambda: status_of("GET", "/health")) for _ in range(100)]
-        for _ in range(MAX_REQUESTS):
+        deadline = time.monotonic() + _REFUSAL_WAIT_S
+
+        def hold() -> None:
             stack.enter_context(socket.create_connection(place)).sendall(half.encode())
-        deadline = time.monotonic() + 60
+
+        for _ in range(MAX_REQUESTS):
+            hold()
         while (status := status_of("POST", address.path)) != http.HTTPStatus.SERVICE_UNAVAILABLE:
             if time.monotonic() > deadline:
                 break
+            hold()  # one of the others was refused while this one was answered
         refused = [time_ms(lambda: status_of("POST", address.path)) for _ in range(100)]
     return {
         "status": status,
