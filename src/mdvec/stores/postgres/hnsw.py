@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mdvec.stores.dense import Inside
 from mdvec.stores.exact import as_similarities, best_first, exact_products, in_order_of
 from mdvec.stores.postgres.connection import Connection, ids_text
 from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
 from mdvec.stores.postgres.opening import EF_SEARCH
-from mdvec.stores.postgres.vectors import Inside, VectorReader
+from mdvec.stores.postgres.vectors import VectorReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
@@ -108,7 +109,7 @@ class LargeSpaceReader(VectorReader):
         def all_ids() -> Iterator[int]:
             return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
 
-        samples = Samples() if self._spaces is None else self._spaces.samples
+        samples = Samples() if self.loaded is None else self.loaded.samples
         places = samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self.places)
         # Every search compares with them.
         ids = [place.id for place in places]

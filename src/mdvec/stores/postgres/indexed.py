@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdvec.errors import ConfigError
+from mdvec.stores.dense import Inside
 from mdvec.stores.exact import best_first
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
@@ -14,7 +15,6 @@ from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.hnsw import LargeSpaceReader
 from mdvec.stores.postgres.snapshots import Snapshot
-from mdvec.stores.postgres.vectors import Inside
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.feed import ATTACHED, Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdvec.stores.dense import Inside
 from mdvec.stores.exact import best_first, best_inside, in_order_of, largest_similarities
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
@@ -19,7 +20,7 @@ from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import places_of
 from mdvec.stores.sqlite.snapshots import Snapshot
-from mdvec.stores.sqlite.vectors import Inside, VectorReader
+from mdvec.stores.sqlite.vectors import VectorReader
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
@@ -50,7 +51,7 @@ class IndexedVectors(VectorReader):
     Args:
         connection: The snapshot.
         memo: What is known of versions.
-        spaces: What is known of pending texts, and samples; no matrix is loaded.
+        loaded: Samples and the progress of embedding; no matrix is loaded.
         attached: The index.
         current_version: Reads the version that the store has now.
     """
@@ -59,12 +60,12 @@ class IndexedVectors(VectorReader):
         self,
         connection: Connection,
         memo: Memo | None,
-        spaces: LoadedSpaces | None,
+        loaded: LoadedSpaces | None,
         attached: AttachedIndex,
         current_version: Callable[[], int],
     ) -> None:
-        super().__init__(connection, memo, spaces)
-        self._samples = Samples() if spaces is None else spaces.samples
+        super().__init__(connection, memo, loaded)
+        self._samples = Samples() if loaded is None else loaded.samples
         self._index = FollowedIndex(attached, changes(connection, self.version, current_version))
         self.index: FollowedIndex | None = self._index
 

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from mdvec.stores.loaded import LoadedSpace, LoadedSpaces
+from mdvec.stores.dense import DenseReader
+from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
-from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
+from mdvec.stores.records import DamagedRows, PendingText
 from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.documents import places_of
+from mdvec.stores.sqlite.documents import DocumentReader
 from mdvec.stores.sqlite.matrices import SqliteVectors
 from mdvec.stores.sqlite.where import keep_chunks, keep_documents
 from mdvec.stores.sqlite.words import WhereReader
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
     from numpy.typing import NDArray
-
-    from mdvec.stores.exact import ExactView
-
-Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
-"""The owners that may be found, where they are few; else returns those of some that may."""
 
 # Two indexes merged in order of hash: in a database where no name lacks its vector, four times as fast as
 # looking for each one's.
@@ -49,14 +45,20 @@ _REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space'
     WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
 
 
-class VectorReader(WhereReader):
-    """Finds by vectors, and those that have none yet."""
+class VectorReader(DocumentReader, WhereReader, DenseReader):
+    """Reads vectors and spaces, and finds the texts without a vector."""
 
-    def __init__(self, connection: Connection, memo: Memo | None, spaces: LoadedSpaces | None) -> None:
+    def __init__(self, connection: Connection, memo: Memo | None, loaded: LoadedSpaces | None) -> None:
         super().__init__(connection, memo)
-        self._spaces = spaces
-        self._views: dict[SpaceId, ExactView] = {}
-        self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
+        self.loaded = loaded
+
+    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
+        """Return the chunks or documents among ``ids`` that are inside ``where``."""
+        return (keep_chunks if kind is VectorKind.TEXT else keep_documents)(self.connection, where, ids)
+
+    def vector_rows(self) -> SqliteVectors:
+        """Return the rows from which a matrix is loaded."""
+        return SqliteVectors(self.connection, self.loaded)
 
     def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
         """Return every space that was opened."""
@@ -70,39 +72,6 @@ class VectorReader(WhereReader):
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
         """Return how similar unrelated texts are in a space; None until it was measured."""
         return self.memorized(("unrelated", space_id), lambda: _unrelated(self.connection, space_id))
-
-    def nearest_chunks(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[ChunkId, float]]:
-        """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
-        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
-        return cast("list[tuple[ChunkId, float]]", found)
-
-    def nearest_documents(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[DocumentId, float]]:
-        """Return the documents whose names are nearest to a query."""
-        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
-        return cast("list[tuple[DocumentId, float]]", found)
-
-    def chunk_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the chunks' texts."""
-        return self._similarities(VectorKind.TEXT, space_id, queries, ids)
-
-    def name_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the nearest of each document's names."""
-        return self._similarities(VectorKind.NAME, space_id, queries, documents)
-
-    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return chunks that are spread evenly over a whole space."""
-        return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
-
-    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return places_of(self.connection, self._view(space_id).sample(count))
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
@@ -184,67 +153,15 @@ class VectorReader(WhereReader):
         count: int = self.connection.execute(sql, (0, collection_id, space_id)).get
         return count
 
-    def _nearest_inside(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[int, float]]:
-        if limit <= 0 or not where.collections:
-            return []
-        few = self.few_inside(where)
-        if few is not None:
-            inside: frozenset[int] = few[0] if kind is VectorKind.TEXT else few[1]
-            return self._nearest(kind, space_id, query, where, limit, inside)
-        keep = keep_chunks if kind is VectorKind.TEXT else keep_documents
-        return self._nearest(
-            kind, space_id, query, where, limit, lambda ids: keep(self.connection, where, ids)
-        )
-
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,  # noqa: ARG002 - for an index
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside."""
-        view = self._view(space_id)
-        owners = view.chunks if kind is VectorKind.TEXT else view.documents
-        return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
-
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of owners; NaN for those without a vector."""
-        view = self._view(space_id)
-        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, queries)
-
-    def _view(self, space_id: SpaceId) -> ExactView:
-        if space_id not in self._views:
-            version, epoch = self.version, self.vector_epoch
-            if self._spaces is None:  # what may yet be undone is nothing for others
-                return LoadedSpace(SqliteVectors(self.connection), space_id, version, epoch).matrix.view()
-            rows = SqliteVectors(self.connection, self._spaces)
-            self._views[space_id] = self._spaces.view(rows, space_id, version, epoch)
-        return self._views[space_id]
-
-    def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Multiply once for the texts and the names of one query."""
-        known = self._products
-        if known is None or known[0] != space_id or known[1] is not query:
-            known = space_id, query, self._view(space_id).products(query)
-            self._products = known if self._spaces is not None else None
-        return known[2]
-
     def _embedded_up_to(self, table: str, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Return the id up to which all have their vector: ids only grow, and vectors go with an epoch."""
-        if self._spaces is None:
+        if self.loaded is None:
             return 0
-        return self._spaces.embedded_up_to.get((table, collection_id, space_id, self.vector_epoch), 0)
+        return self.loaded.embedded_up_to.get((table, collection_id, space_id, self.vector_epoch), 0)
 
     def _remember(self, table: str, collection_id: CollectionId, space_id: SpaceId, after: int) -> None:
-        if self._spaces is not None:
-            self._spaces.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
+        if self.loaded is not None:
+            self.loaded.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
 
 
 class VectorWriter(VectorReader):
