@@ -65,13 +65,13 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         wanted = list(_expanded(query, frequencies, times))
-        terms = _known(wanted, query, frequencies)
-        if not terms:
+        indexed = _known(wanted, query, frequencies)
+        if not indexed:
             # Half of all chunks may hold such a term: to count them takes longer than to find what is rare.
             last_resort = (*query.particles, *query.stop_words)
             frequencies = view.document_frequencies(last_resort)
-            terms = _held(last_resort, frequencies)
-        terms = _without_common(terms, frequencies)
+            indexed = _held(last_resort, frequencies)
+        terms = _without_common(indexed, frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit)
