@@ -161,7 +161,8 @@ class Database:
         """Listen to commits on a connection of its own, which must not go through a transaction pooler.
 
         Yields:
-            Waits so many seconds at most for a commit of any process; returns False if there was none.
+            A function that waits at most a number of seconds for a commit of any process; it returns False if
+            there was none.
         """
         with translated(self.access.address), self._connect() as connection:
             connection.execute(f"LISTEN {identifier(self.channel)}")
