@@ -12,11 +12,6 @@ _SECRET_PARAMETERS = re.compile(r"[?&][^=&\s]*(?:pass|key|token|secret)[^=&\s]*=
 _SEPARATORS = re.compile(r"[:/@?#\[\]]")
 
 
-def shown(address: str) -> str:
-    """Return an address for people, without user name and password."""
-    return without_password(address)
-
-
 def without_secrets(message: str, address: str) -> str:
     """Take everything out of a message that is secret in an address, also in parts.
 

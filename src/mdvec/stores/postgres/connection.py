@@ -22,7 +22,8 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.stores.columns import storable
-from mdvec.stores.postgres.address import shown, without_secrets
+from mdvec.stores.postgres.address import without_secrets
+from mdvec.text.addresses import without_password
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 """A connection; to be used by one thread at a time."""
@@ -76,7 +77,7 @@ def connect(address: str, *, prepared_statements: bool) -> Connection:
     try:
         known = psycopg.conninfo.conninfo_to_dict(address)
     except psycopg.ProgrammingError:
-        msg = f"{shown(address)} is not an address of PostgreSQL"
+        msg = f"{without_password(address)} is not an address of PostgreSQL"
         hint = "Write postgresql://USER@HOST/DATABASE, special characters of a password as %XX."
         raise ConfigError(msg, hint=hint) from None  # the error repeats what it does not understand
     defaults: dict[str, Any] = {"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": _APPLICATION}
@@ -88,7 +89,7 @@ def connect(address: str, *, prepared_statements: bool) -> Connection:
             **{name: value for name, value in defaults.items() if name not in known},
         )
     except psycopg.OperationalError as error:
-        msg = f"{shown(address)} cannot be reached: {_reason(error, address)}"
+        msg = f"{without_password(address)} cannot be reached: {_reason(error, address)}"
         raise StoreUnavailableError(msg) from None  # it may repeat a piece of the password
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(Binary, _BinaryDumper)
@@ -135,7 +136,7 @@ def insert_rows(
 
 
 def _translation(error: psycopg.Error, address: str) -> StoreError | None:
-    place = shown(address)
+    place = without_password(address)
     match error:
         case errors.LockNotAvailable() | errors.QueryCanceled() | errors.DeadlockDetected():
             return WriterBusyError(f"{place} has been locked by another process for too long")

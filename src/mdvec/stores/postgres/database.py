@@ -63,9 +63,10 @@ class Reader(TableReader):
         super().__init__(None if memo is None else memo.values(self.version))
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that is written as for SQLite; the planner here has statistics."""
+        """Run a statement that is written as for SQLite; return its rows, if any."""
         text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
-        return self.connection.execute(text, arguments, binary=True).fetchall()
+        cursor = self.connection.execute(text, arguments, binary=True)
+        return cursor.fetchall() if cursor.description else []
 
 
 class Database:
