@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import psycopg
 from psycopg import errors
@@ -22,7 +24,6 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.stores.columns import storable
-from mdvec.stores.postgres.address import without_secrets
 from mdvec.text.addresses import without_password
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -31,6 +32,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _CONNECT_TIMEOUT_S = 10
 _APPLICATION = "mdvec"
 _NUL = "\0"
+
+_CREDENTIALS = re.compile(r"(?<=://)(\S*)@")
+_SECRET_PARAMETERS = re.compile(r"[?&][^=&\s]*(?:pass|key|token|secret)[^=&\s]*=([^&\s]+)", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[:/@?#\[\]]")
 
 
 def stored_text(text: str) -> str:
@@ -133,6 +138,23 @@ def insert_rows(
         arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
         sql = f"INSERT INTO {table}({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
         connection.execute(sql, values)
+
+
+def without_secrets(message: str, address: str) -> str:
+    """Take everything out of a message that is secret in an address, also in parts.
+
+    libpq reads an address with an unescaped sign in its password in another way than its author, and repeats
+    a piece of the password as a port or a host that cannot be used.
+    """
+    found = _CREDENTIALS.search(address)
+    credentials = found[1] if found else ""
+    secrets = {credentials.partition(":")[2], *_SECRET_PARAMETERS.findall(address)}
+    if _SEPARATORS.search(credentials.partition(":")[2]):
+        secrets.add(credentials)
+    pieces = {part for secret in secrets for part in (secret, *_SEPARATORS.split(secret))}
+    for piece in sorted({*pieces, *map(unquote, pieces)} - {""}, key=len, reverse=True):
+        message = message.replace(piece, "***")
+    return without_password(message)
 
 
 def _translation(error: psycopg.Error, address: str) -> StoreError | None:
