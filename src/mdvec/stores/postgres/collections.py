@@ -95,7 +95,7 @@ class CollectionWriter(CollectionReader):
     ) -> Collection:
         """Write a new, enabled collection."""
         if self.connection.execute("SELECT 1 FROM collections WHERE name = %s", (name,)).fetchone():
-            msg = f"there is a collection named {name!r} already"
+            msg = f"there is already a collection named {name!r}"
             raise CollectionExistsError(msg)
         row = self.connection.execute(
             f"""INSERT INTO collections(name, description, source, chunking, enabled)

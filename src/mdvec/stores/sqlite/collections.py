@@ -113,7 +113,7 @@ class CollectionWriter(CollectionReader):
     ) -> Collection:
         """Write a new, enabled collection."""
         if self.connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).get is not None:
-            msg = f"there is a collection named {name!r} already"
+            msg = f"there is already a collection named {name!r}"
             raise CollectionExistsError(msg)
         self.connection.execute(
             "INSERT INTO collections(name, description, source, chunking, enabled) VALUES (?, ?, ?, ?, 1)",
