@@ -620,7 +620,7 @@ def test_feedback_before_anything_is_indexed(noted: Shell) -> None:
     folder = noted.write("fresh/sun.md", "# Sun\n").parent
     judge = ("feedback", "sun", "--good", "sun.md", "--docs-dir", str(folder))
     noted.run(*judge, code=1)
-    assert f"hint: 'mdvec import --docs-dir {folder}' makes it." in noted.err
+    assert f"hint: 'mdvec import --docs-dir {folder}' creates it." in noted.err
     noted.run("import", "--docs-dir", str(folder))
     assert noted.run(*judge).startswith("1 good written")
     noted.run("feedback", "sun", "--good", "moon.md", "--docs-dir", str(folder), code=1)
