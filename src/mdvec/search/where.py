@@ -99,6 +99,9 @@ def not_found(path: str, collections: Sequence[Collection], view: View) -> Docum
     known = [item for collection in collections for item in view.known_documents(collection.id)]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
     near = near or get_close_matches(wanted, known, n=3)
+    if not near and "/" not in wanted:  # a note's name alone
+        names = {file_key(item): item for item in known}
+        near = [names[name] for name in get_close_matches(file_key(wanted), names, n=3)]
     places = ", ".join(item.name for item in collections) or "any collection"
     hint = f"Did you mean {', '.join(near)}?" if near else None
     return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)

@@ -240,7 +240,8 @@ def _filled(section: IndexedSection, now_ms: int) -> IndexedSection:
         UsageError: If it names no document.
     """
     path = nfc(section.document_path.replace("\\", "/")).removeprefix("./")
-    if not path.strip("/ ") or "\0" in path:
+    # A page's address cannot hold "..": a browser takes it for the folder above.
+    if not path.strip("/ ") or "\0" in path or {".", ".."} & {*path.split("/")}:
         msg = f"not the path of a document: {section.document_path!r}"
         raise UsageError(msg, hint="Write a path such as guides/setup.md.")
     return replace(

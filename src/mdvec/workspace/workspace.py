@@ -235,7 +235,7 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
-        with self._running(), recorded_import(name) as record:
+        with self._running(), recorded_import(name, options) as record:
             return record(
                 import_into(
                     name,
