@@ -1,4 +1,4 @@
-"""Checks a query, and brings it into one form."""
+"""Checks a query and normalises it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchQuer
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000
 MAX_DEPTH = 3
-MAX_TAGS = 100  # each is a part of the SQL, of which there may not be too many
-# What a glob or the name of a file holds, and the name of a folder usually does not.
+MAX_TAGS = 100  # each adds to the SQL, whose size is limited
+# Occurs in globs and file names, and rarely in the names of folders.
 _GLOB_OR_SUFFIX = re.compile(r"[*?\[\]{}]|\.\w+$")
-_MAX_NS = 2**63 - 1  # times of files are kept in 64 bits
+_MAX_NS = 2**63 - 1  # file times are stored in 64 bits
 
 
 def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     """Check a query.
 
     Returns:
-        The query in its canonical form, and warnings about what was changed.
+        The normalised query, and warnings about changes.
 
     Raises:
         InvalidQueryError: If there is nothing to search for.
@@ -68,9 +68,9 @@ def _check_range(name: str, value: int | None, least: int, most: int | None) -> 
 
 
 def folder_or_glob(path: str) -> str:
-    """Return a pattern that takes all below a folder, where one is named without the slash at its end.
+    """Return the pattern for everything below a folder if a path names one; else the path itself.
 
-    A name without any slash is that of a folder anywhere, as a file's name is that of a file anywhere.
+    A name without a slash matches a folder at any place, as the name of a file does.
     """
     folders, _, name = path.rpartition("/")
     if not name or _GLOB_OR_SUFFIX.search(name):
@@ -102,7 +102,7 @@ def _clean_filters(filters: Filters) -> Filters:
         filters,
         tags=tags,
         path=folder_or_glob(spelled(filters.path or "")) or None,
-        # As in SQL, where the wildcard is written.
+        # Some clients write the wildcard of SQL.
         alias_prefix=spelled(filters.alias_prefix or "").removesuffix("%") or None,
         linked_to=spelled(filters.linked_to or "").strip() or None,
     )
