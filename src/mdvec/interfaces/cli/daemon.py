@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from mdvec import __version__
+from mdvec.interfaces.cli.common_options import Group, format_option
 from mdvec.interfaces.cli.serving import load_door
-from mdvec.interfaces.cli.session import Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
 

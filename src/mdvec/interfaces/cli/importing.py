@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import ImportStoppedError, MdvecError
+from mdvec.interfaces.cli.common_options import Command, choice_of, format_option, wait_option
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    choice_of,
-    format_option,
-    wait_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, print_failure, warn, write, write_json
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary

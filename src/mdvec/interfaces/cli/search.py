@@ -8,15 +8,10 @@ from typing import Any
 import click
 
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Command, choice_of, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, folder_options
 from mdvec.interfaces.cli.progress import reporting_interruption
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    choice_of,
-    daemon_option,
-    format_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import (
     note,
     terminal_columns,

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from mdvec import registry
+from mdvec.interfaces.cli.common_options import Group
 from mdvec.interfaces.cli.filters import name_option
-from mdvec.interfaces.cli.session import Group, Session
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
 from mdvec.text.quantity import quantity
 

@@ -9,13 +9,9 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import name_option
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    daemon_option,
-    format_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible

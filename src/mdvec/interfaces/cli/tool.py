@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Group, format_option
 from mdvec.interfaces.cli.filters import name_option, presets
-from mdvec.interfaces.cli.session import Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
