@@ -21,9 +21,8 @@ from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, M
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.embedders import Cluster, Embedders
 from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring import Cluster, Embedders, Parts
 
 
 class Models:

@@ -37,9 +37,8 @@ from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.embedders import Model
 from mdvec.workspace.reading import file_of, path_of_reference
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring import Model, Parts
 
 if TYPE_CHECKING:
     from mdvec.search.forms import Vectors

@@ -41,9 +41,8 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.embedders import Model
 from mdvec.workspace.imports import configured_otherwise
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring import Model, Parts
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
 _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")

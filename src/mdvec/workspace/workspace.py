@@ -34,12 +34,10 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import reading
-from mdvec.workspace.collections import Changes, Collections, Registration
+from mdvec.workspace.collections import Changes, Collections, Folders, Registration
 from mdvec.workspace.databases import DOCS_COLLECTION, FolderChoice
-from mdvec.workspace.first_index import FirstIndex
-from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
-from mdvec.workspace.imports import import_into, recorded_import
+from mdvec.workspace.imports import FirstIndex, import_into, recorded_import
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import Lines
