@@ -87,7 +87,7 @@ def combined(*options: Option) -> Option:
 
 
 def format_option(*formats: str) -> Option:
-    """Add ``--format``; :attr:`Session.output` is what was chosen of the formats, the first for people."""
+    """Add ``--format``; :attr:`Session.output` is the chosen format, by default the first."""
 
     def remember(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         if isinstance(ctx.obj, Session):

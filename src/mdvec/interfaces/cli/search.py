@@ -40,7 +40,7 @@ class _SearchCommand(Command):
     """A command whose argument may look like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what was typed; the error for an unknown option says how to write a query that begins so."""
+        """Parse the arguments; an unknown option is an error that says how to write it as a query."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

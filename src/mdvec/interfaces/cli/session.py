@@ -41,7 +41,7 @@ class Opener(Protocol):
 
 
 class Opening(TypedDict, total=False):
-    """What a command does with its workspace.
+    """How a command uses its workspace.
 
     Attributes:
         makes: Whether to make a database that is not there; commands that read make none.
