@@ -218,7 +218,7 @@ def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:
     if not all_lines and lines == (None, None):
         return "", 1, 1
     if first < 1 or first > max(1, len(all_lines)) or last < first:
-        msg = f"{document.path} has {len(all_lines)} lines; {_range(lines)} is not a range of them"
+        msg = f"{document.path} has {len(all_lines)} lines; {_range(lines)} is not a range within it"
         raise UsageError(msg, hint="Lines count from 1; give them as FIRST:LAST.")
     return "".join(all_lines[first - 1 : last]), first, last
 
