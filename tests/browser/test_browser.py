@@ -342,7 +342,7 @@ def test_the_token_is_entered_once(chromium: Browser, site: Site) -> None:
     expect(page).to_have_url(f"{locked.url}/?q=apple")
     expect(page.locator(HITS).first).to_contain_text("Apple")
     assert page.evaluate("document.cookie") == ""
-    context.clear_cookies()  # as when the session ends: the next letters lead to the login, and back to the query
+    context.clear_cookies()  # as when the session ends: letters lead to the login, and back to the query
     page.locator("#q").fill("retries")
     page.get_by_label("Token").fill(TOKEN)
     page.keyboard.press("Enter")
@@ -354,8 +354,8 @@ def test_the_token_is_entered_once(chromium: Browser, site: Site) -> None:
 
 
 def test_a_busy_server_says_so(tab: Tab) -> None:
-    """What it answers in JSON is shown as a sentence. (With its status, the browser would log an error.)"""
-    body = '{"status": 503, "detail": "The server is busy."}'
+    """What it answers in JSON is shown as a sentence."""
+    body = '{"status": 503, "detail": "The server is busy."}'  # sent as 200: no error is left on the console
     tab.page.goto("/?q=apple")
     tab.page.route(
         "**/results*", lambda route: route.fulfill(content_type="application/problem+json", body=body)
