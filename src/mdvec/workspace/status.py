@@ -385,6 +385,6 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
         yield Finding(
             Severity.NOTE,
             name,
-            f"{counts.pending_chunks} of {counts.chunks} chunks have no vector",
+            f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector",
             f"Run '{update}'.",
         )
