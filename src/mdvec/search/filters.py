@@ -49,7 +49,7 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
     _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
     if since_ns is not None and until_ns is not None and until_ns <= since_ns:
-        msg = "the time until which documents were updated is not after the one since which they were"
+        msg = "updated-until is not later than updated-since"
         raise UsageError(msg, hint="Give the earlier time to updated-since.")
     for condition in query.filters.properties:
         _check_condition(condition)
@@ -85,9 +85,8 @@ def _check_condition(condition: PropertyCondition) -> None:
         raise UsageError(msg, hint="Write it as author='Ridley Scott' or rating>=4.")
     orders = condition.comparison not in (Comparison.EQUAL, Comparison.UNEQUAL)
     if orders and as_number(value) is None and not is_date(value):
-        msg = (
-            f"{condition.key}{condition.comparison.value}{condition.value}: only numbers and dates compare so"
-        )
+        written = f"{condition.key}{condition.comparison.value}{condition.value}"
+        msg = f"{written}: only numbers and dates have an order"
         raise UsageError(msg, hint="Write a number, or a date such as 2026-05-01; or compare with = or !=.")
 
 
@@ -95,7 +94,7 @@ def _clean_filters(filters: Filters) -> Filters:
     tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
     if len(tags) > MAX_TAGS:
         msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"
-        raise UsageError(msg, hint="Name a tag that is above them: a also finds a/b.")
+        raise UsageError(msg, hint="Use a tag above them: a also finds a/b.")
     if any(not tag for tag in tags):
         msg = "a tag to filter by is empty"
         raise UsageError(msg)

@@ -74,7 +74,7 @@ class CatalogWriter(CatalogReader):
     ) -> Collection:
         """Write a new, enabled collection."""
         if self.rows("SELECT 1 FROM collections WHERE name = ?", name):
-            msg = f"there is a collection named {name!r} already"
+            msg = f"there is already a collection named {name!r}"
             raise CollectionExistsError(msg)
         (row,) = self.rows(
             f"""INSERT INTO collections(name, description, source, chunking, enabled)

@@ -187,7 +187,7 @@ def test_get_doc_takes_lines_or_a_section(workspace: FakeWorkspace) -> None:
         {"path": "a.md", "collection": "notes", "lines": (10, 40), "section": None},
         {"path": "a.md", "collection": None, "lines": None, "section": "宿"},
     ]
-    assert text_of(both).startswith("`lines` and `section` exclude each other\nhint: ")
+    assert text_of(both).startswith("`lines` and `section` cannot be used together\nhint: ")
     assert text_of(nonsense).startswith("not a range of lines: 'ten'\nhint: ")
 
 
