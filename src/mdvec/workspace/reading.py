@@ -249,7 +249,7 @@ class Reference(Struct, frozen=True):
 
 
 class _Reading(Struct, frozen=True):
-    """A way to read what was given: a path, and the collections in which it may be one."""
+    """One reading of a reference: a path, and the collections in which it may be one."""
 
     path: str
     places: Sequence[Collection]
