@@ -40,7 +40,7 @@ _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.t
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
     ORDER BY c.id"""
 
-# Where a vector index was attached (changes.py).
+# Only if a vector index was attached (attaching.py).
 _REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space', ?
     WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
 
