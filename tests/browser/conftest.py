@@ -35,6 +35,8 @@ NOTES = {
         "---\ntags: [ops, network]\n---\n# Retry policy\n\nHow clients retry.\n\n"
         + "".join(f"## Part {number}\n\n{'Words about something else. ' * 30}\n\n" for number in range(12))
         + "## Limits\n\nFive retries at most, then the request fails.\n\n```python\ndef retry(): ...\n```\n"
+        + f"\n```\n{'a wide line ' * 40}\n```\n\n"
+        + f"| word | meaning |\n|---|---|\n| Backpressure | {'長い説明。' * 40} |\n"
     ),
     "旅行/京都.md": (
         "---\ntags: [旅]\n---\n# 京都の旅\n\n## 宿\n\n四条の静かな旅館に二泊した。\n\n![[map.svg]]\n"

@@ -419,7 +419,7 @@ def test_a_tree_of_something_else_is_said_to_be_one(make: _Make, server: GithubS
     """Sizes are numbers, ids are in hex; nothing is a traceback."""
     answer = Answer(200, {"tree": [item], "truncated": False})
     server.failures += [Answer(200, server.branches["main"].encode()), answer]
-    with pytest.raises(SourceUnavailableError, match="something that is no tree"):
+    with pytest.raises(SourceUnavailableError, match="something that is not a tree"):
         make().list()
 
 

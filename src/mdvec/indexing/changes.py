@@ -215,7 +215,7 @@ def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listin
             listing = Listing(())
         details.update(files=len(listing.entries), excluded=len(listing.exclusions))
     if knows_documents and not (listing.entries or listing.unreadable or listing.pushed or allow_empty):
-        msg = "the source holds no document, but the index does"
+        msg = "the source contains no documents, but the index does"
         raise SourceEmptyError(msg)
     return listing
 

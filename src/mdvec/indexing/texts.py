@@ -29,7 +29,7 @@ _MOVES_PER_TRANSACTION = 1_000
 class TextOutcome(Struct):
     """The outcome for the documents; see :class:`mdvec.types.report.ImportReport`.
 
-    ``revision`` is that of the source; ``warnings`` has the paths of the documents for each warning.
+    ``warnings`` maps each warning to the paths of its documents.
     """
 
     added: int = 0
@@ -38,7 +38,6 @@ class TextOutcome(Struct):
     deleted: int = 0
     unchanged: int = 0
     cached_chunks: int = 0
-    revision: str = ""
     exclusions: list[Exclusion] = field(default_factory=list)
     failures: list[Unreadable] = field(default_factory=list)
     warnings: dict[str, list[str]] = field(default_factory=dict)
@@ -62,7 +61,6 @@ def write_changes(
     plan = changes.plan
     outcome = TextOutcome(
         unchanged=plan.unchanged + len(plan.touched),
-        revision=changes.revision,
         exclusions=list(changes.exclusions),
         failures=list(changes.failures),
     )

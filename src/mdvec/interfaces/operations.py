@@ -30,7 +30,7 @@ def read(workspace: Workspace, request: DocumentRequest, parse_lines: Callable[[
         UsageError: If both lines and a section are named.
     """
     if request.lines is not None and request.section is not None:
-        msg = "`lines` and `section` exclude each other"
+        msg = "`lines` and `section` cannot be used together"
         raise UsageError(msg, hint="Give one of them.")
     lines = None if request.lines is None else parse_lines(request.lines)
     return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)

@@ -127,9 +127,8 @@ class Freshness:
             self._looked_ms[collection.id] = looked_ms
         except ImportStoppedError:
             command = self._collections.import_command([name], ImportMode.UPDATE)
-            if progress.total:
-                left = progress.total - progress.done
-                return f"{left:,} changed documents of {name} are not read yet; '{command}' reads them"
+            if left := progress.total - progress.done:
+                return f"changed documents of {name} that are not read yet: {left:,}; '{command}' reads them"
             budget_ms = self._config.search.sync_budget_ms
             return (
                 f"{name} may have changed: looking took longer than {budget_ms} ms ([search] sync_budget_ms)"

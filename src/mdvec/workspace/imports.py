@@ -97,8 +97,10 @@ def import_into(
 
 
 @contextmanager
-def recorded_import(name: str) -> Iterator[Callable[[ImportReport], ImportReport]]:
+def recorded_import(name: str, options: ImportOptions) -> Iterator[Callable[[ImportReport], ImportReport]]:
     """Record an import; one that changed nothing is worth a line only with ``debug``.
+
+    So is one that does not wait and finds another process at work: a server tries again and again.
 
     Yields:
         Takes the report, and returns it.
@@ -115,7 +117,12 @@ def recorded_import(name: str) -> Iterator[Callable[[ImportReport], ImportReport
             step.update(done)
             return report
 
-        yield record
+        try:
+            yield record
+        except WriterBusyError:
+            if not options.wait_s:
+                line["level"] = "debug"
+            raise
 
 
 def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:

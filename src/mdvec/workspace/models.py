@@ -202,7 +202,7 @@ class Models:
                 resume_change=self.resume_change,
             )
         except SourceError as error:
-            warning = f"the documents are embedded as they were indexed: {error}"
+            warning = f"the source cannot be read, so the indexed documents are embedded: {error}"
         store, collection = self._collections.store(), self._collections.named(name)
         with store.claim(collection, f"changing the model of {name}", wait_s=wait_s) as claim:
             collection = self._collections.named(name)

@@ -288,7 +288,7 @@ def _about_vector_index(store: Store) -> Iterator[Finding]:
             return
         problems = index.problems()
         for problem in problems:
-            hint = "Searches are right without it, and slower. Build it again: mdvec store rebuild"
+            hint = "Searches work without it, but slower. Build it again: mdvec store rebuild"
             yield Finding(Severity.NOTE, "vector index", problem, hint)
         if not problems:
             yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")

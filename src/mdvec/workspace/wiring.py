@@ -431,7 +431,7 @@ def make_elsewhere(
         ConfigError: If there is no such provider.
     """
     if version != __version__:
-        msg = f"mdvec is {__version__} here, and {version} where the import runs"
+        msg = f"mdvec is {__version__} here, but {version} where the import runs"
         raise EmbedderUnavailableError(msg, hint=f"Run there: pip install 'mdvec=={version}'")
     return make_embedder(spec, settings, arguments)
 

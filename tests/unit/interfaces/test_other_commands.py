@@ -425,7 +425,7 @@ def test_config_path_prints_the_file(mdvec: Mdvec, tmp_path: Path) -> None:
     """``config path`` prints the file that is read, or where one's own would be."""
     outcome = mdvec("config", "path")
     assert outcome.out == f"{tmp_path / 'user' / 'mdvec.toml'}\n"
-    assert "no configuration file is read" in outcome.err
+    assert "no configuration file was found" in outcome.err
     (tmp_path / "mdvec.yaml").write_text("")
     outcome = mdvec("config", "path")
     assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.yaml'}\n", "")

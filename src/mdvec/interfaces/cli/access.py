@@ -45,13 +45,13 @@ def new(session: Session, names: tuple[str, ...]) -> None:
         return
     lines = "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
     write(f"# token: {made}\n\n[[access.tokens]]\n{lines}")
-    note("the token is shown this once; add [[access.tokens]] to the configuration of the server")
+    note("the token is shown only this once; add [[access.tokens]] to the configuration of the server")
 
 
 @click.command(cls=Command)
 @click.argument("folder", metavar="DIR", required=False, type=click.Path(file_okay=False, path_type=Path))
-@click.option("--list", "listing", is_flag=True, help="List the folders that are trusted.")
-@click.option("--remove", is_flag=True, help="Do not trust DIR any more.")
+@click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
+@click.option("--remove", is_flag=True, help="Stop trusting DIR.")
 @click.pass_obj
 def trust(session: Session, folder: Path | None, listing: bool, remove: bool) -> None:
     """Trust the configuration and the index that come with a folder.

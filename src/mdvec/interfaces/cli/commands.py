@@ -124,10 +124,16 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "mdvec"
     hint = f"Run '{path} --help' to see its options."
+    if context and "unexpected extra argument" in error.message and _takes_a_name(context.command):
+        hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
     if isinstance(error, click.NoSuchOption) and path in _WITH_WORDS:
         hint += " Put -- before words that start with a dash."
     print_failure(shortened(error.format_message(), args), hint)
     return error.exit_code
+
+
+def _takes_a_name(command: click.Command) -> bool:
+    return any("-n" in each.opts for each in command.params)
 
 
 def report(error: Exception, args: Sequence[str], *, verbose: bool = False) -> int:

@@ -56,7 +56,7 @@ def path(session: Session) -> None:
     found = session.load_config().path
     if found is None:
         note(
-            f"no configuration file is read: none of {', '.join(CONFIG_NAMES)} is in {session.cwd}, "
+            f"no configuration file was found: none of {', '.join(CONFIG_NAMES)} is in {session.cwd}, "
             f"the folders above it, or {user_config_dir()}"
         )
     write(f"{found or user_config_dir() / CONFIG_NAMES[0]}\n")
@@ -77,7 +77,7 @@ def import_(session: Session, file: Path) -> None:
 
     read = read_config(session.cwd / file)
     if not is_foreign(read):
-        msg = f"{file} is no configuration that mdvec can take over"
+        msg = f"{file} is not a configuration that mdvec can import"
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
     settings = {dotted(*place): each for place, each in sorted(foreign_settings(read).items())}
     fates = list(translated(read))

@@ -84,7 +84,7 @@ def start_daemon(
     if info is not None and info.version == __version__:
         return info
     if info is not None:
-        note(f"the daemon runs mdvec {info.version}: starting it anew")
+        note(f"the daemon runs mdvec {info.version}: restarting it")
         _stop(place, info)
     make_private_folder(place.folder)
     with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
@@ -101,7 +101,7 @@ def start_daemon(
     if info is None:
         note(place.output.read_text("utf-8", "replace").rstrip("\n"))
         msg = "the daemon did not start"
-        raise DaemonError(msg, hint="What it said is above; 'mdvec daemon run' shows more.")
+        raise DaemonError(msg, hint="Its output is above; 'mdvec daemon run' shows more.")
     return info
 
 
@@ -150,7 +150,7 @@ def stop(session: Session) -> None:
     place = _place(session)
     info = _running(place)
     if info is None:
-        note("the daemon does not run")
+        note("the daemon is not running")
         return
     _stop(place, info)
     note(f"stopped: process {info.pid}")
@@ -173,14 +173,14 @@ def status(ctx: click.Context) -> None:
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(place.log)}
         write_json({**shown, "problem": problem or None, "daemon": info})
     elif info is None:
-        write("the daemon does not run\n")
+        write("the daemon is not running\n")
     else:
         write(
             f"process: {info.pid}, mdvec {info.version}, since {moment(info.started_ms)}\n"
             f"database: {info.database}\nHTTP: {info.url}\nsocket: {info.socket}\nlog: {place.log}\n"
         )
         if problem:
-            warn(f"commands do not use it: {problem}")
+            warn(f"commands do not use the daemon: {problem}")
             note("hint: Run 'mdvec daemon stop' and 'mdvec daemon start'.")
     if info is None:
         ctx.exit(EXIT_FAILED)
@@ -188,7 +188,7 @@ def status(ctx: click.Context) -> None:
 
 @daemon.command()
 @click.option("-n", "--lines", type=click.IntRange(min=1), default=_LAST_LINES, show_default=True)
-@click.option("-f", "--follow", is_flag=True, help="Print what is added, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
 @click.pass_obj
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""

@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     "--estimate", is_flag=True, help="Show what would be embedded and what that costs; write nothing."
 )
 @click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
-@click.option("--check", is_flag=True, help="Read every file, and make anew what is damaged in the index.")
+@click.option("--check", is_flag=True, help="Read every file, and repair damaged parts of the index.")
 @click.option(
     "--on", "cluster", metavar="CLUSTER", help="Embed on the machines of a cluster: ray or ray://HOST:PORT."
 )
-@click.option("--allow-empty", is_flag=True, help="Accept a folder that has no documents any more.")
+@click.option("--allow-empty", is_flag=True, help="Accept that a folder has no documents any more.")
 @folder_options
 @wait_option
 @format_option("text", "json")

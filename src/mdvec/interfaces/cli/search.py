@@ -63,11 +63,11 @@ class _SearchCommand(Command):
     "--depth",
     type=click.IntRange(0, 3),
     multiple=True,
-    help="Only passages below a heading of this level, 0 for none; may be repeated.",
+    help="Only passages below a heading of this level (0: below none); may be repeated.",
 )
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Most hits.  [default: 5]")
-@click.option("--threshold", type=click.FloatRange(-1, 1), help="Smallest cosine similarity of a hit.")
+@click.option("--threshold", type=click.FloatRange(-1, 1), help="Minimum cosine similarity of a hit.")
 @click.option(
     "--per-document", type=click.IntRange(min=1), help="Most hits of one document.  [default: no limit]"
 )

@@ -198,7 +198,7 @@ class Session:
         info = place_of(self.database_place(config)).read()
         problem = "" if info is None else why_not(info, settings_id(config, self.docs_dir))
         if problem:
-            note(f"note: {problem}; 'mdvec daemon status' says more")
+            note(f"note: {problem}; run 'mdvec daemon status' for details")
 
     @contextmanager
     def open(
@@ -254,7 +254,7 @@ class Session:
             return None
         if self.docs_dir is None:
             msg = f"--{next(iter(given))} needs --docs-dir"
-            raise UsageError(msg, hint="A registered collection is changed with 'mdvec tool update'.")
+            raise UsageError(msg, hint="To change a registered collection, run 'mdvec tool update'.")
         from mdvec.config.presets import load_preset
         from mdvec.types.collection import parse_embedding_spec
         from mdvec.workspace import FolderChoice
@@ -281,7 +281,7 @@ class Session:
         with run.bound(Run(on_warning=warn)):
             self.docs_dir = folder_with_index(found)
         if self.docs_dir is not None:
-            note(f"using the index in {self.docs_dir}; -n NAME and --database choose others")
+            note(f"using the index in {self.docs_dir}; use -n NAME or --database for another")
 
 
 def _real_opener() -> Opener:

@@ -27,7 +27,7 @@ def site() -> None:
 @click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
-@click.option("--project-only", is_flag=True, help="Write the VitePress project, and do not build it.")
+@click.option("--project-only", is_flag=True, help="Write the VitePress project, but do not build it.")
 @click.pass_obj
 def build(
     session: Session, name: str, output: Path, base: str, language: str | None, project_only: bool

@@ -206,7 +206,7 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
     PATH is relative to the source, '.' for all of it. Without PATH, list the contexts of the collection.
     """
     if (folder is None) is not (text is None and not remove) or (text is not None and remove):
-        msg = "PATH takes a sentence, or --remove"
+        msg = "PATH needs a sentence, or --remove"
         raise UsageError(msg, hint=f'Write: mdvec tool context -n {name} PATH "What it holds."')
     with session.open() as (workspace, _):
         if folder is not None and text is not None:
@@ -223,7 +223,7 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
 
 @tool.command("ls")
 @click.option("--all", "include_disabled", is_flag=True, help="Also list disabled collections.")
-@click.option("--names", "only_names", is_flag=True, help="Print the names alone, one a line.")
+@click.option("--names", "only_names", is_flag=True, help="Print only the names, one on each line.")
 @format_option("table", "json")
 @click.pass_obj
 def list_(session: Session, include_disabled: bool, only_names: bool) -> None:

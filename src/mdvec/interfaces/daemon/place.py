@@ -156,7 +156,7 @@ def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:
         folder.mkdir(mode=0o700, parents=True)
     state = folder.lstat()
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o077:
-        msg = f"{folder} is not a folder that is yours alone"
+        msg = f"{folder} is not a folder that only you can use"
         raise DaemonError(msg, hint="Remove it, or set XDG_RUNTIME_DIR to a folder of yours.")
     return folder / name
 

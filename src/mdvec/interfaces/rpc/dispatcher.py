@@ -178,8 +178,8 @@ class Client:
             )
             return
         if self._in_work >= MOST_IN_FLIGHT:  # only this thread adds to it
-            message = f"{MOST_IN_FLIGHT:,} requests are in work"
-            respond(_failed(number, BUSY, message, hint="Wait for answers.", retry=True))
+            message = f"{MOST_IN_FLIGHT:,} requests are in progress"
+            respond(_failed(number, BUSY, message, hint="Wait for some responses first.", retry=True))
             return
         reports = self._notifies and method.is_long and request.id is not UNSET
         run = Run(self._progress_of(number) if reports else None)

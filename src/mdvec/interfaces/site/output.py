@@ -77,7 +77,7 @@ class Output:
             return set(json.loads((self._folder / _MANIFEST).read_text(encoding="utf-8")))
         except FileNotFoundError:
             if self._folder.is_dir() and any(self._folder.iterdir()):
-                msg = f"{self._folder} holds something that no build of a site wrote"
+                msg = f"{self._folder} contains files that 'mdvec site build' did not write"
                 raise SiteError(msg, hint="Choose an empty folder with -o.") from None
             return set()
         except (OSError, ValueError) as error:

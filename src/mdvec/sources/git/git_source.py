@@ -98,7 +98,7 @@ class GitSource:
             raise UnreadableFileError(too_large(self._large[wanted], self._selection.max_file_bytes))
         raw = self._blobs.get(wanted)
         if raw is None:
-            msg = "the repository does not have it any more"
+            msg = "it is no longer in the repository"
             raise UnreadableFileError(msg)
         return verified(raw, wanted)
 

@@ -140,7 +140,7 @@ def _translation(error: psycopg.Error, address: str) -> StoreError | None:
         case errors.LockNotAvailable() | errors.QueryCanceled() | errors.DeadlockDetected():
             return WriterBusyError(f"{place} has been locked by another process for too long")
         case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
-            msg = f"{place} cannot be written, or not be read, with these rights: {_reason(error, address)}"
+            msg = f"{place} cannot be read or written with these rights: {_reason(error, address)}"
             return ReadOnlyDatabaseError(msg, hint="Use another role, or ask its owner for rights.")
         case errors.DiskFull():
             return DatabaseFullError(f"the disk is full: {place} cannot grow")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
 from mdvec.errors import StoreError
-from mdvec.stores.memo import Memo, Memorizing
+from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.connection import Connection, connect, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
+from mdvec.stores.tables import TableReader
 
 _MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
 
@@ -40,7 +42,7 @@ class Access(Struct, frozen=True):
     prepared_statements: bool
 
 
-class Reader(Memorizing):
+class Reader(TableReader):
     """A part of a snapshot; :class:`mdvec.stores.postgres.snapshots.Snapshot` is made of these.
 
     Attributes:
@@ -59,6 +61,11 @@ class Reader(Memorizing):
         self.version = found["generation"]
         self.vector_epoch = found["vector_epoch"]
         super().__init__(None if memo is None else memo.values(self.version))
+
+    def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that is written as for SQLite; the planner here has statistics."""
+        text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
+        return self.connection.execute(text, arguments, binary=True).fetchall()
 
 
 class Database:

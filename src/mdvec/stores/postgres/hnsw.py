@@ -32,13 +32,13 @@ _MOST_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that 
 # keeps the order of the index: owners are looked up for one vector after the other, until there are enough.
 # Without the inner LIMIT the planner wants the cheapest way to all rows, and that is to sort all vectors.
 _NEAREST = """SELECT o.owner, v.similarity FROM (
-    SELECT v.text_hash, -(v.vector::vector <#> %s::vector) AS similarity
+    SELECT v.text_hash, -(v.vector::vector <#> ?::vector) AS similarity
     FROM vectors v WHERE v.space_id = {space}{named}
-    ORDER BY v.vector::halfvec({dimension}) <#> %s::halfvec({dimension}) LIMIT {most}
-) v CROSS JOIN LATERAL ({owners} AND {table}.text_hash = v.text_hash AND {condition} OFFSET 0) o LIMIT %s"""
-_EXACT = """SELECT o.owner, -(v.vector::vector <#> %s::vector) AS similarity
+    ORDER BY v.vector::halfvec({dimension}) <#> ?::halfvec({dimension}) LIMIT {most}
+) v, LATERAL ({owners} AND {table}.text_hash = v.text_hash AND {condition} OFFSET 0) o LIMIT ?"""
+_EXACT = """SELECT o.owner, -(v.vector::vector <#> ?::vector) AS similarity
     FROM ({owners} AND {condition}) o JOIN vectors v ON v.text_hash = o.text_hash
-    WHERE v.space_id = {space} ORDER BY similarity DESC, o.owner LIMIT %s"""
+    WHERE v.space_id = {space} ORDER BY similarity DESC, o.owner LIMIT ?"""
 _OWNERS = {
     VectorKind.TEXT: """SELECT c.id AS owner, c.text_hash FROM chunks c
         JOIN documents d ON d.id = c.document_id WHERE true""",
@@ -164,7 +164,7 @@ class LargeSpaceReader(VectorReader):
             self._look_at(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
         aims = (as_vector(query), *([as_halfvec(query)] if template is _NEAREST else []))
         arguments = (*aims, *condition.arguments, size)
-        owners, near = _by_owner(self.connection.execute(sql, arguments, binary=True).fetchall())
+        owners, near = _by_owner(self.rows(sql, *arguments))
         if kind is VectorKind.TEXT:
             return owners.tolist(), near[0]
         # Of the names of a document another one may be nearer, which was not proposed.

@@ -15,12 +15,12 @@ from mdvec.stores.exact import best_first, best_inside, in_order_of, largest_sim
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.sqlite.attaching import changes
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import places_of
 from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.stores.sqlite.vectors import VectorReader
+from mdvec.stores.vectors.feed import Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
@@ -28,6 +28,7 @@ from mdvec.types.ids import SpaceId
 from mdvec.types.query import Where
 
 _BATCH_ROWS = 4096
+_DIALECT = Dialect(VECTOR, "<f2")
 
 _ALL_TEXTS = f"""SELECT c.id, {VECTOR} FROM chunks c
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""  # noqa: S608 - a constant
@@ -66,7 +67,7 @@ class IndexedVectors(VectorReader):
     ) -> None:
         super().__init__(connection, memo, loaded)
         self._samples = Samples() if loaded is None else loaded.samples
-        self._index = FollowedIndex(attached, changes(connection, self.version, current_version))
+        self._index = FollowedIndex(attached, SqlChanges(self.rows, _DIALECT, self.version, current_version))
         self.index: FollowedIndex | None = self._index
 
     def _nearest(

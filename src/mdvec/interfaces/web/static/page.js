@@ -17,7 +17,9 @@ document.addEventListener("keydown", (event) => {
     }
     return;
   }
-  if (typing(event.target) || help.open) return;
+  // The start page has the focus in the empty field, and says there that "?" shows the keys.
+  const empty = event.target === field && !field.value;
+  if ((typing(event.target) && !(empty && event.key === "?")) || help.open) return;
   if (event.key === "/" && field) {
     event.preventDefault();
     field.focus();
