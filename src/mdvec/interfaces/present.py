@@ -89,8 +89,8 @@ def published_line(version: PublishedVersion) -> str:
 
 
 def moment_of(iso: str) -> str:
-    """Write a time of an answer for people: local time, to the minute."""
-    return f"{datetime.fromisoformat(iso).astimezone():%Y-%m-%d %H:%M}"
+    """Write a time of an answer for people: local time, to the minute; nothing for none."""
+    return iso and f"{datetime.fromisoformat(iso).astimezone():%Y-%m-%d %H:%M}"
 
 
 def trail(hit: SearchHit) -> str:

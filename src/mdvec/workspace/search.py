@@ -71,7 +71,7 @@ class SearchPool(Protocol):
         ...
 
     def end_idle(self, idle_s: float) -> bool:
-        """End processes that were not used for so many seconds; return whether there were any."""
+        """End processes that were not used for that many seconds; return whether there were any."""
         ...
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ def _without(path: str, collection: Collection, where: Where, view: View) -> Whe
 
 
 def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
-    """Return True if a document is marked as changed, or its file differs from what was indexed."""
+    """Return True if a document is marked as changed, or its file differs from the index."""
     return known.dirty or source.differs(
         SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
     )

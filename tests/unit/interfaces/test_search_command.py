@@ -299,7 +299,7 @@ def test_the_format_can_be_configured(mdvec: Mdvec, configured: str, starts: str
         ("--threshold", "1.5"),
         ("--mode", "fast"),
         ("--format", "xml"),
-        ("--updated-since", "yesterday"),
+        ("--updated-since", "someday"),
         ("--tag-match", "none"),
         ("--expand", "world"),
         ("--max-tokens", "0"),

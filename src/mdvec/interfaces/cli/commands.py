@@ -12,7 +12,8 @@ import click
 
 from mdvec import __version__
 from mdvec.interfaces.cli import EXIT_INTERRUPTED
-from mdvec.interfaces.cli.session import Group, Opener, Session
+from mdvec.interfaces.cli.common_options import Group
+from mdvec.interfaces.cli.session import Opener, Session
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 
@@ -54,7 +55,7 @@ _MOST_COMPARED_CHARS = 40
 
 
 class LazyGroup(Group):
-    """Imports a command when it is named, so that ``--version`` loads none of them.
+    """Imports a command when it is used, so that ``--version`` loads none.
 
     Args:
         targets: Where each command is, by name.

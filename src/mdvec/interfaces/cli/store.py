@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from mdvec import registry
+from mdvec.interfaces.cli.common_options import Command, Group, format_option
 from mdvec.interfaces.cli.filters import collection_names, name_option
-from mdvec.interfaces.cli.session import Command, Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
 from mdvec.text.addresses import scheme_of
