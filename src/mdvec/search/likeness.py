@@ -32,6 +32,9 @@ _JUDGED = 20
 # A document that is so many standard deviations behind another has a weight less by a factor of e.
 _BEHIND = 0.3
 
+# Hits that are so far behind one that says nothing have nothing to say either.
+_LEAST_WEIGHT = 1e-6
+
 # Below this, all candidates are as near.
 _MIN_SPREAD = 1e-6
 
@@ -110,15 +113,16 @@ def _gains(
         return {}
     vectors = view.chunk_vectors(space.id, [*good, *bad])
     known = ~np.isnan(vectors[:, 0])
-    weights = np.fromiter(good.values(), np.float32, len(good))[known[: len(good)]]
+    weights = np.fromiter(good.values(), np.float64, len(good))[known[: len(good)]]
     firsts, others = vectors[: len(good)][known[: len(good)]], vectors[len(good) :][known[len(good) :]]
-    if not (len(firsts) and len(others)):
+    if weights.sum() < _LEAST_WEIGHT or not len(others):
         return {}
     target = weights @ firsts / weights.sum() - others.mean(axis=0)
     length = float(np.linalg.norm(target))
     if length < _MIN_SPREAD:
         return {}
-    near = view.chunk_similarities(space.id, (target / length)[np.newaxis], candidates)[0]
+    aim = (target / length).astype(np.float32)
+    near = view.chunk_similarities(space.id, aim[np.newaxis], candidates)[0]
     spread = float(np.nanstd(near))
     if spread < _MIN_SPREAD:
         return {}

@@ -74,4 +74,5 @@ def test_what_has_no_vector_yet_keeps_its_evidence(world: World) -> None:
     with_pending = gains(world, {**evidence, pending: 20.0})
     assert with_pending.pop(pending) == 0.0
     assert max(with_pending.values()) < GAIN / 100  # the others are far behind it
+    assert not any(gains(world, {**evidence, pending: 900.0}).values())
     assert gains(world, {**evidence, pending: -9.0})[pending] == 0.0
