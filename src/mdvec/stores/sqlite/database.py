@@ -50,7 +50,7 @@ class Reader(TableReader):
         super().__init__(None if memo is None else memo.values(self.version))
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
+        """Run a statement; return its rows, if any."""
         return list(self.connection.execute(sql, arguments))
 
 
