@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import assert_never
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from mdvec.search.fusion import (
     rank_by_words,
 )
 from mdvec.search.lexical import find_by_words
+from mdvec.search.likeness import with_likeness
 from mdvec.search.passages import Passage, joined_passages, single_chunks
 from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
@@ -160,9 +162,13 @@ def _rank(
             return _Ranking(rank_by_similarity(*dense, repetitions=repetitions), places, complete)
         case SearchMode.HYBRID:
             assert words is not None  # noqa: S101 - made above
-            words = replace(words, other_language=_other_language(query, by_words, dense, places))
+            other_language = _other_language(query, by_words, dense, places)
+            words = replace(words, other_language=other_language)
+            revise = partial(
+                with_likeness, spaces=searched, other_language=other_language, places=places, view=view
+            )
             with run.current().step("fuse"):
-                fused = fuse(words, *dense, repetitions=repetitions)
+                fused = fuse(words, *dense, repetitions=repetitions, revise=revise)
             return _Ranking(fused, places, complete and len(words.ranking) < depth)
         case _:
             assert_never(query.mode)

@@ -51,6 +51,17 @@ def decode(stored: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
 
 
+def in_rows_of(
+    wanted: Sequence[int], ids: Sequence[int], vectors: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return vectors, shape (m, dim), as rows of the wanted ids, shape (n, dim), NaN where there is none."""
+    row_of = {key: row for row, key in enumerate(ids)}
+    known = [(at, row_of[key]) for at, key in enumerate(wanted) if key in row_of]
+    found = np.full((len(wanted), vectors.shape[1]), np.nan, np.float32)
+    found[[at for at, _ in known]] = vectors[[row for _, row in known]]
+    return found
+
+
 class Owners(Struct, frozen=True, dict=True):
     """The owners of the rows of a matrix.
 

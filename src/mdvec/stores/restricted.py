@@ -23,7 +23,7 @@ PASSED_ON = frozenset(
         *("find_document", "document_chunks", "chunks", "bodies", "places", "places_in", "repetitions"),
         *("contexts", "links_of", "links_to", "previous_links", "files_named", "documents_called"),
         *("holds_few", "bm25", "holding", "find_space", "unrelated", "nearest_chunks", "nearest_documents"),
-        *("chunk_similarities", "name_similarities", "sampled_chunks"),
+        *("chunk_similarities", "chunk_vectors", "name_similarities", "sampled_chunks"),
     }
 )
 """What a view is asked by the ids of what it has shown, or inside a ``Where`` of collections it has shown.

@@ -15,7 +15,7 @@ from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, little_endian
 from mdvec.stores.records import DamagedRows, PendingText
 from mdvec.stores.spaces import SpaceReader, SpaceWriter
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
@@ -112,6 +112,22 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
         ).fetchall()
         matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
         return [TextHash(row[0]) for row in rows], matrix.reshape(len(rows), self.dimension(space_id))
+
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        import numpy as np
+
+        from mdvec.stores.exact import in_rows_of
+
+        rows = self.connection.execute(
+            f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+            WHERE v.space_id = %s AND c.id = ANY(%s)""",  # noqa: S608 - constants
+            (space_id, list(ids)),
+            binary=True,
+        ).fetchall()
+        matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
+        matrix = matrix.reshape(len(rows), self.dimension(space_id))
+        return in_rows_of(ids, [row[0] for row in rows], matrix)
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
