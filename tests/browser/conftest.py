@@ -35,14 +35,13 @@ NOTES = {
         "---\ntags: [ops, network]\n---\n# Retry policy\n\nHow clients retry.\n\n"
         + "".join(f"## Part {number}\n\n{'Words about something else. ' * 30}\n\n" for number in range(12))
         + "## Limits\n\nFive retries at most, then the request fails.\n\n```python\ndef retry(): ...\n```\n"
-        + f"\n```\n{'a wide line ' * 40}\n```\n\n"
-        + f"| word | meaning |\n|---|---|\n| Backpressure | {'長い説明。' * 40} |\n"
     ),
     "旅行/京都.md": (
         "---\ntags: [旅]\n---\n# 京都の旅\n\n## 宿\n\n四条の静かな旅館に二泊した。\n\n![[map.svg]]\n"
     ),
     "旅行/奈良.md": (
         "---\ntags: [旅]\n---\n# 奈良\n\n鹿を見た。[[京都]]に戻った。\n\n> [!tip]- 持ち物\n> 傘\n"
+        f"\n```\n{'wide ' * 40}\n```\n\n| 語 | 意味 |\n|---|---|\n| Backpressure | {'庭の音。' * 40} |\n"
     ),
     "evil.md": (
         "# Evil\n\n<script>window.ran = 1</script><img src=x onerror='window.ran = 2'>"

@@ -450,7 +450,7 @@ def test_an_unknown_model_is_told_with_those_there_are(service: Service) -> None
         ("voyage", {"query_model": "voyage-3-large"}, "voyage-3-large cannot find what voyage-4-lite"),
         ("openai", {"dimension": 4096}, "text-embedding-3-small makes no vectors of 4096"),
         ("openai", {"model": "text-embedding-ada-002", "dimension": 256}, "ada-002 makes no vectors of 256"),
-        ("openai", {"base_url": "http://localhost:1/v1"}, "which model to ask the server at localhost:1 for"),
+        ("openai", {"base_url": "http://localhost:1/v1"}, "the name of a model of the server at localhost:1"),
     ],
 )
 def test_settings_that_cannot_be_are_told(

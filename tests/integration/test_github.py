@@ -292,7 +292,7 @@ def test_a_content_that_is_gone_is_one_files_failure(make: _Make) -> None:
     """After a force push GitHub may have dropped what was listed before."""
     source = make()
     entry = source.list().entries[0]
-    with pytest.raises(UnreadableFileError, match="any more"):
+    with pytest.raises(UnreadableFileError, match="no longer on GitHub"):
         source.read(replace(entry, content_hash=b"\1" * 20))
 
 

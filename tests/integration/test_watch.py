@@ -429,7 +429,7 @@ def test_what_does_not_fit_into_the_time_is_reported(vault: Vault, monkeypatch: 
         # The time is up when 150 documents were prepared.
         monkeypatch.setattr("mdvec.run.time.monotonic", lambda: now() + (3600 if len(prepared) >= 150 else 0))
         [warning] = workspace.search(SearchQuery("many", mode=SearchMode.LEXICAL)).warnings
-        assert warning.startswith("150 changed documents of notes are not read yet")
+        assert warning.startswith("changed documents of notes that are not read yet: 150; ")
         monkeypatch.undo()
         assert workspace.status(NAME).collections[0].counts.documents == 6 + 150
 

@@ -18,7 +18,7 @@ _WRITER_WAIT_S = 30.0
 
 
 def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
-    """Answer a request from what is indexed; vectors that are missing are made behind it."""
+    """Answer a request from the index; missing vectors are made in the background."""
     query = search_query(request, workspace.search_settings(request.collections))
     return workspace.search(query, wait_for_vectors=False)
 

@@ -108,18 +108,22 @@ def depth_for(hits: int) -> int:
     return max(_MIN_DEPTH, _DEPTH_PER_HIT * hits)
 
 
-def words_of(query: SearchQuery, where: Where, view: View) -> LexicalEvidence | None:
-    """Return the first candidates by words; None if the query does not search by words.
+def words_of(
+    query: SearchQuery, where: Where, view: View, depth: int | None = None
+) -> LexicalEvidence | None:
+    """Return the candidates by words; None if the query does not search by words.
 
     This needs no vector, so it can run while a model embeds the query.
+
+    Args:
+        query: The query.
+        where: Which chunks may be found.
+        view: The snapshot that is searched.
+        depth: The most candidates; None for those that :func:`find` takes first.
     """
-    return _words(query, where, view, depth_for(query.limit))
-
-
-def _words(query: SearchQuery, where: Where, view: View, depth: int) -> LexicalEvidence | None:
     if not query.text or query.mode is SearchMode.DENSE:
         return None
-    words = find_by_words(query.text, view, where=where, limit=depth)
+    words = find_by_words(query.text, view, where=where, limit=depth or depth_for(query.limit))
     if not words.named:
         words = replace(words, exact=exact_matches(query.text, words, where, view))
     return words
@@ -135,7 +139,7 @@ def _rank(
 ) -> _Ranking:
     if not query.text:
         return _listed(query, where, view)
-    words = words or _words(query, where, view, depth)
+    words = words or words_of(query, where, view, depth)
     ranked = () if words is None else (chunk for chunk, _ in words.ranking)
     by_words = [] if words is None else [*dict.fromkeys((*ranked, *words.named, *words.exact))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces

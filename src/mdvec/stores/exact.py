@@ -33,11 +33,11 @@ _FIRST_FACTOR = 2
 _LARGEST_FACTOR = 16
 _MARGIN = 1.25
 
-# From so many values on, a sample of them says about where the largest begin.
+# With this many values or more, a sample shows about where the largest begin.
 _SAMPLED_FROM = 32_768
 _SAMPLE = 4096
 
-# So many rows are compared exactly at once, which bounds the memory for them in float64.
+# The rows compared exactly at once; bounds the memory for them in float64.
 _ROWS_AT_ONCE = 128
 
 
@@ -340,7 +340,7 @@ def _top(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
 
 
 def _about_top(values: NDArray[np.float32], count: int) -> NDArray[np.intp] | None:
-    """Return where at least so many of the largest values stand, and some more; None if they are all needed.
+    """Return the positions of at least the ``count`` largest values; None if all are needed.
 
     A partition of a million values takes ten times as long as a comparison.
     """

@@ -1,4 +1,4 @@
-"""The store of a workspace and what is registered in it: collections, with what to run next for them."""
+"""The store of a workspace, the collections registered in it, and the next command to run for them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Registration(TypedDict, total=False):
         chunking: How it is cut.
         embedding: Its embedding model, tried before anything is written; without one, the configuration
             decides, until the first import.
-        search: Defaults of a search of it alone.
+        search: Search defaults when only this collection is searched.
         preset: See :func:`mdvec.config.presets.load_preset`.
     """
 
@@ -217,7 +217,7 @@ class Collections:
         return self.chosen((name,), view)[0]
 
     def _usable(self, view: View) -> Sequence[Collection]:
-        """Return the collections; a folder has one, whatever its database says."""
+        """Return the collections; a folder has only one, even if its database has others."""
         return [
             replace(each, description=_one_line(each.description))
             for each in view.collections()
@@ -374,7 +374,7 @@ class Folders:
         self._collections = collections
 
     def set_context(self, name: str, folder: str, text: str) -> FolderContext:
-        """Write what a folder holds, in place of what was set before; every hit below it shows it.
+        """Set the context of a folder, in place of any set before; every hit below the folder shows it.
 
         Args:
             name: The collection.
@@ -395,7 +395,7 @@ class Folders:
         return made
 
     def remove_context(self, name: str, folder: str) -> None:
-        """Remove what was set for a folder; what its own file says is shown again.
+        """Remove the context of a folder; that in its own file is shown again.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.

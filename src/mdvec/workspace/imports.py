@@ -142,7 +142,7 @@ def with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportRepo
 
 
 def model_warnings(collection: Collection, parts: Parts) -> tuple[str, ...]:
-    """Return what keeps the models of a collection from working well."""
+    """Return warnings about the models of a collection."""
     return tuple(_model_warnings(collection, parts))
 
 
@@ -183,7 +183,7 @@ def _model_warnings(collection: Collection, parts: Parts) -> Iterator[str]:
 
 
 def _pinned(collection: Collection, model: Model, parts: Parts, *, embed: bool) -> EmbeddingSpec | None:
-    """Return the model that a collection has from now on, whatever is configured later.
+    """Return the model that a collection keeps from now on, even if the configuration changes.
 
     Raises:
         EmbeddingError: If a service that is to make the vectors does not say how long they are.
@@ -204,7 +204,7 @@ def _means(wanted: EmbeddingSpec, own: EmbeddingSpec) -> bool:
 
 
 class BackgroundImport:
-    """An import in a thread of its own, so that searches answer from what is there already.
+    """An import in its own thread, so that searches can answer from what is already indexed.
 
     It may be started again after it has ended.
 

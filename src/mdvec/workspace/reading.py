@@ -249,7 +249,7 @@ class Reference(Struct, frozen=True):
 
 
 class _Reading(Struct, frozen=True):
-    """A way to read what was given: a path, and the collections in which it may be one."""
+    """One reading of a reference: a path, and the collections in which it may be one."""
 
     path: str
     places: Sequence[Collection]
@@ -361,7 +361,7 @@ def _only(text: str, found: Sequence[Reference]) -> Reference:
     if len({each.document.path for each in found}) == 1:
         where = ", ".join(each.collection.name for each in found)
         msg = f"{text!r} is in more than one collection: {where}"
-        raise UsageError(msg, hint="Name the collection.")
+        raise UsageError(msg, hint=f"Name the collection, such as {named[0]!r}.")
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
     msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
     raise UsageError(msg, hint="Give the whole path of one of them.")

@@ -71,7 +71,7 @@ class SearchPool(Protocol):
         ...
 
     def end_idle(self, idle_s: float) -> bool:
-        """End processes that were not used for so many seconds; return whether there were any."""
+        """End processes that were not used for that many seconds; return whether there were any."""
         ...
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ def _without(path: str, collection: Collection, where: Where, view: View) -> Whe
 
 
 def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
-    """Return True if a document is marked as changed, or its file differs from what was indexed."""
+    """Return True if a document is marked as changed, or its file differs from the index."""
     return known.dirty or source.differs(
         SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
     )
@@ -409,6 +409,11 @@ def _hint(
         return "There is no vector yet. Search in mode hybrid or lexical."
     if meant.operators:
         return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
+    shown = next(
+        (each.name for each in searched if (query.filters.path or "").startswith(f"{each.name}/")), ""
+    )
+    if shown:  # answers show "notes/a.md", and paths are compared below "notes/"
+        return f"Nothing matches. Leave '{shown}/' out of the path: it starts below the collection's name."
     return "Nothing matches. Try other words, or fewer filters."
 
 

@@ -42,8 +42,8 @@ def use_processes(workspace: Workspace, most: int | None = None) -> None:
 
     Args:
         workspace: The workspace, and those that are made of it from now on to show a part of it.
-        most: How many searches are answered at a time, each in a process of its own; 1 for this process
-            alone. As many as there are cores when None, but no more than four.
+        most: How many searches to answer at a time, each in its own process; 1 for only this process,
+            None for the number of cores, but at most four.
     """
     most = min(available_cores(), _MOST_PROCESSES) if most is None else most
     if most > 1:
@@ -67,12 +67,12 @@ class Searchers:
         self._overlaps = 0
 
     def answer(self, search: Search, here: Callable[[], SearchResult]) -> SearchResult:
-        """Answer a search, in another process where it is not alone.
+        """Answer a search, in another process if this one is busy with a search.
 
         Args:
             search: The search.
-            here: Answers it in this process: when it is alone, when no process is free soon, and when one has
-                no answer, since it was killed or for reasons of its own.
+            here: Answers it in this process: if no other search is running, if no process is free soon, or if
+                the process failed or was killed.
 
         Raises:
             MdvecError: If it has no answer.
@@ -97,7 +97,7 @@ class Searchers:
                 self._here -= 1
 
     def end_idle(self, idle_s: float) -> bool:
-        """End the processes that were not used for so many seconds; return whether there were any."""
+        """End processes that were not used for that many seconds; return whether there were any."""
         latest = time.monotonic() - idle_s
         with self._changed:
             idle = [each for each in self._all if not each.is_busy and each.used_at <= latest]
@@ -228,7 +228,7 @@ def search_for(connection: Connection, make: Callable[[], Workspace]) -> None:
 
 
 def _answer(search: Search, workspace: Workspace) -> SearchResult | MdvecError | None:
-    """Return the answer or the error; None where the first process is to search, and to say what is wrong."""
+    """Return the answer or the error; None if the first process should search and report the problem."""
     try:
         return workspace.answer(search)
     except MdvecError as error:

@@ -149,7 +149,7 @@ class Sections:
         """Return the sections in which the hits of a search stand, best first.
 
         Args:
-            result: The hits; one that spans several sections stands for each of them.
+            result: The hits; one that spans several sections counts for each.
             limit: Most sections to return.
         """
         found: dict[tuple[str, str], FoundSection] = {}

@@ -226,7 +226,7 @@ class Stores:
     def _shared(self) -> SharedStore:
         store = self._collections.store()
         if not isinstance(store, SharedStore):
-            msg = f"{store.location} is not a server database, so rights cannot be granted"
+            msg = f"{store.location} is not on a server, so rights cannot be granted"
             raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
         return store
 

@@ -160,7 +160,7 @@ class Embedders:
         return self._override is None and all(each.is_small for each in [*self._made.values()])
 
     def use_small_only(self) -> None:
-        """Raise a RuntimeError from now on in place of making a model that each process cannot have."""
+        """From now on raise a RuntimeError instead of making a model too large for each process to have."""
         self._small_only = True
 
     def use_cluster(self, cluster: Cluster) -> None:

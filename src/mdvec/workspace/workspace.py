@@ -312,7 +312,7 @@ class Workspace:
         return answer(search, self._collections, self._parts, self._versions)
 
     def use_small_models_only(self) -> None:
-        """Leave searches that need a large model to another process, by a RuntimeError."""
+        """From now on raise a RuntimeError in searches that need a large model."""
         self._parts.embedders.use_small_only()
 
     def read(
@@ -383,7 +383,7 @@ class Workspace:
             return view.version
 
     def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
-        """Return the generation as soon as it is not this one, or when so many seconds have passed.
+        """Return the generation as soon as it is not this one, or after that many seconds.
 
         Raises:
             ImportStoppedError: If the run is cancelled meanwhile.
@@ -410,7 +410,7 @@ class Workspace:
             yield from reading.every_chunk(self._collections.chosen(tuple(collections), view), view)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
-        """Return what is indexed, and whether it is true.
+        """Return what is indexed, and whether it matches the sources.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
@@ -432,7 +432,7 @@ class Workspace:
         return explaining(self._collections)
 
     def free_idle_model(self) -> bool:
-        """Free the memory of what was not used for ``[embedding] auto_unload_minutes``: models, processes.
+        """Free models and processes that were not used for ``[embedding] auto_unload_minutes``.
 
         A minute is long enough above ``[embedding] memory_threshold``. The next search that needs it
         loads it again.

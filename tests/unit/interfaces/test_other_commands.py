@@ -490,6 +490,11 @@ def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: F
     assert json.loads(mdvec("ls", "--format", "json").out) == {"documents": [listed], "more": False}
     assert json.loads(mdvec("ls", "--format", "jsonl").out) == listed
     assert mdvec("ls", "--format", "paths").out == "notes/a.md\n"
+    workspace.listed = [
+        ListedDocument("notes", "a.md", "京都", 9, 0)
+    ]  # of a repository, which knows no times
+    assert mdvec("ls").out.splitlines()[1].split() == ["a.md", "京都"]
+    assert json.loads(mdvec("ls", "--format", "json").out)["documents"] == [{**listed, "updated": ""}]
     workspace.listed = []
     assert (mdvec("ls").out, mdvec("ls").err) == ("", "no documents\n")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from mdvec.errors import NotFoundError, UsageError
+from mdvec.interfaces.cli.common_options import Command, Group, format_option
 from mdvec.interfaces.cli.filters import names_option
-from mdvec.interfaces.cli.session import Command, Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json
 from mdvec.interfaces.passage import visible
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.session import Group, Session, format_option
+from mdvec.interfaces.cli.common_options import Group, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
 from mdvec.text.addresses import without_password

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from mdvec import __version__
+from mdvec.interfaces.cli.common_options import Group, format_option
 from mdvec.interfaces.cli.serving import load_door
-from mdvec.interfaces.cli.session import Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
 
@@ -278,7 +279,7 @@ def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
 
 
 def _stop(place: DaemonPlace, info: DaemonInfo) -> None:
-    """End a daemon: by SIGTERM, and by SIGKILL where that is not enough."""
+    """End a daemon by SIGTERM, then by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(info.pid, number)
@@ -302,7 +303,7 @@ def _wait_for(
 
 
 def _added(log: Path, at: int) -> Iterator[str]:
-    """Yield what is added to a file, which may be replaced by a new one."""
+    """Yield text as it is appended to a file, which may be replaced by a new one."""
     while True:
         time.sleep(0.5)
         size = log.stat().st_size if log.exists() else 0

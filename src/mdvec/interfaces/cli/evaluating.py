@@ -11,8 +11,9 @@ import click
 from msgspec.structs import replace
 
 from mdvec.errors import NotFoundError, UsageError
+from mdvec.interfaces.cli.common_options import Command, format_option
 from mdvec.interfaces.cli.filters import name_option, names_option
-from mdvec.interfaces.cli.session import Command, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
     json_text,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdvec.errors import MdvecError
-from mdvec.interfaces.cli.session import Option, Session, choice_of, combined
+from mdvec.interfaces.cli.common_options import Option, choice_of, combined
+from mdvec.interfaces.cli.session import Session
 from mdvec.types.query import TagMatch
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import click
 
 from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
-from mdvec.interfaces.cli.session import Command, Session, combined
+from mdvec.interfaces.cli.common_options import Command, combined
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
 from mdvec.text.addresses import scheme_of, without_password

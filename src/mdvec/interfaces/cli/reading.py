@@ -9,14 +9,10 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, names_option, path_name_option
 from mdvec.interfaces.cli.search import hits_text
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    daemon_option,
-    format_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import (
     note,
     terminal_columns,

@@ -8,15 +8,10 @@ from typing import Any
 import click
 
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Command, choice_of, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, folder_options
 from mdvec.interfaces.cli.progress import reporting_interruption
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    choice_of,
-    daemon_option,
-    format_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import (
     note,
     terminal_columns,
@@ -45,7 +40,7 @@ class _SearchCommand(Command):
     """A command whose argument may look like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what was typed; the error for an unknown option says how to write a query that begins so."""
+        """Parse the arguments; an unknown option is an error that says how to write it as a query."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

@@ -14,8 +14,9 @@ import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
+from mdvec.interfaces.cli.common_options import Command
 from mdvec.interfaces.cli.filters import folder_options, names_option
-from mdvec.interfaces.cli.session import Command, Session
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
 
 _SIGNALS_S = 0.5

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from mdvec import registry
+from mdvec.interfaces.cli.common_options import Group
 from mdvec.interfaces.cli.filters import name_option
-from mdvec.interfaces.cli.session import Group, Session
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
 from mdvec.text.quantity import quantity
 
@@ -63,7 +64,7 @@ def build(
 @click.option("--port", type=click.IntRange(1, 65535), default=4173, show_default=True)
 @click.pass_context
 def preview(ctx: click.Context, output: Path, port: int) -> None:
-    """Show a built site in the browser, from this machine alone."""
+    """Show a built site in the browser, served to this machine only."""
     session: Session = ctx.obj
     preview_site = registry.load("doors", "site-preview")
     ctx.exit(preview_site(session.cwd / output, port))

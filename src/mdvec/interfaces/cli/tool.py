@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Group, format_option
 from mdvec.interfaces.cli.filters import name_option, presets
-from mdvec.interfaces.cli.session import Group, Session, format_option
-from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
+from mdvec.interfaces.cli.session import Session
+from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
 from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
@@ -239,8 +240,7 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
         write_json([wire.collection(each) for each in collections])
         return
     if not collections:
-        note("no collections")
-        note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+        note_no_collections()
         return
     write_table(
         ("name", "enabled", "description", "source", "last indexed"),

@@ -99,7 +99,7 @@ def server_options(
         address: Where to listen, as written.
         env: Environment variables; one of them may hold the token.
         token_file: File with the token; it wins over the variable.
-        access: The tokens that may read some collections alone.
+        access: The tokens that may read only some collections.
         insecure: Whether other machines may connect without a token.
         allowed_hosts: Further names, each with or without a port.
         allowed_origins: Web pages of other hosts.

@@ -73,7 +73,9 @@ def passage_text(passage: Passage, next_lines: str | None) -> str:
 
 def documents_text(found: Documents) -> str:
     """Write a list of documents, one a line."""
-    lines = [f"{each.updated} {each.collection}/{each.path} · {each.title}" for each in found.documents]
+    lines = [
+        f"{each.updated} {each.collection}/{each.path} · {each.title}".lstrip() for each in found.documents
+    ]
     more = ["there are more: narrow the list, or raise `limit`"] if found.more else []
     return "\n".join(map(one_line, [*lines, *more])) or _NO_DOCUMENT
 

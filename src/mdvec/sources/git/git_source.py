@@ -36,7 +36,7 @@ class GitSource:
         exclude: Sequence[str] = (),
         scan: ScanSettings = _DEFAULTS,
     ) -> None:
-        """Remember what is wanted; git is not run yet.
+        """Store the arguments; git is not run yet.
 
         Args:
             location: ``URL[@REF][:PATH]``.
