@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.ablations import fusions, meaning, terms
 from benchmarks.ablations.sparse import with_sparse_head
-from benchmarks.ablations.variant import Patch, Stage, Variant, in_one_form
+from benchmarks.ablations.variant import Patch, Stage, Variant, in_one_form, without_likeness
 from mdvec.chunking import sections
 from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
@@ -15,7 +15,7 @@ from mdvec.search.proximity import NAME_SHARE, NEIGHBOUR_SHARE
 from mdvec.stores import rows
 from mdvec.stores.records import FIELD_WEIGHTS
 from mdvec.stores.sqlite import words
-from mdvec.stores.sqlite.links import LinkReader
+from mdvec.stores.tables import DocumentTables
 from mdvec.text import indexed_terms
 from mdvec.text import terms as real_terms
 from mdvec.text.terms import Memory
@@ -130,7 +130,7 @@ def _of_names() -> Iterator[Variant]:
         "no-exact-names",
         "a document whose name is exactly the question gains nothing by it",
         Stage.FINDING,
-        patches=(Patch(LinkReader, "documents_called", terms.nothing_is_called_so),),
+        patches=(Patch(DocumentTables, "documents_called", terms.nothing_is_called_so),),
     )
     for name, share in (("no-name-vectors", 0.0), ("name-share-0.7", 0.7)):
         yield Variant(
@@ -206,6 +206,7 @@ def _of_fusion() -> Iterator[Variant]:
         Stage.FUSING,
         revise=fusions.one_language,
     )
+    yield Variant("no-likeness", "first hits say nothing of others", Stage.FUSING, rank=without_likeness)
     yield Variant("rrf-60", "reciprocal rank fusion", Stage.FUSING, rank=fusions.by_ranks)
 
 

@@ -174,7 +174,9 @@ class SourceUnavailableError(SourceError):
     """The service that holds the documents cannot be used now."""
 
     code = "source_unavailable"
-    default_hint = "What is indexed is kept. Run 'mdvec import -m update' again later; it goes on from there."
+    default_hint = (
+        "Everything indexed so far is kept. Run 'mdvec import -m update' again later; it resumes there."
+    )
     retry = True
 
 
@@ -264,7 +266,7 @@ class WriterBusyError(StoreError):
     """Another process is writing to this database."""
 
     code = "writer_busy"
-    default_hint = "Wait until it is done, or raise the time to wait with --wait."
+    default_hint = "Wait until it is done, or wait longer with --wait SECONDS."
     retry = True
 
 
@@ -284,7 +286,7 @@ class EmbedderBusyError(EmbeddingError):
     """The service that makes the vectors cannot be used now."""
 
     code = "embedder_busy"
-    default_hint = "What is embedded is kept. Run 'mdvec import' again later; it goes on from there."
+    default_hint = "Everything embedded so far is kept. Run 'mdvec import' again later; it resumes there."
     retry = True
 
 
@@ -337,7 +339,7 @@ class ImportStoppedError(MdvecError):
     """The import was stopped before its end."""
 
     code = "import_stopped"
-    default_hint = "What was committed is kept; the next import goes on from there."
+    default_hint = "What was committed is kept; the next import resumes there."
     retry = True
 
 

@@ -228,9 +228,8 @@ def logged(event: str, **details: object) -> Iterator[dict[str, object]]:
         is_private = not known or isinstance(error, UsageError | NotFoundError)
         details.update(error=getattr(error, "code", type(error).__name__))
         details.update({} if is_private else {"reason": str(error)})
-        details["level"] = "warning" if known else "error"
-        if isinstance(error, ImportStoppedError):
-            details["level"] = "debug"
+        stopped = isinstance(error, ImportStoppedError)
+        details.setdefault("level", "debug" if stopped else "warning" if known else "error")
         raise
     finally:
         ms = round((time.perf_counter() - started) * 1000, 1)

@@ -41,6 +41,7 @@ NOTES = {
     ),
     "旅行/奈良.md": (
         "---\ntags: [旅]\n---\n# 奈良\n\n鹿を見た。[[京都]]に戻った。\n\n> [!tip]- 持ち物\n> 傘\n"
+        f"\n```\n{'wide ' * 40}\n```\n\n| 語 | 意味 |\n|---|---|\n| Backpressure | {'庭の音。' * 40} |\n"
     ),
     "evil.md": (
         "# Evil\n\n<script>window.ran = 1</script><img src=x onerror='window.ran = 2'>"

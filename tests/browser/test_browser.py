@@ -112,6 +112,17 @@ def test_the_keyboard_is_enough(tab: Tab) -> None:
     expect(page.locator("#q")).to_have_value("")
 
 
+def test_the_start_page_shows_the_keys(tab: Tab) -> None:
+    """The field has the focus there, and the line below it says "Press ?"; in a query it is a sign."""
+    tab.page.goto("/")
+    expect(tab.page.locator("#q")).to_be_focused()
+    tab.page.keyboard.press("?")
+    expect(tab.page.locator("#help")).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    tab.page.keyboard.type("why?")
+    expect(tab.page.locator("#q")).to_have_value("why?")
+
+
 def test_enter_goes_to_the_first_result(tab: Tab) -> None:
     """Enter in the field searches at once and moves to the best hit."""
     tab.page.goto("/")
@@ -233,6 +244,10 @@ def test_a_phone_is_wide_enough(tab: Tab, path: str) -> None:
     """Nothing makes the page wider than the screen."""
     tab.page.goto(path)
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360
+    if path.startswith("/doc/notes/%E6"):  # a word of a table stays whole beside a long cell
+        lines = "(cell) => { const range = new Range(); range.selectNodeContents(cell); "
+        lines += "return range.getClientRects().length; }"
+        assert tab.page.locator("td").first.evaluate(lines) == 1
 
 
 @pytest.mark.window(color_scheme="dark", locale="en-US")
@@ -327,10 +342,26 @@ def test_the_token_is_entered_once(chromium: Browser, site: Site) -> None:
     expect(page).to_have_url(f"{locked.url}/?q=apple")
     expect(page.locator(HITS).first).to_contain_text("Apple")
     assert page.evaluate("document.cookie") == ""
+    context.clear_cookies()  # as when the session ends: letters lead to the login, and back to the query
+    page.locator("#q").fill("retries")
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{locked.url}/?q=retries")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
     context.close()
     locked.close()
+
+
+def test_a_busy_server_says_so(tab: Tab) -> None:
+    """What it answers in JSON is shown as a sentence."""
+    body = '{"status": 503, "detail": "The server is busy."}'  # sent as 200: no error is left on the console
+    tab.page.goto("/?q=apple")
+    tab.page.route(
+        "**/results*", lambda route: route.fulfill(content_type="application/problem+json", body=body)
+    )
+    tab.page.locator("#q").fill("retries")
+    expect(tab.page.locator("#results .problem")).to_have_text("The server is busy.")
 
 
 def test_another_site_changes_nothing(chromium: Browser, site: Site) -> None:

@@ -17,11 +17,21 @@ COMMAND = re.compile(r"<!-- command: (\S+) -->\n```sh\n(.+?)\n```", re.DOTALL)
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_resolve(page: Path) -> None:
-    """A relative link leads to a file of the project."""
+    """A relative link leads to a file of the project, and its anchor to a heading there."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
         if not re.match(r"[a-z]+:", target):
-            assert (page.parent / target).exists(), target
+            file = page.parent / target if target else page
+            assert file.exists(), target
+            assert not anchor or anchor in anchors_of(file), f"{target}#{anchor}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors of a page: as GitHub makes them of headings, and those that are written."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)"', text))
 
 
 def test_both_readmes_give_the_same_two_commands_of_one_line() -> None:

@@ -19,7 +19,7 @@ from mdvec.config.load import every_setting
 from mdvec.config.paths import CONFIG_NAMES
 from mdvec.interfaces import wire
 from mdvec.interfaces.cli.commands import cli
-from mdvec.interfaces.cli.session import CommonOption
+from mdvec.interfaces.cli.common_options import CommonOption
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus

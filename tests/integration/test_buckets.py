@@ -146,7 +146,7 @@ def test_a_flaky_server_loses_nothing(
             assert followed.check() == []
         published.close()
         assert {*Flaky.kinds, Fault.SILENT} <= {*server.faults}
-        # What is there is what two versions need: no part is missing, none is left over, none is there twice.
+        # What is there is what two versions need: no part is missing, none is left over, none occurs twice.
         monkeypatch.setattr(server, "fault", lambda method, path: None)
         plain = open_place(place, endpoint=server.endpoint)
         kept = [dataset.read_manifest(plain, number) for number in dataset.numbers(plain)]

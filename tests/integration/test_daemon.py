@@ -235,7 +235,7 @@ def test_two_starts_are_one_daemon(home: Home) -> None:
     assert (again.returncode, f"runs already: process {pid}" in again.stderr) == (0, True)
     foreground = home.run("daemon", "run")
     assert foreground.returncode == 1
-    assert f"error: the daemon of this database runs already: process {pid}" in foreground.stderr
+    assert f"error: the daemon of this database is already running: process {pid}" in foreground.stderr
     assert home.run("daemon", "status").returncode == 0
 
 
@@ -274,7 +274,7 @@ def test_a_daemon_of_another_version_is_not_used(home: Home) -> None:
     found = home.run("search", "green", "--mode", "lexical", "--format", "paths")
     assert found.stdout == f"{home.folder}/notes/tea.md\n"
     assert f"the daemon runs mdvec 0.0.1, and this is {__version__}" in found.stderr
-    assert "starting it anew" in home.run("daemon", "start").stderr
+    assert "restarting it" in home.run("daemon", "start").stderr
     assert (home.info["version"], home.info["pid"] != info["pid"]) == (__version__, True)
 
 

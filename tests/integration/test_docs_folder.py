@@ -127,7 +127,7 @@ def test_the_command_line_takes_the_choices(
         ("tool delete -n a -y", 1, "hint: Register a folder"),
         ("status --docs-dir docs", 0, ""),
         ("get a.md --docs-dir docs", 1, "mdvec import --docs-dir"),
-        ("get a.md --docs-dir docs --data-dir index", 1, "index.sqlite' makes it."),
+        ("get a.md --docs-dir docs --data-dir index", 1, "index.sqlite' creates it."),
     ],
 )
 def test_a_reading_command_makes_nothing(

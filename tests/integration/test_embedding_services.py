@@ -375,7 +375,7 @@ def test_a_service_that_stays_away_is_named(service: Service) -> None:
     with pytest.raises(EmbedderBusyError, match=r"cannot answer now \(HTTP 503: overloaded\)") as caught:
         embed_all(service.embedder(attempts=2), TEXTS)
     assert caught.value.retry
-    assert "goes on from there" in caught.value.hint
+    assert "resumes there" in caught.value.hint
 
 
 def test_nobody_at_the_address(service: Service) -> None:
@@ -450,7 +450,7 @@ def test_an_unknown_model_is_told_with_those_there_are(service: Service) -> None
         ("voyage", {"query_model": "voyage-3-large"}, "voyage-3-large cannot find what voyage-4-lite"),
         ("openai", {"dimension": 4096}, "text-embedding-3-small makes no vectors of 4096"),
         ("openai", {"model": "text-embedding-ada-002", "dimension": 256}, "ada-002 makes no vectors of 256"),
-        ("openai", {"base_url": "http://localhost:1/v1"}, "which model to ask the server at localhost:1 for"),
+        ("openai", {"base_url": "http://localhost:1/v1"}, "the name of a model of the server at localhost:1"),
     ],
 )
 def test_settings_that_cannot_be_are_told(
@@ -544,8 +544,8 @@ def test_a_wait_ends_when_another_request_fails(tei: Service) -> None:
     [
         (b"[" * 100_000, "not JSON"),
         (b'{"data": [' + b"[" * 100_000 + b"]" * 100_000 + b"]}", "not JSON"),
-        (b'{"data": 7}', "something else than vectors"),
-        (b"[]", "something else than vectors"),
+        (b'{"data": 7}', "something other than vectors"),
+        (b"[]", "something other than vectors"),
     ],
 )
 def test_responses_of_another_shape_are_named(tei: Service, body: bytes, message: str) -> None:

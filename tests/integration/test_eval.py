@@ -320,7 +320,7 @@ def test_without_a_cache_nothing_is_kept(
     for file in (shell.cwd / "set" / "tree").rglob("*.md"):
         file.unlink()
     shell.run("eval", "set", code=1)
-    assert "holds no document" in shell.err
+    assert "contains no document" in shell.err
     assert list(temporary.iterdir()) == []
 
 
@@ -479,7 +479,7 @@ def test_wrong_calls(shell: Shell) -> None:
         (("eval", "set", "--questions", "3"), "Add --auto"),
         (("eval", "--auto", "--min-grade", "2"), "for folders with a set"),
         (("eval", "set/queries.jsonl", "--suffix", "_xl"), "for folders with a set"),
-        (("eval", "set", "--min-grade", "set=0"), "a whole number from 1 on"),
+        (("eval", "set", "--min-grade", "set=0"), "a whole number from 1"),
         (("eval", "--embed-cache", "cache"), "for folders with a set"),
         (("eval", "set/qrels.tsv"), "neither a set nor a file of questions"),
     ]:
@@ -605,7 +605,7 @@ def test_feedback_that_is_refused(noted: Shell) -> None:
         (("--good", "tomatos.md"), "Did you mean tomatoes.md?"),
         (("--good", "tomatoes.md", "--bad", "tomatoes.md"), "cannot be good and bad"),
         ((), "at least one document"),
-        (("--good", "tomatoes.md", "--file", "notes.md"), "no file of questions"),
+        (("--good", "tomatoes.md", "--file", "notes.md"), "not a file of questions"),
         (("--good", "tomatoes.md", "--file", "broken.jsonl"), "broken.jsonl:1: not JSON"),
     ]:
         assert run(("feedback", "sun", *args), env={}, cwd=noted.cwd, opener=noted.open) in (1, 2)
@@ -620,7 +620,7 @@ def test_feedback_before_anything_is_indexed(noted: Shell) -> None:
     folder = noted.write("fresh/sun.md", "# Sun\n").parent
     judge = ("feedback", "sun", "--good", "sun.md", "--docs-dir", str(folder))
     noted.run(*judge, code=1)
-    assert f"hint: 'mdvec import --docs-dir {folder}' makes it." in noted.err
+    assert f"hint: 'mdvec import --docs-dir {folder}' creates it." in noted.err
     noted.run("import", "--docs-dir", str(folder))
     assert noted.run(*judge).startswith("1 good written")
     noted.run("feedback", "sun", "--good", "moon.md", "--docs-dir", str(folder), code=1)

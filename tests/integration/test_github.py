@@ -292,7 +292,7 @@ def test_a_content_that_is_gone_is_one_files_failure(make: _Make) -> None:
     """After a force push GitHub may have dropped what was listed before."""
     source = make()
     entry = source.list().entries[0]
-    with pytest.raises(UnreadableFileError, match="any more"):
+    with pytest.raises(UnreadableFileError, match="no longer on GitHub"):
         source.read(replace(entry, content_hash=b"\1" * 20))
 
 
@@ -419,7 +419,7 @@ def test_a_tree_of_something_else_is_said_to_be_one(make: _Make, server: GithubS
     """Sizes are numbers, ids are in hex; nothing is a traceback."""
     answer = Answer(200, {"tree": [item], "truncated": False})
     server.failures += [Answer(200, server.branches["main"].encode()), answer]
-    with pytest.raises(SourceUnavailableError, match="something that is no tree"):
+    with pytest.raises(SourceUnavailableError, match="something that is not a tree"):
         make().list()
 
 

@@ -562,7 +562,7 @@ def test_a_folder_is_searched_without_registering_it(tmp_path: Path) -> None:
 def test_the_database_of_a_folder_takes_no_other_collection(tmp_path: Path) -> None:
     """It would be searched with the folder, unasked."""
     with open_workspace(docs_dir=tmp_path, embedder=HashingEmbedder()) as workspace:
-        with pytest.raises(UsageError, match="alone"):
+        with pytest.raises(UsageError, match="only"):
             workspace.add_collection("other", "", str(tmp_path))
         assert [collection.name for collection in workspace.collections()] == ["docs"]
 

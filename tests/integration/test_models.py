@@ -219,7 +219,7 @@ def test_without_its_documents_a_collection_changes_as_it_is_indexed(
     (tmp_path / "docs").rename(tmp_path / "away")
     change = use(workspace, NEW)
     assert change.outcome is ModelChangeOutcome.CHANGED
-    assert "embedded as they were indexed" in change.warnings[0]
+    assert "the indexed documents are embedded" in change.warnings[0]
     assert dense(workspace, "guitar strings")
 
 

@@ -236,7 +236,7 @@ def test_views_take_no_name_of_others(workspace: Workspace, sql: Any) -> None:
     workspace.stores.make_views("b")
     sql.execute("DROP VIEW rag.documents; CREATE VIEW rag.documents AS SELECT 1 AS mine")
     try:
-        with pytest.raises(StoreError, match=r"rag\.documents is there already"):
+        with pytest.raises(StoreError, match=r"rag\.documents already exists"):
             workspace.stores.make_views("a")
         assert sql.execute("SELECT mine FROM rag.documents").fetchall() == [(1,)]
         assert sql.execute("SELECT file_path FROM raw.docs_github").fetchall() == [("b.md",)]

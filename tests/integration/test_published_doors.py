@@ -79,7 +79,7 @@ def followed(workspace: Workspace, target: Target) -> Iterator[None]:
         assert sum(map(len, ten())) > 30
         assert "number7" in agent.text("get_doc", path="7.md")
         assert "7.md" in agent.text("list_docs")
-        assert "is published, and can only be searched" in agent.failure("reindex")
+        assert "is a published copy and can only be searched" in agent.failure("reindex")
         yield
         wait_until(lambda: paths(agent.data("search", query="number30", limit=1)) == ["30.md"])
         assert ten() == expected(workspace)

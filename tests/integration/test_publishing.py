@@ -119,7 +119,7 @@ def test_it_is_searched_without_its_folder(workspace: Workspace, folder: Path, t
             published.compact,
         ):
             with pytest.raises(
-                ReadOnlyDatabaseError, match="is published, and can only be searched"
+                ReadOnlyDatabaseError, match="is a published copy and can only be searched"
             ) as caught:
                 write()
             assert "mdvec publish" in caught.value.hint
@@ -344,7 +344,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1 text of notes without a vector" in done.stderr
     assert "run 'mdvec import -n notes -m update', and publish again" in done.stderr
-    assert done.stdout.startswith(f"version 1 of {tmp_path / 'team'}: notes (1 documents, 1 chunks)\n")
+    assert done.stdout.startswith(f"version 1 of {tmp_path / 'team'}: notes (1 document, 1 chunk)\n")
     told = json.loads(mdvec("publish", "team", "--keep", "1", "--format", "json").stdout)
     assert (told["version"], told["removed"], told["documents"]) == (2, 1, 1)
     found = json.loads(
@@ -357,10 +357,10 @@ def test_the_command(tmp_path: Path) -> None:
     assert told["published"]["version"] == 2
     refused = mdvec("import", "--database", "team", "-n", "notes", "-m", "update")
     assert refused.returncode == 1
-    assert "is published, and can only be searched" in refused.stderr
+    assert "is a published copy and can only be searched" in refused.stderr
     for command in (["serve", "--http", "127.0.0.1:0"], ["search", "retry"]):
         missing = mdvec(*command, "--database", "unmounted")
         assert missing.returncode == 1
-        assert "unmounted does not exist: no index is there, and nothing published" in missing.stderr
+        assert "unmounted does not exist: there is neither an index nor anything published" in missing.stderr
         assert "Connect the disk" in missing.stderr
     assert not (tmp_path / "unmounted").exists()

@@ -24,6 +24,9 @@ FILES = {
         "same/Twin.md": "one",
         "other/Twin.md": "two",
         "work/Plan B.md": "no collection, a folder",
+        "Trips/ 旅 Lions .md": "spaces at both ends",
+        "Tigers .md": "a space that nobody sees",
+        "Tigers.md": "no space",
     },
     "work": {"Plan.md": "plan of work", "x.md": "x"},
 }
@@ -64,6 +67,11 @@ def workspace(root: Path) -> Iterator[Workspace]:
         ("ideas/京都 TRIP.MD", "notes/Ideas/京都 trip.md"),
         ("京都 trip", "notes/Ideas/京都 trip.md"),
         ("京都 Trip.md", "notes/Ideas/京都 trip.md"),
+        ("旅 lions", "notes/Trips/ 旅 Lions .md"),
+        ("旅 Lions ", "notes/Trips/ 旅 Lions .md"),
+        ("Trips/旅 Lions.md", "notes/Trips/ 旅 Lions .md"),
+        ("Tigers", "notes/Tigers.md"),
+        ("Tigers .md", "notes/Tigers .md"),
         ("a:12.md", "notes/a:12.md"),
         ("work/Plan B.md", "notes/work/Plan B.md"),
         ("work/Plan.md", "work/Plan.md"),
@@ -105,6 +113,13 @@ def test_what_is_not_there_is_an_error(workspace: Workspace, reference: str) -> 
     """No form reaches anything that is not indexed."""
     with pytest.raises(DocumentNotFoundError):
         workspace.read(reference)
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest(workspace: Workspace) -> None:
+    """Also where the note lies in a folder, and its name alone was given."""
+    with pytest.raises(DocumentNotFoundError) as caught:
+        workspace.read("kyoto 京都 tripp")
+    assert caught.value.hint == "Did you mean Ideas/京都 trip.md?"
 
 
 def test_what_a_search_prints_can_be_given_back(workspace: Workspace, root: Path) -> None:

@@ -210,6 +210,7 @@ def test_the_collection_that_is_written_to_is_chosen(program: Program, workspace
     ("section", "words"),
     [
         ({"documentPath": " ", "content": "x"}, "not the path of a document"),
+        ({"documentPath": "a/../b.md", "content": "x"}, "not the path of a document"),
         ({"documentPath": "a.md"}, "missing required field `content`"),
         ({"documentPath": "a.md", "content": "x", "summary": "y"}, "summary"),
         ({"documentPath": "a.md", "content": "x", "depth": 4}, "depth"),

@@ -20,7 +20,7 @@ from mdvec.types.hit import Confidence, SearchResult
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import ImportOptions
 from mdvec.workspace import Workspace, open_workspace, searchers
-from mdvec.workspace.search import Asked
+from mdvec.workspace.search import Search
 from mdvec.workspace.searchers import Searchers, use_processes
 
 HERE = SearchResult("here", SearchMode.LEXICAL, (), Confidence.NONE, 0, 0, None, 0.0)
@@ -49,7 +49,7 @@ def workspace(tmp_path: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_searches_at_the_same_time_are_answered_in_other_processes(workspace: Workspace) -> None:
     """As here, from what is indexed now and may be read; when one is killed, here."""
-    shared = Searchers(1, workspace.made_again)
+    shared = Searchers(1, workspace.reopen)
     alone, ended = threading.Event(), threading.Event()
 
     def wait() -> SearchResult:
@@ -57,25 +57,25 @@ def test_searches_at_the_same_time_are_answered_in_other_processes(workspace: Wo
         assert ended.wait(HANG_S)
         return HERE
 
-    asked = Asked(QUERY, {})
+    search = Search(QUERY, {})
     ask = partial(shared.answer, here=lambda: HERE)
-    thread = threading.Thread(target=shared.answer, args=(asked, wait))
+    thread = threading.Thread(target=shared.answer, args=(search, wait))
     thread.start()
     try:
         assert alone.wait(HANG_S)
-        wait_until(lambda: ask(asked) is not HERE)
+        wait_until(lambda: ask(search) is not HERE)
         [process] = children()
-        assert shape(ask(asked)) == shape(workspace.answer(asked))
-        assert [hit.collection for hit in ask(replace(asked, readable=frozenset({"open"}))).hits] == ["open"]
+        assert shape(ask(search)) == shape(workspace.answer(search))
+        assert [hit.collection for hit in ask(replace(search, readable=frozenset({"open"}))).hits] == ["open"]
         with pytest.raises(CollectionNotFoundError, match="no collection 'x'") as caught:
-            ask(replace(asked, query=replace(QUERY, collections=("x",))))
+            ask(replace(search, query=replace(QUERY, collections=("x",))))
         assert "open, secret" in caught.value.hint
         workspace.delete_collection("secret")
-        assert [hit.collection for hit in ask(asked).hits] == ["open"]
+        assert [hit.collection for hit in ask(search).hits] == ["open"]
         process.kill()
         process.wait(HANG_S)
-        assert ask(asked) is HERE
-        wait_until(lambda: ask(asked) is not HERE)
+        assert ask(search) is HERE
+        wait_until(lambda: ask(search) is not HERE)
         assert not shared.end_idle(HANG_S)
         assert shared.end_idle(0)
         assert not children()
@@ -102,15 +102,15 @@ import sys, threading, time
 from pathlib import Path
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace, searchers
-from mdvec.workspace.search import Asked
+from mdvec.workspace.search import Search
 searchers._OVERLAPS_PER_START = 1
 if __name__ == "__main__":
-    asked = Asked(SearchQuery("x", mode=SearchMode.LEXICAL), {})
+    search = Search(SearchQuery("x", mode=SearchMode.LEXICAL), {})
     with open_workspace(database=Path(sys.argv[1])) as workspace:
         searchers.use_processes(workspace, 2)
         ask = workspace.searchers.answer
-        threading.Thread(target=ask, args=(asked, lambda: time.sleep(1000)), daemon=True).start()
-        while ask(asked, lambda: None) is None:
+        threading.Thread(target=ask, args=(search, lambda: time.sleep(1000)), daemon=True).start()
+        while ask(search, lambda: None) is None:
             time.sleep(0.01)
         print("ready", flush=True)
         time.sleep(1000)

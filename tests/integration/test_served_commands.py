@@ -69,7 +69,7 @@ def test_results_and_notes_are_returned_in_order(
     serve: Serve, home: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Each text names its stream; the daemon itself writes nothing."""
-    note = f"using the index in {home / 'docs'}; -n NAME and --database choose others\n"
+    note = f"using the index in {home / 'docs'}; use -n NAME or --database for another\n"
     document = "# Tea\n\nGreen tea is steeped.\n"
     assert serve("get", "tea.md", cwd=home / "docs") == Outcome(0, [(2, note), (1, document)])
     assert capfd.readouterr() == ("", "")

@@ -161,7 +161,7 @@ def test_a_folder_of_others_is_left_alone(vault: Vault) -> None:
     """A folder that holds something else is no place for a site."""
     vault.output.mkdir()
     (vault.output / "thesis.docx").write_text("years of work", encoding="utf-8")
-    with pytest.raises(SiteError, match="no build of a site wrote"):
+    with pytest.raises(SiteError, match="'mdvec site build' did not write"):
         vault.build()
     assert [path.name for path in vault.output.iterdir()] == ["thesis.docx"]
 

@@ -136,7 +136,7 @@ def test_a_place_with_other_collections_is_refused(workspace: Workspace, tmp_pat
     with open_workspace(database=other, embedder=HashingEmbedder()) as theirs:
         theirs.add_collection("theirs", "", str(tmp_path / "more"))
     source, target = SqliteStore(tmp_path / "index.sqlite"), SqliteStore(other)
-    with pytest.raises(StoreError, match="holds other collections: theirs"):
+    with pytest.raises(StoreError, match="contains other collections: theirs"):
         copy(source, target)
     with target.read() as view:
         assert [each.name for each in view.collections()] == ["theirs"]
@@ -180,7 +180,7 @@ def test_a_workspace_is_moved(workspace: Workspace, tmp_path: Path) -> None:
         report = other.import_collection("notes", UPDATE)
         assert (report.embedded_chunks, report.added, report.updated) == (0, 0, 0)
         assert [(each.path, round(each.score, 5)) for each in other.search(query).hits] == expected
-    with pytest.raises(StoreError, match="is where it is"):
+    with pytest.raises(StoreError, match="is already there"):
         workspace.stores.move(str(tmp_path / "index.sqlite"))
 
 

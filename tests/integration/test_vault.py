@@ -192,7 +192,7 @@ def test_documents_are_found_by_when_they_were_updated(
 
 def test_a_range_of_time_must_not_end_before_it_begins(vault: Workspace) -> None:
     """Such a range is an error, not an empty answer."""
-    with pytest.raises(UsageError, match="not after"):
+    with pytest.raises(UsageError, match="not later"):
         paths(vault, Filters(updated_since_ns=5, updated_until_ns=5))
 
 

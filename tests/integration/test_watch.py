@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -17,15 +18,17 @@ from tests.integration.chaos import Chaos
 from tests.postgres_server import new_schema, shared_server
 from tests.waiting import wait_until
 
-from mdvec import SearchQuery, Workspace, open_workspace
+from mdvec import SearchQuery, Workspace, open_workspace, run
 from mdvec.config.schema import Config, SearchSettings, WatchSettings
 from mdvec.errors import CollectionNotFoundError, WatchError
 from mdvec.indexing import watch as watching
+from mdvec.sources.folder import FolderSource
+from mdvec.stores.interface import Store
 from mdvec.stores.postgres.store import PostgresSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.document import DocumentState
 from mdvec.types.query import Filters, SearchMode
-from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
 NAME = "notes"
 # The index alone answers: what a search finds, the watcher has put there.
@@ -108,6 +111,58 @@ def test_what_changes_is_found_at_once(vault: Vault) -> None:
     wait_until(lambda: paths(workspace, "quagga") == ["moved/n1.md"])
     shutil.rmtree(vault.docs / "moved")
     wait_until(lambda: paths(workspace, "quagga") == [])
+
+
+def test_what_changes_during_the_first_update_is_noticed(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may embed for hours what an import has left pending."""
+    workspace = vault.open()
+    noticed: list[int] = []
+
+    def dirty() -> int:
+        vault.write("d0/n0.md", f"{time.monotonic()}\n")  # until the watch is established there are no events
+        return workspace.status(NAME).collections[0].counts.dirty
+
+    def embedding(name: str, options: ImportOptions) -> object:
+        if not noticed:
+            wait_until(dirty)
+            noticed.append(1)
+        return workspace.import_collection(name, options)
+
+    monkeypatch.setattr(workspace.freshness, "_import", embedding)
+    workspace.freshness.watch()
+    wait_until(lambda: noticed)
+
+
+def test_embedding_that_makes_way_is_not_counted_as_work_for_a_change(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a change would wait for half a minute whenever much is being embedded."""
+    now = [0.0]
+    monkeypatch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    workspace = vault.open()
+
+    def update(name: str) -> ImportReport:
+        now[0] += 0.5
+        run.current().report(run.Stage.EMBED, 0, 9)
+        now[0] += 100
+        target.changed = True
+        run.current().report(run.Stage.EMBED, 1, 9)
+        run.current().check()
+        return workspace.import_collection(name)
+
+    watcher = watching.Watcher(_no_store, list, update, watching.WatchTimes())
+    target = watching._Target(
+        workspace.collection(NAME), FolderSource(location=str(vault.docs)), restructured=False
+    )
+    target.at_work = working = run.Run(watcher._listener(target))
+    watcher._look(target, working)
+    assert target.due_at == now[0] + 0.25
+
+
+def _no_store() -> Store:
+    raise NotImplementedError
 
 
 def test_a_burst_of_changes_is_few_updates(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,7 +429,7 @@ def test_what_does_not_fit_into_the_time_is_reported(vault: Vault, monkeypatch: 
         # The time is up when 150 documents were prepared.
         monkeypatch.setattr("mdvec.run.time.monotonic", lambda: now() + (3600 if len(prepared) >= 150 else 0))
         [warning] = workspace.search(SearchQuery("many", mode=SearchMode.LEXICAL)).warnings
-        assert warning.startswith("150 changed documents of notes are not read yet")
+        assert warning.startswith("changed documents of notes that are not read yet: 150; ")
         monkeypatch.undo()
         assert workspace.status(NAME).collections[0].counts.documents == 6 + 150
 

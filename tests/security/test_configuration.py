@@ -128,4 +128,4 @@ def test_an_entry_that_names_the_file_is_said_to_trust_it(mdvec: Mdvec, folder: 
     (folder / "mdvec.toml").write_text(HARMLESS)
     outcome = mdvec("install", "cursor", "--file", tmp_path / "mcp.json")
     assert outcome.code == 0
-    assert "from now on it is trusted" in outcome.err
+    assert "is trusted from now on" in outcome.err

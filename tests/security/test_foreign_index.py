@@ -169,7 +169,7 @@ def test_an_index_that_cannot_be_set_aside_is_not_used(
     monkeypatch.setattr(Path, "rename", refuse)
     outcome = mdvec("search", "--docs-dir", theirs, "install", "--mode", "lexical")
     assert outcome.code == 1
-    assert "cannot be set aside" in outcome.err
+    assert "cannot be renamed" in outcome.err
     assert "--data-dir" in outcome.err
 
 
@@ -230,7 +230,7 @@ def test_no_index_is_written_through_a_link(mdvec: Mdvec, folder: Path, tmp_path
         (folder / place).symlink_to(target / "x.sqlite")
     outcome = mdvec("search", "--docs-dir", folder, "install")
     assert outcome.code == 1
-    assert "is a link" in outcome.err
+    assert "is a symbolic link" in outcome.err
     assert "--data-dir" in outcome.err
     assert list(target.iterdir()) == []
 

@@ -63,4 +63,4 @@ def test_an_index_behind_a_link_is_not_used(mdvec: Mdvec, folder: Path, tmp_path
     (victim / ".mdvec").symlink_to(folder / ".mdvec")
     outcome = mdvec(*QUERY, cwd=victim)
     assert outcome.out == ""
-    assert "is a link" in outcome.err
+    assert "is a symbolic link" in outcome.err

@@ -296,9 +296,9 @@ def _untrusted_error(file: Path, untrusted: Sequence[str]) -> UntrustedConfigErr
     if len(untrusted) > len(shown):
         shown.append(f"and {len(untrusted) - len(shown)} more")
     names = "\n".join(f"  {each}" for each in shown)
-    msg = f"{file} was only found on the way, and sets more than how documents are cut and shown:\n{names}"
+    msg = f"{file} was found on the way, and sets more than how documents are cut and shown:\n{names}"
     hint = (
         f"If you trust its author, run 'mdvec trust {shlex.quote(str(file.parent))}', or name the file with "
-        f"--config or {_ENV_CONFIG}. Else set what you need in {own_config()}."
+        f"--config or {_ENV_CONFIG}. Otherwise set what you need in {own_config()}."
     )
     return UntrustedConfigError(msg, hint=hint, folder=str(file.parent))

@@ -31,6 +31,8 @@ _ATTRIBUTES = {
     "td": {"align", "colspan", "rowspan"},
     "th": {"align", "colspan", "rowspan"},
 }
+# They scroll sideways when they are wide, and keys scroll only what has the focus.
+_SCROLLED = {"pre": {"tabindex": "0"}, "table": {"tabindex": "0"}}
 _SCHEMES = {"http", "https", "mailto"}
 # fmt: off
 # A note cannot dress itself up as a part of the page: it gets the classes of rendered Markdown alone.
@@ -57,6 +59,7 @@ def sanitised(text: str) -> str:
         clean_content_tags=_CLEANED_WITH_CONTENT,
         attributes=_ATTRIBUTES,
         attribute_filter=_filter,
+        set_tag_attribute_values=_SCROLLED,
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer nofollow",
     )

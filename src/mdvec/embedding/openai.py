@@ -214,8 +214,10 @@ def make_openai(
     is_openai = urlsplit(base_url).hostname == urlsplit(OPENAI_ADDRESS).hostname
     name = model or (_DEFAULT_MODEL if is_openai else "")
     if not name:
-        msg = f"the provider {provider!r} does not know which model to ask {_service_at(base_url)} for"
-        raise ConfigError(msg, hint=f"Name it as the server does, such as {provider}:nomic-embed-text.")
+        msg = f"the provider {provider!r} needs the name of a model of {_service_at(base_url)}"
+        raise ConfigError(
+            msg, hint=f"Give the name that the server uses, such as {provider}:nomic-embed-text."
+        )
     facts = _MODELS.get(name, _UNKNOWN)
     _check_dimension(name, facts, dimension)
     preparation = Preparation(

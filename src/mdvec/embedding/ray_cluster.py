@@ -107,9 +107,7 @@ class RayCluster:
                 )
         except (RayError, ConnectionError, RuntimeError, ValueError) as error:
             msg = f"the Ray cluster {self._address} cannot be used: {_summary(error)}"
-            hint = (
-                "Is it running, with the same versions of Python and Ray as here? 'ray status' there tells."
-            )
+            hint = "Is it running ('ray status'), with the same versions of Python and Ray as here?"
             if "client server failed" in msg:
                 hint = "Set GRPC_ENABLE_FORK_SUPPORT=0 where 'ray start --head' runs, or run this again."
             raise EmbedderUnavailableError(msg, hint=hint) from error
@@ -263,7 +261,7 @@ def _result(task: Any) -> tuple[list[tuple[Sequence[int], Matrix]], EmbeddingErr
 def _translated(error: Exception) -> EmbeddingError:
     cause = getattr(error, "cause", None) if isinstance(error, RayTaskError) else None
     msg = f"a task of the Ray cluster has failed: {_summary(cause or error)}"
-    hint = "Every node needs the same version of mdvec, what the model needs, and memory for it."
+    hint = "Every node needs the same version of mdvec, the packages of the model, and memory for it."
     return EmbeddingError(msg, hint=hint)
 
 

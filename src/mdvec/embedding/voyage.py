@@ -153,7 +153,7 @@ def make_voyage(
         raise ConfigError(msg, hint=f"It offers {offered}.")
     questions = query_model or name
     if questions != name and (not facts.family or _MODELS.get(questions, _UNKNOWN).family != facts.family):
-        msg = f"{questions} cannot find what {name} has embedded: their vectors have nothing in common"
+        msg = f"{questions} cannot find what {name} has embedded: their vectors cannot be compared"
         raise ConfigError(msg, hint="Leave out query_model, or use models that are both of voyage-4.")
     variables = (api_key_env,) if api_key_env else _VARIABLES
     has_choice = len(facts.dimensions) > 1

@@ -134,7 +134,7 @@ def opened_index(folder: Path, naming: Naming, database: Path, indexing: Indexin
         )
         report = workspace.import_collection(_COLLECTION, options)
         if not report.total_documents:
-            msg = f"{folder} holds no document"
+            msg = f"{folder} contains no document"
             raise NotFoundError(msg, hint="Documents are files that end in .md, .markdown, .mdx or .txt.")
         yield Corpus(
             workspace,
@@ -212,7 +212,7 @@ def archived_files(archive: Path) -> dict[str, bytes]:
         if isinstance(error, OSError) and error.strerror:
             raise
         msg = f"{archive} cannot be unpacked: {error}"
-        raise UsageError(msg, hint="Make it again with: tar czf tree.tar.gz tree") from error
+        raise UsageError(msg, hint="Create it again with: tar czf tree.tar.gz tree") from error
     if files and all(path.startswith("tree/") for path in files):
         return {path.removeprefix("tree/"): content for path, content in files.items()}
     return files
@@ -261,8 +261,8 @@ def _inner_path(name: str, archive: Path) -> str:
     # A backslash or a drive is a part of a name in the archive, and leads elsewhere on Windows alone.
     here = PurePath(name)
     if path.is_absolute() or here.anchor or ".." in (*path.parts, *here.parts) or not path.parts:
-        msg = f"{archive} names a place outside of itself: {name!r}"
-        raise UsageError(msg, hint="Make it again with: tar czf tree.tar.gz tree")
+        msg = f"{archive} contains a path that leads outside: {name!r}"
+        raise UsageError(msg, hint="Create it again with: tar czf tree.tar.gz tree")
     return str(path)
 
 

@@ -138,7 +138,7 @@ def read_judged_set(folder: Path, *, suffix: str = "", min_grade: int = 1) -> Ju
     grades, grade_warnings = _read_qrels(qrels)
     listed = list(_read_queries(queries, grades, min_grade))
     if not listed:
-        msg = f"{queries}: there is no question in it"
+        msg = f"{queries}: it contains no question"
         raise UsageError(msg, hint='Write one JSON object a line: {"_id": "q1", "text": "…"}.')
     questions = tuple(question for question in listed if question.relevant)
     if not questions:
@@ -166,7 +166,7 @@ def read_corpus(path: Path) -> list[CorpusDocument]:
     """Read ``corpus.jsonl``.
 
     Raises:
-        UsageError: If a line is no document, or an ``_id`` is there twice; the message names the line.
+        UsageError: If a line is no document, or an ``_id`` occurs twice; the message names the line.
     """
     documents: dict[str, CorpusDocument] = {}
     for place, line in json_lines(path):
@@ -177,7 +177,7 @@ def read_corpus(path: Path) -> list[CorpusDocument]:
             name, text_of(line, "title", place, default=""), text_of(line, "text", place, default="")
         )
     if not documents:
-        msg = f"{path}: there is no document in it"
+        msg = f"{path}: it contains no document"
         raise UsageError(msg, hint='Write one JSON object a line: {"_id": "d1", "title": "…", "text": "…"}.')
     return list(documents.values())
 
@@ -335,5 +335,5 @@ def _is_whole(text: str) -> bool:
 
 
 def _twice(name: str, place: str) -> UsageError:
-    msg = f"{place}: the _id {name!r} is there twice"
-    return UsageError(msg, hint="Give every line an _id of its own.")
+    msg = f"{place}: the _id {name!r} occurs twice"
+    return UsageError(msg, hint="Give each line its own _id.")

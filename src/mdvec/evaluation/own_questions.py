@@ -112,7 +112,7 @@ def _as_indexed(
     query = SearchQuery(first.text, mode=SearchMode.LEXICAL, collections=searched, limit=1)
     result = workspace.search(query, wait_for_vectors=True)
     if not result.total_chunks:
-        msg = "there is nothing to search for the answers"
+        msg = "there is no collection to search"
         raise NotFoundError(msg, hint=result.hint)
     named = {question.collection for question in questions.questions if question.collection}
     searched = collections or tuple(each.name for each in workspace.collections())
@@ -211,7 +211,7 @@ def _toml_entries(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     unknown = sorted(set(values) - {"question"})
     if unknown:
         msg = f"{path}: unknown key {unknown[0]!r}"
-        raise UsageError(msg, hint="A file of questions holds [[question]] tables alone.")
+        raise UsageError(msg, hint="A file of questions contains only [[question]] tables.")
     for number, entry in enumerate(entries, 1):
         yield f"{path}: question {number}", entry
 
@@ -241,7 +241,7 @@ def _as_path(name: str) -> str:
 def _append(file: Path, entry: Mapping[str, object]) -> None:
     suffix = file.suffix.lower()
     if suffix not in (_JSONL, _TOML):
-        msg = f"{file} is no file of questions"
+        msg = f"{file} is not a file of questions"
         raise UsageError(msg, hint="Name a .jsonl or .toml file with --file.")
     if suffix == _JSONL:
         text = json.dumps(entry, ensure_ascii=False) + "\n"

@@ -122,7 +122,7 @@ def _missing_labels(sets: Sequence[QuestionSet], by: Sequence[str]) -> list[str]
 def _check_names(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            msg = f"two sets are called {name}: their figures could not be distinguished"
+            msg = f"two sets are called {name}, so their figures could not be told apart"
             raise UsageError(msg, hint="Measure them one at a time, or rename one.")
 
 

@@ -114,8 +114,8 @@ def _refuse_others(target: Store, collections: Sequence[Collection]) -> None:
         if each.name in known and known[each.name].source == each.source:
             del known[each.name]
     if known:
-        msg = f"{target.location} holds other collections: {', '.join(sorted(known))}"
-        raise StoreError(msg, hint="Name an empty place, or delete them there first.")
+        msg = f"{target.location} contains other collections: {', '.join(sorted(known))}"
+        raise StoreError(msg, hint="Give an empty place, or delete them there first.")
 
 
 def _copy_collection(
@@ -175,7 +175,7 @@ def _record(
     path = known.path
     stored = view.find_document(collection.id, path)
     if stored is None:
-        msg = f"{path} is listed and not there"
+        msg = f"{path} was listed but is not there"
         raise StoreError(msg)
     document = parse(path, with_comments(stored.body, stored.comments))
     entry = SourceEntry(path, stored.locator, stored.mtime_ns, stored.size)

@@ -37,7 +37,7 @@ _POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
 
 
 class WatchTimes(Struct, frozen=True):
-    """How often is looked.
+    """How often collections are checked.
 
     Attributes:
         poll_s: At a folder in which changes raise no events, and again after a failure, in seconds.
@@ -67,6 +67,7 @@ class _Target(Struct):
         problem: What was wrong the last time; empty when nothing was.
         failures: How often in a row.
         at_work: The run that looks at it now.
+        embedding_at: When that one began to embed; 0 before.
     """
 
     collection: Collection
@@ -80,6 +81,7 @@ class _Target(Struct):
     problem: str = ""
     failures: int = 0
     at_work: run.Run | None = None
+    embedding_at: float = 0.0
 
 
 class Watcher:
@@ -121,14 +123,14 @@ class Watcher:
         self._thread.start()
 
     def close(self, most_s: float) -> None:
-        """Stop, and wait for what is at work to end, for so many seconds at most."""
+        """Stop, and wait at most ``most_s`` seconds for running updates to end."""
         self._stop.set()
         self._wake.set()
         self._rest()
         self._thread.join(most_s)
 
     def join(self, most_s: float | None = None) -> None:
-        """Wait until it is closed, for so many seconds at most."""
+        """Wait until it is closed, at most ``most_s`` seconds."""
         self._thread.join(most_s)
 
     # --- the lease -----------------------------------------------------------------------------
@@ -323,6 +325,7 @@ class Watcher:
                 free -= 1
                 target.restructured |= not target.changed  # a sweep also checks what is watched
                 target.changed = False
+                target.embedding_at = 0.0
                 target.at_work = run.Run(self._listener(target), run.current().on_step)
                 threading.Thread(
                     target=self._look, args=(target, target.at_work), name="mdvec-update", daemon=True
@@ -334,8 +337,11 @@ class Watcher:
         """Return what stops the embedding of older changes when there are newer ones: words come first."""
 
         def listen(stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:  # noqa: ARG001
-            is_under_way = stage is run.Stage.EMBED and 0 < done < total
-            if is_under_way and target.changed and target.at_work is not None:
+            if stage is not run.Stage.EMBED:
+                return
+            if not target.embedding_at:
+                target.embedding_at = time.monotonic()
+            if 0 < done < total and target.changed and target.at_work is not None:
                 target.at_work.cancel()
 
         return listen
@@ -345,9 +351,10 @@ class Watcher:
         started = time.monotonic()
         try:
             with run.bound(working):
-                report = self._update(target.collection.name)
-                if target.restructured:
+                if target.restructured:  # first, since embedding what is pending may take hours
                     self._find_folders(target)
+                    self._wake.set()
+                report = self._update(target.collection.name)
         except ImportStoppedError:
             wait_s = 0.0
         except WriterBusyError:
@@ -368,7 +375,9 @@ class Watcher:
                 target.problem, target.failures = "", 0
                 run.log("up to date again", collection=target.collection.name)
         ended = time.monotonic()
-        rest_s = min((ended - started) ** 2, _MOST_REST_S)  # so that changes without end leave some time
+        # So that changes without end leave some time. What was embedded until it was stopped was no waste.
+        words_s = (target.embedding_at if working.cancelled and target.embedding_at else ended) - started
+        rest_s = min(words_s**2, _MOST_REST_S)
         with self._guard:
             target.at_work = None
             target.due_at = ended + (rest_s if target.changed else wait_s)

@@ -20,7 +20,7 @@ class Listed(Struct, frozen=True):
     collection: str
     path: str
     title: str
-    updated: Annotated[str, doc("ISO 8601, UTC")]
+    updated: Annotated[str, doc("ISO 8601, UTC; empty if unknown")]
     size: Annotated[int, doc("bytes", "cli")]
 
 
@@ -50,5 +50,6 @@ def documents(values: Sequence[ListedDocument], *, more: bool) -> Documents:
 
 def _listed(value: ListedDocument) -> Listed:
     updated_ns = value.modified_ns if value.updated_ns is None else value.updated_ns
-    updated = iso_time(updated_ns // 1_000_000) or ""
+    # A repository has no times.
+    updated = iso_time(updated_ns // 1_000_000 or None) or ""
     return Listed(value.collection, value.path, value.title, updated, value.size)

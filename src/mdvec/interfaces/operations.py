@@ -18,7 +18,7 @@ _WRITER_WAIT_S = 30.0
 
 
 def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
-    """Answer a request from what is indexed; vectors that are missing are made behind it."""
+    """Answer a request from the index; missing vectors are made in the background."""
     query = search_query(request, workspace.search_settings(request.collections))
     return workspace.search(query, wait_for_vectors=False)
 
@@ -30,7 +30,7 @@ def read(workspace: Workspace, request: DocumentRequest, parse_lines: Callable[[
         UsageError: If both lines and a section are named.
     """
     if request.lines is not None and request.section is not None:
-        msg = "`lines` and `section` exclude each other"
+        msg = "`lines` and `section` cannot be used together"
         raise UsageError(msg, hint="Give one of them.")
     lines = None if request.lines is None else parse_lines(request.lines)
     return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)

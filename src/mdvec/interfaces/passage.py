@@ -26,9 +26,12 @@ _REAL_SENTENCE = re.compile(
 )
 _PROSE_WEIGHT = 2
 _ASIDE_WEIGHT = 1
-# The end of a line of prose before another one: no heading, table, fence, list or quotation.
+# The end of a line of prose before another one: no heading, table or row of one, fence, list, quotation or
+# property.
 _SOFT_BREAK = re.compile(
-    r"^(?![ \t]*(?:#{1,6}[ \t]|\||`{3}|~{3}))[^\n]*\S[ \t]*(\n)(?=[^\W\d_]|[\"'(`])(?!```)", re.MULTILINE
+    r"^(?![ \t]*(?:#{1,6}[ \t]|\||`{3}|~{3})|[^\n]* · )[^\n]*\S[ \t]*(\n)"
+    r"(?=[^\W\d_]|[\"'(`])(?!```|[^\n]* · |\w[\w -]{0,29}:(?:\s|\Z))",
+    re.MULTILINE,
 )
 # Where reading may start inside a sentence that is too long to be shown.
 _PAUSE = re.compile(r"[\s、，；：]+")

@@ -1,15 +1,16 @@
-"""The shape of every request, and the parsing of times and lines in them."""
+"""The shape of every request, and the parsing of conditions and lines in them."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.fields import doc
+from mdvec.interfaces.times import parse_since, parse_until
 from mdvec.types.query import (
     Comparison,
     Expansion,
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
 LineRange = tuple[int | None, int | None]
 """First and last line, 1-based, both included; None for an open end."""
 
-_AGE = re.compile(r"(\d{1,5})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
-_DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
-_DAY_NS = 24 * 60 * 60 * 10**9
-# Times of files are stored in 64 bits; before 1970 and after 2262 there are none.
-_LAST_NS = 2**63 - 1
 _MOST_SHOWN_CHARS = 40
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _QUOTES = "\"'"
@@ -53,7 +48,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
     path: Annotated[str | None, doc("glob such as 2026/**")] = None
     where: Annotated[tuple[str, ...], doc("properties: author=Ann, rating>=4")] = ()
     depth: Annotated[tuple[_Depth, ...], doc("heading levels")] = ()
-    updated_since: Annotated[str | None, doc("date or age such as 7d")] = None
+    updated_since: Annotated[str | None, doc("date, 7d or yesterday")] = None
     updated_until: str | None = None
     linked_to: str | None = None
     include_superseded: bool = False
@@ -140,51 +135,6 @@ def parse_condition(text: str) -> PropertyCondition:
     if len(value) > 1 and value[0] in _QUOTES and value[-1] == value[0]:
         value = value[1:-1]
     return PropertyCondition(found[1], Comparison(found[2]), value)
-
-
-def parse_since(text: str, *, now: datetime) -> int:
-    """Parse a point in time: an ISO 8601 date or time, or an age such as ``12h``, ``7d`` or ``2w``.
-
-    Args:
-        text: As written; a time without an offset is in the time zone of ``now``.
-        now: What an age counts back from; must carry its time zone.
-
-    Returns:
-        Nanoseconds since 1970.
-
-    Raises:
-        UsageError: If it is neither.
-    """
-    try:
-        if age := _AGE.fullmatch(text.strip().lower()):
-            moment = now - timedelta(hours=int(age[1]) * _HOURS[age[2]])
-        else:
-            moment = datetime.fromisoformat(text.strip())
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=now.tzinfo)
-        # Whole seconds apart, so that the nanoseconds stay exact.
-        since_ns = int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
-    except (ValueError, OverflowError, OSError) as error:
-        msg = f"not a date, a time or an age: {text!r}"
-        raise UsageError(msg, hint="Write 2026-05-01, 2026-05-01T09:30, 12h, 7d or 2w.") from error
-    return min(max(since_ns, 0), _LAST_NS)
-
-
-def parse_until(text: str, *, now: datetime) -> int:
-    """Parse the end of a period, as :func:`parse_since` its beginning; a day is included.
-
-    Args:
-        text: As written.
-        now: What an age counts back from; must carry its time zone.
-
-    Returns:
-        Nanoseconds since 1970, one past the period: after a day the start of the next.
-
-    Raises:
-        UsageError: If it is no date, time or age.
-    """
-    end_ns = parse_since(text, now=now)
-    return min(end_ns + _DAY_NS, _LAST_NS) if _DAY.fullmatch(text.strip()) else end_ns
 
 
 def parse_lines(text: str) -> LineRange:

@@ -197,7 +197,7 @@ class Bucket:
             return ServiceRefusedError(msg, hint=hint, status=_NOT_FOUND)
         if isinstance(error, InvalidPathError):
             msg = f"{self.location} cannot be listed: {_reason(error)}"
-            hint = "Rename or delete the object, or name a path that does not hold it."
+            hint = "Rename or delete the object, or use a path that does not contain it."
             return ServiceRefusedError(msg, hint=hint)
         lacks = _NO_CREDENTIALS.search(text)
         if lacks or status in _FORBIDDEN:

@@ -123,7 +123,7 @@ def _body(response: httpx2.Response, max_bytes: int, service: str) -> Iterator[b
     """Yield the decompressed body, a block at once; what is sent is limited too, since it may be empty."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in _PLAIN | _COMPRESSED:
-        msg = f"{service} compresses its response as {encoding!r}, which was not requested"
+        msg = f"{service} compressed its response as {encoding!r}, which was not requested"
         raise ServiceRefusedError(msg, status=response.status_code)
     blocks = _limited(response.iter_raw(_BLOCK_BYTES), response.status_code, max_bytes, service)
     if encoding in _PLAIN:

@@ -1,8 +1,9 @@
-"""Answers a query: candidates from words and meaning, fused, joined to passages, shown with their text."""
+"""Answers a query: finds candidates by words and by meaning, fuses them, and joins them into passages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import assert_never
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from mdvec.search.fusion import (
     rank_by_words,
 )
 from mdvec.search.lexical import find_by_words
+from mdvec.search.likeness import with_likeness
 from mdvec.search.passages import Passage, joined_passages, single_chunks
 from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
@@ -30,17 +32,17 @@ from mdvec.types.hit import Confidence, SearchHit
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Expansion, SearchMode, SearchQuery, Where
 
-# Candidates taken from each side at first. Fusion only reorders what it is given, so this is well
-# above what is shown; it grows when one long document fills it. It is the same for the usual limits: a chunk
-# that one side ranks below the depth has no evidence from it, so another depth is another ranking.
+# How many candidates words and meaning each return at first. Fusion only reorders candidates, so this is far
+# more than the hits shown; it grows if one long document fills it. It is the same for all usual limits: a
+# chunk that one side ranks below the depth has no evidence from that side, so the depth affects the ranking.
 _MIN_DEPTH = 200
 _DEPTH_PER_HIT = 5
 _DEPTH_GROWTH = 8
 
-# So many passages are at hand for each hit that is shown with the text around it.
+# Passages prepared per hit when hits show surrounding text: two of them may show the same text.
 _SPARE = 3
 
-# So many of the best chunks tell whether there is an answer in another language.
+# How many of the best chunks are examined for an answer in another language.
 _JUDGED_ACROSS = 20
 
 
@@ -50,8 +52,8 @@ class Found(Struct, frozen=True):
     Attributes:
         hits: Best first, each with the chunk it was made from.
         confidence: How sure it is that they answer the query.
-        hidden: Similarities of candidates that the threshold hides, best first, where it hides all of them.
-        left_out: How many hits did not fit into the tokens wanted.
+        hidden: If the threshold hides every candidate, their similarities, best first; otherwise empty.
+        left_out: How many hits did not fit into ``max_tokens``.
     """
 
     hits: list[tuple[SearchHit, StoredChunk]]
@@ -61,7 +63,7 @@ class Found(Struct, frozen=True):
 
 
 class _Ranking(Struct, frozen=True):
-    """All candidates, best first; ``complete`` if a greater depth would give no more of them."""
+    """All candidates, best first; ``complete`` if a greater depth would find no more."""
 
     candidates: list[Candidate]
     places: Mapping[ChunkId, ChunkPlace]
@@ -75,14 +77,14 @@ def find(
     spaces: Sequence[QuerySpace] = (),
     words: LexicalEvidence | None = None,
 ) -> Found:
-    """Answer a query that was checked already.
+    """Answer a query that :func:`mdvec.search.filters.clean` has checked.
 
     Args:
         query: The query.
         where: Which chunks may be found.
         view: The snapshot that is searched.
-        spaces: The query in each space; chunks of collections in none of them are found by words.
-        words: From :func:`words_of`, where that was called already.
+        spaces: The query in each space; chunks of other collections are found by words only.
+        words: The result of :func:`words_of`, if it was called already.
     """
     depth = first_depth = depth_for(query.limit)
     while True:
@@ -104,22 +106,26 @@ def find(
 
 
 def depth_for(hits: int) -> int:
-    """Return how many candidates are taken from each side at first, for so many hits."""
+    """Return how many candidates to take at first from words and from meaning, for a number of hits."""
     return max(_MIN_DEPTH, _DEPTH_PER_HIT * hits)
 
 
-def words_of(query: SearchQuery, where: Where, view: View) -> LexicalEvidence | None:
-    """Return what is found by words at first; None if nothing is searched by them.
+def words_of(
+    query: SearchQuery, where: Where, view: View, depth: int | None = None
+) -> LexicalEvidence | None:
+    """Return the candidates by words; None if the query does not search by words.
 
-    It needs no vector, so it can run while a model embeds the query.
+    This needs no vector, so it can run while a model embeds the query.
+
+    Args:
+        query: The query.
+        where: Which chunks may be found.
+        view: The snapshot that is searched.
+        depth: The most candidates; None for those that :func:`find` takes first.
     """
-    return _words(query, where, view, depth_for(query.limit))
-
-
-def _words(query: SearchQuery, where: Where, view: View, depth: int) -> LexicalEvidence | None:
     if not query.text or query.mode is SearchMode.DENSE:
         return None
-    words = find_by_words(query.text, view, where=where, limit=depth)
+    words = find_by_words(query.text, view, where=where, limit=depth or depth_for(query.limit))
     if not words.named:
         words = replace(words, exact=exact_matches(query.text, words, where, view))
     return words
@@ -135,7 +141,7 @@ def _rank(
 ) -> _Ranking:
     if not query.text:
         return _listed(query, where, view)
-    words = words or _words(query, where, view, depth)
+    words = words or words_of(query, where, view, depth)
     ranked = () if words is None else (chunk for chunk, _ in words.ranking)
     by_words = [] if words is None else [*dict.fromkeys((*ranked, *words.named, *words.exact))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces
@@ -156,16 +162,20 @@ def _rank(
             return _Ranking(rank_by_similarity(*dense, repetitions=repetitions), places, complete)
         case SearchMode.HYBRID:
             assert words is not None  # noqa: S101 - made above
-            words = replace(words, other_language=_other_language(query, by_words, dense, places))
+            other_language = _other_language(query, by_words, dense, places)
+            words = replace(words, other_language=other_language)
+            revise = partial(
+                with_likeness, spaces=searched, other_language=other_language, places=places, view=view
+            )
             with run.current().step("fuse"):
-                fused = fuse(words, *dense, repetitions=repetitions)
+                fused = fuse(words, *dense, repetitions=repetitions, revise=revise)
             return _Ranking(fused, places, complete and len(words.ranking) < depth)
         case _:
             assert_never(query.mode)
 
 
 def _listed(query: SearchQuery, where: Where, view: View) -> _Ranking:
-    """Rank the first passages of each document inside, the last updated document first."""
+    """Rank the first chunks of each document inside ``where``, the last updated document first."""
     documents = [*view.documents_inside(where)][: query.limit]
     places = [place for each in documents for place in view.places_in([each], where, query.per_document or 1)]
     found = [
@@ -180,7 +190,7 @@ def _other_language(
     dense: Sequence[DenseEvidence],
     places: Mapping[ChunkId, ChunkPlace],
 ) -> frozenset[ChunkId]:
-    """Return the candidates that are written in another way than the query: with or without spaces."""
+    """Return the candidates in the other kind of script: with or without spaces between words."""
     unspaced_query = is_unspaced_query(query.text)
     candidates = {chunk for each in dense for chunk in each.nearness}.union(by_words)
     return frozenset(
@@ -207,7 +217,7 @@ def _passes(query: SearchQuery, candidate: Candidate) -> bool:
 
 
 def _probability(passages: Sequence[Passage], ranking: _Ranking, spaces: Sequence[QuerySpace]) -> float:
-    """Judge by the best hit, as its own model finds it."""
+    """Return the probability that the best passage is an answer, judged in the space of its collection."""
     if not passages:
         return 0.0
     best = passages[0].best
@@ -228,7 +238,7 @@ def _probability(passages: Sequence[Passage], ranking: _Ranking, spaces: Sequenc
 
 
 def _above_ordinary(nearness: float, similarity: float, ordinary: float) -> float:
-    """Return how much nearer a text is to the query than to unrelated passages; its names count half."""
+    """Return how much nearer a chunk is to the query than to unrelated passages; names count half."""
     return (nearness + similarity) / 2 - ordinary
 
 
@@ -236,7 +246,6 @@ def _show(
     query: SearchQuery, passages: Sequence[Passage], first_probability: float, view: View
 ) -> tuple[list[tuple[SearchHit, StoredChunk]], int]:
     """Return the hits, each with its best chunk, and how many did not fit."""
-    # What is shown around two passages may be the same, so some more are at hand.
     wanted = passages[: query.limit if query.expand is Expansion.CHUNK else _SPARE * query.limit]
     chunks = view.chunks([chunk for each in wanted for chunk in each.chunks])
     whole = {each.document_id for each in chunks.values()} if query.expand is not Expansion.CHUNK else set()

@@ -17,23 +17,23 @@ from mdvec.text.terms import phrase_terms, run_pattern
 from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Filters, Where
 
-# Texts that are in memory at a time.
+# Chunks that are read into memory at a time.
 _BATCH = 500
 
-# What begins with a prefix is ranked by the words that most of its passages hold.
+# In the ranking, the most common words that start with a prefix stand for it.
 _WORDS_OF_PREFIX = 3
 _READ_FOR_WORDS = 100
 
 
 def narrowed_by(operators: Iterable[Operator], where: Where, view: View) -> Where:
-    """Return where to look: what meets every operator, and nothing that a negated one leaves out.
+    """Return where to look: only chunks that meet every operator.
 
     Args:
-        operators: Of the query.
+        operators: The operators of the query.
         where: Where to look without them.
         view: The snapshot.
     """
-    # What is required last, so that every chunk that is left meets all the others.
+    # Required words come last, so that their chunks meet all other operators.
     for operator in sorted(operators, key=lambda each: each.is_evidence):
         with run.current().step("operator", typed=operator.typed) as details:
             if operator.field is None:
@@ -48,7 +48,7 @@ def narrowed_by(operators: Iterable[Operator], where: Where, view: View) -> Wher
 
 
 def words_of_prefixes(operators: Iterable[Operator], where: Where, view: View) -> list[str]:
-    """Return the words that passages are to be ranked by in place of ``word*``: the most common of them."""
+    """Return the words that stand for ``word*`` in the ranking: the most common ones."""
     found: list[str] = []
     for operator in operators:
         if operator.prefix and operator.is_evidence:
@@ -76,7 +76,7 @@ def _among_documents(where: Where, documents: frozenset[DocumentId], *, negated:
 
 
 def _chunks_with(operator: Operator, where: Where, view: View) -> Sequence[ChunkId]:
-    """Return the chunks inside that hold the words of an operator."""
+    """Return the chunks inside ``where`` that hold the words of an operator."""
     terms = phrase_terms(operator.text, prefix=operator.prefix)
     ids = view.holding(terms.groups, where)
     if terms.exact:
@@ -107,7 +107,7 @@ def _documents_with(operator: Operator, where: Where, view: View) -> Sequence[Do
 
 
 def _parts(chunk: StoredChunk) -> Iterator[str]:
-    """Yield the texts that a phrase may stand in; none goes on from one to the next."""
+    """Yield the texts in which a phrase may occur; it does not cross from one to the next."""
     yield chunk.text
     yield chunk.title
     yield from chunk.heading_path
@@ -115,7 +115,7 @@ def _parts(chunk: StoredChunk) -> Iterator[str]:
 
 
 def _words_with(prefix: str, text: str) -> Iterator[str]:
-    """Yield the words of a text that begin as the last word of a folded text."""
+    """Yield the words of a text that start with the last word of a folded prefix."""
     last = [match.group() for match in run_pattern(prefix).finditer(prefix)][-1]
     normalised = normalise(text)
     words = (match.group() for match in run_pattern(normalised).finditer(normalised))

@@ -1,4 +1,4 @@
-"""Confidence: how sure it is that the query is answered, judged by the best passage; and scores of hits."""
+"""Confidence: the probability that the best passage answers the query; and the scores of hits."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _COVERAGE_ALONE = (14.62, -3.27)
 # are near to every query, and some queries to every text (docs/decisions/0049-near-to-everything.md).
 _ACROSS = (1.8, -6.8)
 _ORDINARY_OF_QUERY = 0.2
-_NOTHING_KNOWN = 1 / 3  # the share of those that were answered
+_NOTHING_KNOWN = 1 / 3  # the share of answered questions
 
-# By so much the logarithm of a hit's odds falls with each standard deviation that its evidence is behind that
-# of the first; and no score is surer than this (docs/decisions/0036-passages.md).
+# How much the logarithm of a hit's odds falls with each standard deviation of evidence below the first hit;
+# and the highest score (docs/decisions/0036-passages.md).
 _ODDS_PER_DEVIATION = 1.0
 _SUREST = 0.99
 
-# What is 90 % sure to be answered was answered in 97 of 100 cases, what is below 7 % in 1 of 100; of what was
-# answered, at most 2 % are below that in either language.
+# Of the questions above 90 %, 97 in 100 were answered; of those below 7 %, 1 in 100. Of the answered ones, at
+# most 2 % are below 7 % in either language.
 _LEVELS = ((0.9, Confidence.HIGH), (0.5, Confidence.MEDIUM), (0.07, Confidence.LOW))
 
 
@@ -33,12 +33,12 @@ def probability(nearness: float | None, coverage: float | None, unrelated: Unrel
     """Return how probable it is that the searched documents answer a query.
 
     Args:
-        nearness: Of the best hit, on the scale of cosine similarity; None when it has no vector or none was
-            used.
+        nearness: Of the best hit, on the scale of cosine similarity; None if it has no vector, or if vectors
+            were not used.
         coverage: Share of a full word match that the best hit has, words that no document holds
             counted as missing, 0..1; None when words were not used.
-        unrelated: The similarity of unrelated texts in the model used; None without a model, and
-            where it was not measured: a similarity says nothing then.
+        unrelated: The similarity of unrelated texts in the model used; None without a model, or if it was
+            not measured: then a similarity has no meaning.
     """
     if nearness is None or unrelated is None:
         if coverage is None:
@@ -54,16 +54,16 @@ def probability(nearness: float | None, coverage: float | None, unrelated: Unrel
 
 
 def probability_across(nearest: float, best: float, ordinary: float, unrelated: Unrelated) -> float:
-    """Return the same where the best hit is written in another way than the query.
+    """Return this probability if the best hit is in the other kind of script (with or without spaces).
 
-    What counts is how much nearer hits are to the query than to unrelated passages in its writing, on the
+    The evidence is how much nearer hits are to the query than to unrelated passages in its script, on the
     scale of cosine similarity.
 
     Args:
-        nearest: That of the nearest hit: small where texts that are near to everything come first.
-        best: The largest of all.
-        ordinary: Mean similarity of the query and unrelated passages in the writing of the hits.
-        unrelated: The similarity of unrelated texts in the model, in the query's writing.
+        nearest: The evidence of the nearest hit; small if that text is near to every query.
+        best: The largest evidence of any hit.
+        ordinary: Mean similarity of the query and unrelated passages in the script of the hits.
+        unrelated: The similarity of unrelated texts in the model, in the script of the query.
     """
     weight, constant = _ACROSS
     above = (nearest + best) / 2 - _ORDINARY_OF_QUERY * (ordinary - unrelated.mean)
@@ -76,11 +76,11 @@ def level_of(probability: float) -> Confidence:
 
 
 def score_of(probability: float, behind: float) -> float:
-    """Return the score of a hit: the probability that it is the answer, as far as evidence tells.
+    """Return the score of a hit: the estimated probability that it is the answer.
 
     Args:
-        probability: That the first hit is.
-        behind: How much less evidence it has than the first, in standard deviations.
+        probability: The same for the first hit.
+        behind: How much less evidence it has than the first hit, in standard deviations.
     """
     first = min(max(probability, 1 - _SUREST), _SUREST)
     return _logistic(math.log(first / (1 - first)) - _ODDS_PER_DEVIATION * behind)

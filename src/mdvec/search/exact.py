@@ -1,4 +1,4 @@
-"""Exact evidence: passages that hold the whole query word for word, or are headed by it."""
+"""Exact evidence: passages that hold the whole query word for word, or whose heading is the query."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from mdvec.text.terms import phrase_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
-# A passage with every term of the query is among the best by words: so many are read.
+# A passage with every term of the query is among the best by words. Only these are read.
 _READ = 60
 
-# What more documents than this hold is a word of the subject, no evidence for one of them. Of more passages
-# one of each document counts, so that a long document does not fill the answer.
+# A phrase that more documents hold is a term of the subject and no evidence for any of them. If more passages
+# hold it, one of each document counts, so that a long document does not fill the answer.
 _FEW = 10
 
-# Where all words of the query together can score no more than this, many passages hold all of them, and BM25,
-# which knows no order, cannot tell which of those to read. So many are read then.
+# If the maximum score is this low, the words are common: many passages hold all of them, and BM25, which
+# ignores their order, cannot rank those. Then up to this many passages are read.
 _LITTLE = 16.0
 _MOST_HOLDERS = 400
 
-# A section of at most so many tokens may say no more than where the answer is: it does when what it links to
-# has at least this share of its own evidence of words.
+# A section of at most this many tokens may only point to the answer: it does if it links to a passage with at
+# least this share of its own BM25 score.
 _SHORT = 120
 _AS_GOOD = 0.6
 
 
 def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -> frozenset[ChunkId]:
-    """Return the chunks that say exactly what the query does, where few documents have any.
+    """Return the chunks with exact evidence, if they are in few documents.
 
-    Those whose heading is the query come before those that hold it. Where such a section only points to
-    another document, that is the answer.
+    Chunks whose heading is the query take precedence over chunks that hold it. If such a section only points
+    to another document, the chunk of that document is returned instead.
 
     Args:
         text: The query.
-        words: The chunks that hold words of it.
+        words: The candidates by words.
         where: Which chunks may be found.
         view: The snapshot.
     """
@@ -65,7 +65,7 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
 
 
 def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
-    """Return the chunks that hold all words of a query of several; none where these are too many to read."""
+    """Return the chunks that hold all words of a query; none for one word, or if there are too many."""
     groups = phrase_terms(text).groups
     ids = view.holding(groups, where, limit=_MOST_HOLDERS + 1) if len(groups) > 1 else ()
     return [*view.chunks(ids).values()] if len(ids) <= _MOST_HOLDERS else []
@@ -74,12 +74,12 @@ def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
 def _pointed_at(
     section: StoredChunk, chunks: Sequence[StoredChunk], scores: Mapping[ChunkId, float], view: View
 ) -> StoredChunk:
-    """Return the chunk of the document that a short section points to; the section itself when to none.
+    """Return the chunk that a short section points to; the section itself if it points to none.
 
     Args:
         section: A section whose heading is the query.
-        chunks: Where it may point to, best first.
-        scores: Their evidence of words.
+        chunks: The possible targets, best first.
+        scores: Their BM25 scores.
         view: The snapshot.
     """
     if section.token_count > _SHORT:

@@ -1,4 +1,4 @@
-"""The text of a hit: its passage, and more around it where the caller wants that, within a budget."""
+"""The text of a hit: its passage, and the text around it if the caller asks for it, within a budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mdvec.text.sentences import sentence_ends
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.query import Expansion
 
-# Of the room around a passage in the middle of a long text, so much is for what comes before it.
+# The share of the tokens around a passage that the text before it gets.
 _SHARE_BEFORE = 0.25
 
 
@@ -28,8 +28,8 @@ class Extract(Struct, frozen=True):
         start_line: 1-based first line.
         end_line: 1-based last line.
         text: The stretch itself.
-        tokens: How many tokens it has, about.
-        cut_lines: Ranges of lines, such as ``12:40``, that were wanted too and did not fit.
+        tokens: Estimated number of tokens.
+        cut_lines: Ranges of lines, such as ``12:40``, that were cut because they did not fit.
     """
 
     start: int
@@ -45,7 +45,7 @@ class Extract(Struct, frozen=True):
         return other.start <= self.start and self.end <= other.end
 
     def part(self, begin: int, end: int) -> Self:
-        """Return a part of it, which knows what was left out.
+        """Return a part of it, with the lines that were cut.
 
         Args:
             begin: Its first character, counted from the start of this one.
@@ -76,7 +76,7 @@ class Extract(Struct, frozen=True):
 
 
 def passage_of(chunks: Sequence[StoredChunk], body: str) -> Extract:
-    """Return the text of neighbouring chunks of one document, what several of them hold but once.
+    """Return the text of neighbouring chunks of one document; overlaps appear once.
 
     Args:
         chunks: In the order of the document.
@@ -98,7 +98,7 @@ def expanded(
     body: str,
     view: View,
 ) -> Extract:
-    """Return the text around a passage that the caller wants to see.
+    """Return a passage with the text around it that an expansion asks for.
 
     ``section`` is the section of the best chunk with its subsections, ``neighbours`` one chunk before and one
     after, ``document`` the whole document.
@@ -139,14 +139,14 @@ def fit(
 
     Args:
         passage: What was found.
-        wanted: The text around it; the same where no more is wanted.
-        tokens_left: What may still be returned; None for no limit.
-        more_left: What may still be returned where there is more than the passage.
-        first: Whether nothing was returned yet; the first passage is cut rather than left out.
+        wanted: The passage with the text around it; may be the passage itself.
+        tokens_left: Tokens left for all hits; None for no limit.
+        more_left: Tokens left for hits with text around their passages.
+        first: Whether this is the first hit; its passage is cut rather than left out.
 
     Returns:
-        What is wanted, or as much of it around the passage as fits, or the beginning of the first passage;
-        None if it does not fit.
+        ``wanted``, or as much of it around the passage as fits, or the beginning of the first passage;
+        None if nothing fits.
     """
     if tokens_left is not None and passage.tokens > tokens_left:
         return _beginning(passage, wanted, tokens_left) if first else None
@@ -155,7 +155,7 @@ def fit(
 
 
 def _around(passage: Extract, wanted: Extract, room: int) -> Extract:
-    """Cut what is wanted to so many tokens, in whole lines: from its start if that reaches the passage."""
+    """Cut ``wanted`` to ``room`` tokens, in whole lines: from its start if the passage fits in then."""
     if wanted.tokens <= room:
         return wanted
     begin, end = passage.start - wanted.start, passage.end - wanted.start
@@ -182,7 +182,7 @@ def _beginning(passage: Extract, wanted: Extract, most_tokens: int) -> Extract:
 def _reach(
     every: Sequence[StoredChunk], chunks: Sequence[StoredChunk], best: StoredChunk, expansion: Expansion
 ) -> tuple[int, int]:
-    """Return the first and last of a document's chunks to be shown around a passage."""
+    """Return the indexes of the first and the last chunk to show around a passage."""
     at = {each.ordinal: index for index, each in enumerate(every)}
     if expansion is Expansion.NEIGHBOURS:
         return max(0, at[chunks[0].ordinal] - 1), min(len(every) - 1, at[chunks[-1].ordinal] + 1)

@@ -1,4 +1,4 @@
-"""Checks a query, and brings it into one form."""
+"""Checks a query and normalises it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchQuer
 MAX_QUERY_CHARS = 10_000
 MAX_LIMIT = 1_000
 MAX_DEPTH = 3
-MAX_TAGS = 100  # each is a part of the SQL, of which there may not be too many
-# What a glob or the name of a file holds, and the name of a folder usually does not.
+MAX_TAGS = 100  # each adds to the SQL, whose size is limited
+# Occurs in globs and file names, and rarely in the names of folders.
 _GLOB_OR_SUFFIX = re.compile(r"[*?\[\]{}]|\.\w+$")
-_MAX_NS = 2**63 - 1  # times of files are kept in 64 bits
+_MAX_NS = 2**63 - 1  # file times are stored in 64 bits
 
 
 def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     """Check a query.
 
     Returns:
-        The query in its canonical form, and warnings about what was changed.
+        The normalised query, and warnings about changes.
 
     Raises:
         InvalidQueryError: If there is nothing to search for.
@@ -49,7 +49,7 @@ def clean(query: SearchQuery) -> tuple[SearchQuery, tuple[str, ...]]:
     _check_range("updated_since_ns", since_ns, 0, _MAX_NS)
     _check_range("updated_until_ns", until_ns, 0, _MAX_NS)
     if since_ns is not None and until_ns is not None and until_ns <= since_ns:
-        msg = "the time until which documents were updated is not after the one since which they were"
+        msg = "updated-until is not later than updated-since"
         raise UsageError(msg, hint="Give the earlier time to updated-since.")
     for condition in query.filters.properties:
         _check_condition(condition)
@@ -68,9 +68,9 @@ def _check_range(name: str, value: int | None, least: int, most: int | None) -> 
 
 
 def folder_or_glob(path: str) -> str:
-    """Return a pattern that takes all below a folder, where one is named without the slash at its end.
+    """Return the pattern for everything below a folder if a path names one; else the path itself.
 
-    A name without any slash is that of a folder anywhere, as a file's name is that of a file anywhere.
+    A name without a slash matches a folder at any place, as the name of a file does.
     """
     folders, _, name = path.rpartition("/")
     if not name or _GLOB_OR_SUFFIX.search(name):
@@ -85,9 +85,8 @@ def _check_condition(condition: PropertyCondition) -> None:
         raise UsageError(msg, hint="Write it as author='Ridley Scott' or rating>=4.")
     orders = condition.comparison not in (Comparison.EQUAL, Comparison.UNEQUAL)
     if orders and as_number(value) is None and not is_date(value):
-        msg = (
-            f"{condition.key}{condition.comparison.value}{condition.value}: only numbers and dates compare so"
-        )
+        written = f"{condition.key}{condition.comparison.value}{condition.value}"
+        msg = f"{written}: only numbers and dates have an order"
         raise UsageError(msg, hint="Write a number, or a date such as 2026-05-01; or compare with = or !=.")
 
 
@@ -95,7 +94,7 @@ def _clean_filters(filters: Filters) -> Filters:
     tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
     if len(tags) > MAX_TAGS:
         msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"
-        raise UsageError(msg, hint="Name a tag that is above them: a also finds a/b.")
+        raise UsageError(msg, hint="Use a tag above them: a also finds a/b.")
     if any(not tag for tag in tags):
         msg = "a tag to filter by is empty"
         raise UsageError(msg)
@@ -103,7 +102,7 @@ def _clean_filters(filters: Filters) -> Filters:
         filters,
         tags=tags,
         path=folder_or_glob(spelled(filters.path or "")) or None,
-        # As in SQL, where the wildcard is written.
+        # Some clients write the wildcard of SQL.
         alias_prefix=spelled(filters.alias_prefix or "").removesuffix("%") or None,
         linked_to=spelled(filters.linked_to or "").strip() or None,
     )

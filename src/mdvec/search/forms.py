@@ -13,28 +13,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = tuple[NDArray[np.float32], NDArray[np.float32] | None]
-    """The vector of a question alone, and the one by which chunks are ranked where that is another."""
+    """The vector of the question, and the vector that ranks chunks, None if it is the same."""
 
-# What the form of a passage weighs beside the question itself (docs/decisions/0039-two-forms.md).
+# The weight of the passage form relative to the question form (docs/decisions/0039-two-forms.md).
 _PASSAGE_WEIGHT = 0.3
 
 
 def embed_forms(text: str, embedder: Embedder) -> Vectors:
-    """Embed a question, and move a copy of its vector towards its other form, where it has one.
+    """Embed a question; a Japanese one also as a passage, for the vector that ranks.
 
-    In English the other form loses on some sets what it gains on others. A service would be paid for another
-    text, and waited for again.
+    For English, the passage form loses on some test sets what it gains on others. With a service, it would
+    cost another request.
 
     Args:
         text: The question.
         embedder: The model.
 
     Returns:
-        The vector of the question alone, and the one by which chunks are ranked, None where that is the same;
-        both float32, shape (dim,), unit length.
+        The vector of the question, and the vector that ranks chunks, None if it is the same; both float32,
+        shape (dim,), unit length.
 
     Raises:
-        EmbeddingError: If the model does not answer.
+        EmbeddingError: If the model fails.
     """
     import numpy as np
 

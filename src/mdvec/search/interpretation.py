@@ -1,4 +1,4 @@
-"""What a query means: which passages its operators leave, and which words are looked for in them."""
+"""The meaning of a query: which chunks its operators allow, and which words rank them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mdvec.types.query import Where
 
 
 class Interpretation(Struct, frozen=True):
-    """A query that is understood.
+    """A query after its operators and its spelling were resolved.
 
     Attributes:
-        text: What passages are ranked by; empty when all that meet the operators are listed.
+        text: The text that ranks passages; empty to list everything that meets the operators.
         where: Where to look.
-        searched: The query as it was typed, but for corrections.
+        searched: The query as typed, with corrections.
         operators: As they were typed.
-        corrections: Known words by the mistyped ones they replace.
+        corrections: Known words by the mistyped words that they replace.
         unknown_words: Words that no document of the searched collections holds.
     """
 
@@ -34,11 +34,11 @@ class Interpretation(Struct, frozen=True):
 
 
 def interpret(query: str, where: Where, view: View) -> Interpretation:
-    """Return what a query means.
+    """Resolve the spelling and the operators of a query.
 
     Args:
         query: As it was typed.
-        where: Where to look by its filters.
+        where: Where to look, from the filters.
         view: The snapshot.
     """
     parsed = parse_query(query)

@@ -61,11 +61,17 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
-        frequencies = view.document_frequencies(_every_term(query))
+        frequencies = view.document_frequencies(_informative(query))
         has_bigrams = bool(query.bigrams or query.pairs)
         times = _WORD_AMONG_BIGRAMS if has_bigrams and is_unspaced_query(text) else 1
         wanted = list(_expanded(query, frequencies, times))
-        terms = _without_common(_known(wanted, query, frequencies), frequencies)
+        indexed = _known(wanted, query, frequencies)
+        if not indexed:
+            # Half of all chunks may hold such a term: to count them takes longer than to find what is rare.
+            last_resort = (*query.particles, *query.stop_words)
+            frequencies = view.document_frequencies(last_resort)
+            indexed = _held(last_resort, frequencies)
+        terms = _without_common(indexed, frequencies)
         found = _ranked(terms, frequencies, view, where=where, limit=limit)
         if terms and where.chunks is not None:
             found = _with_required(found, where.chunks, limit)
@@ -106,25 +112,21 @@ def _with_required(
     return [*found, *((chunk, 0.0) for chunk in rest[: limit - len(found)])]
 
 
-def _every_term(query: QueryTerms) -> list[str]:
-    kinds = (
-        *(query.words, query.bigrams, query.written, query.pairs),
-        *(query.singles, query.particles, query.stop_words),
-    )
+def _informative(query: QueryTerms) -> list[str]:
+    kinds = (query.words, query.bigrams, query.written, query.pairs, query.singles)
     return [term for kind in kinds for term in kind]
 
 
 def _known(
     wanted: Sequence[QueryTerm], query: QueryTerms, frequencies: DocumentFrequencies
 ) -> list[QueryTerm]:
-    """Choose the terms that are indexed; uninformative ones count when nothing else is there."""
+    """Choose the terms that are indexed; single characters count alone when nothing else is there."""
     known = [each for each in wanted if each.term in frequencies.of_term]
-    for last_resort in (query.singles, (*query.particles, *query.stop_words)):
-        if not known:
-            known = [
-                QueryTerm(term, reach=_MINOR_REACH) for term in last_resort if term in frequencies.of_term
-            ]
-    return known
+    return known or _held(query.singles, frequencies)
+
+
+def _held(terms: Sequence[str], frequencies: DocumentFrequencies) -> list[QueryTerm]:
+    return [QueryTerm(term, reach=_MINOR_REACH) for term in terms if term in frequencies.of_term]
 
 
 def _expanded(query: QueryTerms, frequencies: DocumentFrequencies, times: int) -> Iterator[QueryTerm]:

@@ -1,4 +1,4 @@
-"""Joins neighbouring chunks into passages, and lets other documents come before one has a further passage."""
+"""Joins neighbouring chunks into passages, and ranks further passages of a document lower."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mdvec.search.fusion import Candidate
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import ChunkId, DocumentId
 
-# A chunk joins the better one beside it when it is at most so much behind, in units of fused evidence: it
+# A chunk joins a better neighbour if its evidence is at most this much lower, in standard deviations: it
 # would soon be shown by itself (docs/decisions/0036-passages.md).
 _JOIN_REACH = 2.0
 _MOST_CHUNKS = 3
 
-# What the second passage of a document loses, and again with each doubling of their number.
+# The evidence that the second passage of a document loses; it loses the same again at each doubling.
 _FURTHER_PASSAGE = 2.0
 
 
@@ -24,9 +24,9 @@ class Passage(Struct, frozen=True):
     """Chunks of one document that are shown as one.
 
     Attributes:
-        best: The best of them, for which it is found.
-        chunks: All of them, in the order of the document.
-        lost: What a further passage of a document loses.
+        best: The best of the chunks.
+        chunks: All chunks, in the order of the document.
+        lost: The evidence subtracted because the document has better passages.
     """
 
     best: Candidate
@@ -35,12 +35,12 @@ class Passage(Struct, frozen=True):
 
     @property
     def evidence(self) -> float:
-        """What passages are ordered by."""
+        """The evidence by which passages are ordered."""
         return self.best.evidence - self.lost
 
     @property
     def in_scores(self) -> float:
-        """What scores are made of."""
+        """The evidence from which scores are computed."""
         return self.best.in_scores - self.lost
 
 
@@ -59,7 +59,7 @@ def joined_passages(
         candidates: Best first.
         places: Where they stand.
         per_document: Most passages of one document; None for any number.
-        documents: How many documents are of interest, those with the best candidates.
+        documents: How many documents to consider, by their best candidates.
     """
     taken: dict[DocumentId, list[Candidate]] = {}
     for each in candidates:
@@ -79,7 +79,7 @@ def joined_passages(
 def single_chunks(
     candidates: Iterable[Candidate], places: Mapping[ChunkId, ChunkPlace], *, per_document: int | None
 ) -> list[Passage]:
-    """Return each candidate as a passage of its own, in their order; of a document at most so many."""
+    """Return each candidate as a passage, in order, with at most ``per_document`` of each document."""
     taken: dict[DocumentId, int] = {}
     passages: list[Passage] = []
     for each in candidates:
@@ -93,7 +93,7 @@ def single_chunks(
 def _joined(
     candidates: Sequence[Candidate], places: Mapping[ChunkId, ChunkPlace]
 ) -> list[tuple[Candidate, tuple[ChunkId, ...]]]:
-    """Join the candidates of one document, each the best one left with what it reaches on both sides."""
+    """Join the candidates of one document: repeatedly the best one left with its neighbours in reach."""
     left = {places[each.id].ordinal: each for each in candidates}
     passages: list[tuple[Candidate, tuple[ChunkId, ...]]] = []
     for best in candidates:
@@ -113,5 +113,5 @@ def _joined(
 
 
 def _loss(number: int) -> float:
-    """Return what the passage of that number loses, from 1."""
+    """Return the evidence that the n-th passage of a document loses, from 1."""
     return _FURTHER_PASSAGE * math.log2(number)

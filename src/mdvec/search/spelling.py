@@ -1,4 +1,4 @@
-"""Words of a query that no document holds: one that is mistyped is mended, another is named."""
+"""Words of a query that no document holds: mistyped ones are corrected, the others are reported."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _HAN_WORD = rf"[{HAN}]+"
 
 
 class Spelling(Struct, frozen=True):
-    """What is known of the words of a query.
+    """The corrections and the unknown words of a query.
 
     Attributes:
-        corrections: Known words by the mistyped ones they replace, as these were typed.
-        unknown: Words that no document holds, as they were typed, and that were not replaced.
+        corrections: Known words by the mistyped words that they replace, as typed.
+        unknown: The other words that no document holds, as typed.
     """
 
     corrections: Mapping[str, str] = field(default_factory=dict)
@@ -55,8 +55,8 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
     """Look up the words of a query.
 
     Args:
-        texts: The query without its operators: what is quoted stays as it was typed.
-        where: The collections that are searched; nothing else of it counts.
+        texts: The query without its operators; quoted phrases are not corrected.
+        where: Only its collections are used.
         view: The snapshot.
     """
     inside = Where(where.collections)
@@ -83,7 +83,7 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of spaced scripts, as they were typed; function words are left out."""
+    """Yield the words of scripts with spaces, as typed, without function words."""
     for match in run_pattern(text).finditer(text):
         folded = normalise(match[0])
         if not (holds_unspaced(folded) or folded in STOP_WORDS):
@@ -102,7 +102,7 @@ def _terms_of(word: str) -> tuple[str, ...]:
 
 
 def _holds_japanese(word: str, terms: Iterable[str], frequencies: DocumentFrequencies) -> bool:
-    """Return False if no document holds a word: of Chinese characters no part, which are words, too."""
+    """Return True if the bigrams of a word occur: all of them, or any for a word of kanji alone."""
     known = [term in frequencies.of_term for term in terms]
     return any(known) if compiled(_HAN_WORD).fullmatch(word) else all(known)
 
@@ -122,7 +122,7 @@ def _mendable(texts: Iterable[str], unknown: Sequence[str]) -> Iterator[str]:
 
 
 def _corrections(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:
-    """Return the known word nearest to each mistyped one, where there is one."""
+    """Return the most frequent known word one edit away from each mistyped word, if there is one."""
     near = {word: neighbours(normalise(word)) for word in words if is_english(normalise(word))}
     if not near:
         return {}
@@ -132,7 +132,7 @@ def _corrections(words: Sequence[str], inside: Where, view: View) -> dict[str, s
     corrections: dict[str, str] = {}
     for word, found in near.items():
         known = [each for each in found if terms[each] in count]
-        # The most frequent one; a function word would say nothing of what is looked for.
+        # The most frequent one; function words come last, since they carry no subject.
         known.sort(key=lambda each: (each in STOP_WORDS, -count[terms[each]]))
         held = (each for each in known if everywhere or view.holding([[terms[each]]], inside, limit=1))
         best = next(held, None)
@@ -142,9 +142,9 @@ def _corrections(words: Sequence[str], inside: Where, view: View) -> dict[str, s
 
 
 def neighbours(word: str) -> list[str]:
-    """Return the words one edit away: a letter too many, missing or another, or two exchanged.
+    """Return the words one edit away: one letter inserted, deleted or replaced, or two transposed.
 
-    The first letter is right nearly always, so it stays, unless it changed places with the second.
+    The first letter is nearly always right, so it stays, unless it is transposed with the second.
 
     References:
         Kukich, "Techniques for automatically correcting words in text", 1992, section 1.1.

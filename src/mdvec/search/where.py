@@ -24,11 +24,11 @@ def narrowed(
     versions: Mapping[CollectionId, Versions],
     view: View,
 ) -> Where:
-    """Return where to look: documents that link to one, and no superseded ones, as the filters ask.
+    """Return where to look: resolves ``linked_to``, and leaves out superseded documents unless included.
 
     Args:
         filters: The filters of the query.
-        collections: Where to look.
+        collections: The collections to search.
         versions: Which documents replace which, by collection.
         view: The snapshot.
 
@@ -45,7 +45,7 @@ def narrowed(
 
 
 def backlinks_of(collection_id: CollectionId, path: str, view: View) -> list[PlacedLink]:
-    """Return the links to the document at a path; naming an older version is not a link."""
+    """Return the links to the document at a path, without those that name an older version."""
     key = file_key(path)
     candidates = view.files_named(collection_id, [key]).get(key, {})
     return [
@@ -73,7 +73,7 @@ def _linking_to(wanted: str, collections: Sequence[Collection], view: View) -> f
 
 
 def _path_of(wanted: str, collection_id: CollectionId, view: View) -> str | None:
-    """Return the path of a document that is named by its path, or else as a link would name it."""
+    """Return the path of the document with this path, or of the one that a wikilink of this text leads to."""
     for spelling in spellings(wanted):
         link = Link(LinkKind.WIKI, spelling)
         key = link_key(link)
@@ -85,20 +85,23 @@ def _path_of(wanted: str, collection_id: CollectionId, view: View) -> str | None
 
 
 def spellings(path: str) -> tuple[str, ...]:
-    r"""Return the paths that may be meant: as written, in canonical form, and with ``/`` for ``\``."""
+    r"""Return the possible paths: as written, in canonical form, and with ``/`` for ``\``."""
     path = spelled(path)
     wanted = nfc(path).removeprefix("./")
     return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
 
 
 def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
-    """Return the error for a document that is not there; its hint names the nearest paths, if any."""
+    """Return the error for a missing document; its hint names similar paths, if any."""
     from difflib import get_close_matches
 
     wanted = spellings(path)[-1]
     known = [item for collection in collections for item in view.known_documents(collection.id)]
     near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
     near = near or get_close_matches(wanted, known, n=3)
+    if not near and "/" not in wanted:  # a note's name alone
+        names = {file_key(item): item for item in known}
+        near = [names[name] for name in get_close_matches(file_key(wanted), names, n=3)]
     places = ", ".join(item.name for item in collections) or "any collection"
     hint = f"Did you mean {', '.join(near)}?" if near else None
     return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)

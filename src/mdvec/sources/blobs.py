@@ -41,7 +41,7 @@ def verified(raw: bytes, wanted: bytes) -> bytes:
         UnreadableFileError: If it is another one.
     """
     if blob_id(raw, wanted) != wanted:
-        msg = "what came over the network is damaged: its hash is another one"
+        msg = "the downloaded data is damaged: its hash does not match"
         raise UnreadableFileError(msg)
     return raw
 

@@ -38,7 +38,7 @@ class FolderSource:
         scan: ScanSettings = _DEFAULTS,
         cache_dir: Path | None = None,  # noqa: ARG002 - every source receives it
     ) -> None:
-        """Remember what is wanted; the folder is not looked at yet.
+        """Store the arguments; the folder is not read yet.
 
         Args:
             location: The folder; it may be a link to one.

@@ -121,8 +121,8 @@ def _check_url(url: str) -> None:
         msg = f"the address of a repository must not carry a name or a password: {_without_password(url)}"
         raise UsageError(
             msg,
-            hint="Leave out all up to the '@': git asks its credential helper ('git help credentials'). "
-            "Or use ssh://git@HOST/PATH.",
+            hint="Leave out everything up to the '@', since git asks its credential helper "
+            "('git help credentials'), or use ssh://git@HOST/PATH.",
         )
     if "?" in url or "#" in url:
         msg = f"the address of a repository has no '?' and no '#': {_without_password(url.partition('?')[0])}"

@@ -34,7 +34,7 @@ class PushSource:
             UsageError: If one is named.
         """
         if location:
-            msg = f"push: names no place, and {location!r} is one"
+            msg = f"push: takes no place, but {location!r} names one"
             raise UsageError(msg, hint="Write push: alone.")
         return location
 
@@ -48,7 +48,7 @@ class PushSource:
         Raises:
             UnreadableFileError: Always.
         """
-        msg = f"{entry.path} is with the client that wrote it"
+        msg = f"{entry.path} is kept by the client that wrote it"
         raise UnreadableFileError(msg)
 
     def expect(self, entries: Sequence[SourceEntry]) -> None:

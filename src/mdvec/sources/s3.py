@@ -52,7 +52,7 @@ class S3Source:
         region: str | None = None,
         endpoint: str | None = None,
     ) -> None:
-        """Remember what is wanted; nothing is requested yet.
+        """Store the arguments; nothing is requested yet.
 
         Args:
             location: ``//BUCKET[/PATH]``.

@@ -18,14 +18,14 @@ def await_change(
     timeout_s: float,
     heard: Callable[[float], bool] | None = None,
 ) -> int:
-    """Return the version of a store as soon as it is another one, or when time is up.
+    """Return the version of a store as soon as it changes, or after the timeout.
 
     Args:
         current: Reads the version.
-        version: The one that is known.
+        version: The known version.
         timeout_s: How long to wait.
-        heard: Waits for so many seconds at most, and returns True if a commit was announced meanwhile. None
-            where nothing is announced: then the version is read again and again.
+        heard: Waits for at most a number of seconds; returns True if a commit was announced meanwhile. None
+            to poll the version instead.
 
     Raises:
         ImportStoppedError: If the run is cancelled.

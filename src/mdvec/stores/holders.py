@@ -1,6 +1,6 @@
-"""Who works on a collection or a whole store: who claims it, if that process lives, what others see of it.
+"""Claims on a collection or a whole store: who holds one, and whether that process lives.
 
-Shared by the stores; each keeps its claims in its own place.
+Shared by the stores; each stores its claims itself.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from mdvec.types.ids import CollectionId
 from mdvec.types.report import Activity
 
 HEARTBEAT_S = 5.0
-"""How often a claim that is in use shows that it lives."""
+"""The interval at which a claim in use is renewed."""
 
 SILENCE_S = 60.0
-"""A claim of another machine that has not done so for this long counts as abandoned."""
+"""A claim of another machine that was not renewed for this long counts as abandoned."""
 
 _POLL_S = 0.1
 _RETRY_S = 2.0  # a server that is away, a disk that is full
-_MOMENT_S = 1.0  # transactions are short: who does not want to wait for an import can wait for one of these
+_MOMENT_S = 1.0  # the least wait for a transaction, which is short, even if no wait for a claim is wanted
 _SAME_START_S = 2.0  # a process's start is computed from the boot time, which moves with the clock
 
 
 class Holder(Struct, frozen=True):
-    """A process that has claimed a collection, or had.
+    """A claim of a process, dead or alive.
 
     Attributes:
         token: Unique to one claim.
         process_started: When the process started, in seconds since 1970: pids are used again.
         machine: Equal where pids mean the same: host, boot and pid namespace.
         heartbeat_ms: Last sign of life, in milliseconds since 1970.
-        activity: What it does, for people.
+        activity: Its work, for people.
     """
 
     token: str
@@ -57,8 +57,8 @@ class HeldClaim:
     """A claim of this process; a :class:`mdvec.stores.interface.Claim`.
 
     Attributes:
-        holder: What others see of it.
-        wait_s: How long it waits for transactions of others, in seconds.
+        holder: The claim as other processes see it.
+        wait_s: How long to wait for transactions of other processes, in seconds.
     """
 
     def __init__(self, holder: Holder, wait_s: float = 0.0) -> None:
@@ -68,13 +68,13 @@ class HeldClaim:
         self._shown_at = time.monotonic()
 
     def report(self, stage: str, done: int, total: int) -> None:
-        """Remember how far the work is."""
+        """Set the progress of the work."""
         activity = replace(self.holder.activity, stage=stage, done=done, total=total)
         self._changed = self._changed or stage != self.holder.activity.stage
         self.holder = replace(self.holder, activity=activity)
 
     def due(self) -> Holder | None:
-        """Return what to write of this claim now; None while what others see is new enough."""
+        """Return the claim to write now; None while the stored one is recent enough."""
         now = time.monotonic()
         if not self._changed and now - self._shown_at < HEARTBEAT_S:
             return None
@@ -83,14 +83,14 @@ class HeldClaim:
         return self.holder
 
 
-# Claims that this process has given back, and whose rows are still there.
+# Claims that this process has released, but whose rows could not be removed yet.
 _given_back: set[str] = set()
 
 
 class Releases:
-    """Removes claims from a store, in the background as soon as that is possible if it is not now.
+    """Removes claims from a store; retries in the background if the store cannot be written now.
 
-    A claim that is given back is over for this process at once, also for other stores that it has opened.
+    For this process a released claim is over at once, also in other stores that it has opened.
 
     Args:
         remove: Removes the claim with a token.
@@ -103,7 +103,7 @@ class Releases:
         self._closed = threading.Event()
 
     def release(self, token: str) -> None:
-        """Remove a claim, and raise nothing: what went wrong before, such as a full disk, must be seen."""
+        """Remove a claim. It raises nothing, so that an earlier error, such as a full disk, is not hidden."""
         _given_back.add(token)
         if self._try(token):
             return
@@ -114,7 +114,7 @@ class Releases:
             threading.Thread(target=self._try_again, name="mdvec releases", daemon=True).start()
 
     def close(self) -> None:
-        """Try once more, then no longer: to other processes, what is left ends with this one."""
+        """Try once more. Claims that are left end with this process."""
         self._closed.set()
         for token in list(self._left):
             self._try(token)
@@ -139,11 +139,11 @@ class Releases:
 
 
 def wait_for_claim(take: Callable[[], Holder | None], *, wait_s: float) -> None:
-    """Try to claim a collection until that succeeds.
+    """Wait until a collection can be claimed.
 
     Args:
-        take: Claims it, or returns who has it.
-        wait_s: How long to go on trying, in seconds.
+        take: Claims it and returns None, or returns its holder.
+        wait_s: How long to wait, in seconds.
 
     Raises:
         WriterBusyError: If it is still claimed then; the message names who, since when and how far.
@@ -175,7 +175,7 @@ def new_holder(collection: Collection | None, purpose: str) -> Holder:
 
 
 def is_alive(holder: Holder) -> bool:
-    """Return True if a claim is not given back and its process still runs, as far as can be known here."""
+    """Return True if a claim was not released and its process still runs, as far as is known here."""
     if holder.token in _given_back:
         return False
     if holder.machine != _machine():
@@ -189,20 +189,20 @@ def is_alive(holder: Holder) -> bool:
         return abs(process.create_time() - holder.process_started) < _SAME_START_S
     except psutil.NoSuchProcess:
         return False
-    except psutil.AccessDenied:  # it is there, and another user's
+    except psutil.AccessDenied:  # it exists, and belongs to another user
         return True
 
 
 def divide(offers: Mapping[str, Sequence[CollectionId]]) -> dict[str, set[CollectionId]]:
-    """Give each collection to one of those who offer to watch it, so that all have about as many.
+    """Assign each collection to one of the processes that offer to watch it, evenly.
 
-    Everybody who knows the offers comes to the same result; nothing has to be agreed upon.
+    The result depends on the offers alone, so every process computes the same.
 
     Args:
         offers: By token of the lease, the oldest first.
 
     Returns:
-        By token, what it is to watch.
+        The collections to watch, by token.
     """
     shares: dict[str, set[CollectionId]] = {token: set() for token in offers}
     takers: dict[CollectionId, list[str]] = {}
@@ -221,7 +221,7 @@ def now_ms() -> int:
 
 @functools.cache
 def _machine() -> str:
-    """Return a name of the machine, its boot and its pid namespace, as far as the system shows them."""
+    """Return an identifier of the machine, its boot and its pid namespace, as far as they are known."""
     parts = [platform.node()]
     try:
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())

@@ -1,4 +1,4 @@
-"""The port of stage 5: a store keeps facts and finds by plain measures. It holds no rule that ranks.
+"""The port of stage 5: a store keeps facts and finds by plain measures. It holds no ranking rule.
 
 ``Store.read()`` gives one consistent snapshot for a whole answer, ``Store.write()`` a writer for one short
 transaction, and ``Store.claim()`` the right to bring one collection up to date.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class View(Protocol):
-    """One consistent snapshot of a store. It ends with its context, and belongs to one thread."""
+    """One consistent snapshot of a store, for one thread, until its context ends."""
 
     @property
     def version(self) -> int:
@@ -53,7 +53,7 @@ class View(Protocol):
         ...
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
-        """Count what a collection holds; without a space every chunk is pending."""
+        """Count the documents, chunks and files of a collection; without a space every chunk is pending."""
         ...
 
     def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
@@ -81,7 +81,7 @@ class View(Protocol):
         ...
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
-        """Return what comparing with the source needs of every document, by path."""
+        """Return the facts that a comparison with the source needs, by path."""
         ...
 
     def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
@@ -97,15 +97,15 @@ class View(Protocol):
         ...
 
     def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
-        """Return those of the chunks that exist, by id."""
+        """Return the chunks that exist, by id."""
         ...
 
     def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
-        """Return the texts of those of the documents that exist, by id."""
+        """Return the texts of the documents that exist, by id."""
         ...
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        """Return the places of those of the chunks that exist, each once, in order of id."""
+        """Return the places of the chunks that exist, each once, in order of id."""
         ...
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
@@ -113,14 +113,14 @@ class View(Protocol):
         ...
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
-        """Return how many chunks of its collection have the same skeleton as each of the chunks, itself too.
+        """Return how many chunks of its collection have the same skeleton as each chunk, itself included.
 
-        Up to ``records.MOST_REPETITIONS``; chunks that are unique are left out.
+        At most ``records.MOST_REPETITIONS``; unique chunks are left out.
         """
         ...
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
-        """Return the context of each of a document's chunks, in order; none when it is not there."""
+        """Return the context of each chunk of a document, in order; empty if there is no such document."""
         ...
 
     # --- links and names -----------------------------------------------------------------------
@@ -140,21 +140,21 @@ class View(Protocol):
     def files_named(
         self, collection_id: CollectionId, keys: Iterable[str]
     ) -> dict[str, dict[str, DocumentId]]:
-        """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key` that is there."""
+        """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key`."""
         ...
 
     def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
-        """Return the documents inside ``where`` with a name, by path; ``text.folding.fold_name`` made it."""
+        """Return the documents inside ``where`` with a name folded by ``text.folding.fold_name``, by path."""
         ...
 
     def holds_few(self, where: Where) -> bool:
-        """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, each of which can be looked at."""
+        """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, few enough to check each."""
         ...
 
     # --- words ---------------------------------------------------------------------------------
 
     def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
-        """Return how many chunks hold each of the terms, as :meth:`bm25` counts them."""
+        """Return the document frequencies of terms, as :meth:`bm25` uses them."""
         ...
 
     def bm25(
@@ -162,7 +162,7 @@ class View(Protocol):
     ) -> list[tuple[ChunkId, float]]:
         """Rank the chunks that hold any of the terms by BM25 (k1 1.2, b .75).
 
-        A term that is given twice counts twice. The weight of a field multiplies its term frequencies
+        A repeated term counts repeatedly. The weight of a field multiplies its term frequencies
         (``records.FIELD_WEIGHTS``); a chunk's length is the number of its terms in all fields; idf is
         ``ln((N - df + .5) / (df + .5))``, at least 1e-6, over the chunks of all collections.
 
@@ -170,8 +170,7 @@ class View(Protocol):
             terms: The query terms.
             where: Which chunks may be found.
             limit: Most chunks to return.
-            must: Some of the terms; a chunk that holds none of them is not found. Without any, one of all
-                terms is enough.
+            must: A subset of the terms; only chunks that hold one of these are found. Empty for all terms.
 
         Returns:
             Chunks and positive scores, best first; ties in order of id.
@@ -183,7 +182,7 @@ class View(Protocol):
     ) -> list[ChunkId]:
         """Return the chunks inside ``where`` that hold a term of every group, in order of id.
 
-        No group is empty. A term that ends in ``*`` stands for all that begin so.
+        No group is empty. A term that ends in ``*`` stands for all terms with this prefix.
         """
         ...
 
@@ -194,11 +193,11 @@ class View(Protocol):
         ...
 
     def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
-        """Return the id of a space that is known already."""
+        """Return the id of a space; None if it was never opened."""
         ...
 
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until it was measured."""
+        """Return how similar unrelated texts are in a space; None until that was measured."""
         ...
 
     def nearest_chunks(
@@ -236,10 +235,14 @@ class View(Protocol):
         """
         ...
 
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
+        ...
+
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> NDArray[np.float64]:
-        """Return what :meth:`chunk_similarities` does, of the nearest of each document's names."""
+        """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
         ...
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
@@ -249,14 +252,16 @@ class View(Protocol):
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
-        """Return vectors as they are stored, whether or not anything uses them, a page at a time.
+        """Return a page of the stored vectors, used or not.
 
-        Hashes that come after ``after`` in order of bytes (empty for all), and their vectors, shape (n, dim).
+        Returns:
+            The hashes after ``after`` in byte order (empty for the first page), and their vectors, shape
+            (n, dim).
         """
         ...
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        """Return those of the hashes that have a vector."""
+        """Return the hashes that have a vector."""
         ...
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
@@ -273,7 +278,7 @@ class View(Protocol):
 
 
 class Writer(View, Protocol):
-    """One short transaction: all of it or nothing is written. It sees its own changes."""
+    """One short transaction, written as a whole or not at all. It sees its own changes."""
 
     def add_collection(
         self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
@@ -288,12 +293,12 @@ class Writer(View, Protocol):
     def change_collection(
         self, collection_id: CollectionId, change: Callable[[Collection], Collection]
     ) -> Collection:
-        """Rewrite a collection from what it is inside this transaction, so that no other change is lost.
+        """Change a collection, starting from its state inside this transaction, so that no change is lost.
 
-        Nothing is written when nothing differs.
+        Nothing is written if nothing differs.
 
         Returns:
-            The collection as it is now.
+            The changed collection.
 
         Raises:
             CollectionNotFoundError: If it was deleted.
@@ -301,45 +306,46 @@ class Writer(View, Protocol):
         ...
 
     def delete_collection(self, collection_id: CollectionId) -> None:
-        """Remove the collection and all it holds; vectors stay as a cache."""
+        """Remove a collection with its documents; vectors stay as a cache."""
         ...
 
     def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
         """Write documents with their chunks, terms, names, labels and links.
 
-        Each replaces the one at its path, whose chunks and terms are gone; ids are never used again. The ids
-        of new chunks grow in the order of the records and of the chunks in them.
+        Each replaces the document at its path. Ids are never reused; those of new chunks grow in the order of
+        the records and of the chunks in them.
         """
         ...
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
-        """Write the time, size and spelling of documents whose content is the same; they are clean then."""
+        """Write the time, size and spelling of documents with the same content, and mark them clean."""
         ...
 
     def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
-        """Write the new folder of documents, and no new file name; all that belongs to them stays, also ids.
+        """Move documents to other folders, with the same file names; their ids stay, and they become clean.
 
-        They are clean then. Nothing is written, and False returned, where a vector index has their paths: it
-        follows only documents that are written anew.
+        Returns:
+            False, with nothing written, if a vector index holds their paths: it only follows documents that
+            are written anew.
         """
         ...
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed.
 
-        A mark goes when the document is put, touched, moved or deleted. One that is there keeps its time. A
-        path that ends in ``/`` stands for all documents below it; an unknown one is no error.
+        The mark is removed when the document is put, touched, moved or deleted. A marked document keeps its
+        time. A path that ends in ``/`` stands for all documents below it; unknown paths are ignored.
         """
         ...
 
     def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
-        """Remove documents with all that belongs to them; a path that is not there is no error."""
+        """Remove documents with their chunks, names, labels and links; unknown paths are ignored."""
         ...
 
     def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
-        """Write which documents of a collection another one replaces, instead of what was written before.
+        """Set which documents of a collection are superseded.
 
-        Their texts and names are not pending; a ``Where`` leaves them out only where it names them.
+        Their texts and names are not pending. Searches find them unless ``Where.hidden`` names them.
         """
         ...
 
@@ -350,24 +356,21 @@ class Writer(View, Protocol):
         exclusions: Iterable[Exclusion],
         failures: Iterable[Unreadable],
     ) -> None:
-        """Write which files are excluded and failed, instead of what was written before.
-
-        Nothing is written when nothing differs.
-        """
+        """Set which files are excluded and failed. Nothing is written if nothing differs."""
         ...
 
     def open_space(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space, writing it when it is new."""
+        """Return the id of a space; a new one is written."""
         ...
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are in a space, unless all of that is known."""
+        """Write how similar unrelated texts are in a space, unless a complete measurement is known."""
         ...
 
     def put_vectors(
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
     ) -> None:
-        """Add unit vectors, shape (len(hashes), dim); a hash that has one keeps it.
+        """Add unit vectors, shape (len(hashes), dim); a hash with a vector keeps it.
 
         Raises:
             ValueError: If the vectors have another shape.
@@ -375,19 +378,19 @@ class Writer(View, Protocol):
         ...
 
     def drop_space(self, space_id: SpaceId) -> int:
-        """Remove all vectors of a space, and return how many; its id stays and finds nothing."""
+        """Remove all vectors of a space, and return how many; its id stays valid."""
         ...
 
     def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors that no chunk and no name uses, but for the newest ``keep``; return how many."""
+        """Remove vectors that no chunk and no name uses, except the newest ``keep``; return how many."""
         ...
 
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
-        """Compare every text and vector with its checksum, and discard those that are damaged; slow.
+        """Compare every text and vector with its checksum, and discard the damaged ones; slow.
 
-        Damaged vectors of all collections are removed. Damaged documents of the collection lose their
-        fingerprint and content hash, so that its next import reads them again; what they hold stays until
-        then. A store that its database protects discards nothing.
+        Damaged vectors of all collections are removed. Damaged documents of this collection lose their
+        fingerprint and content hash, so that its next import reads them again; their text stays until then.
+        A store whose database checks its pages discards nothing.
         """
         ...
 
@@ -396,7 +399,7 @@ class Claim(Protocol):
     """The right of one process to bring one collection, or the whole store, up to date."""
 
     def report(self, stage: str, done: int, total: int) -> None:
-        """Remember how far the work is. It is written with the next batch, for processes that wait."""
+        """Set the progress of the work; the next batch writes it, for processes that wait."""
         ...
 
 
@@ -421,14 +424,14 @@ class Store(Protocol):
         """Open a transaction; keep it short, and compute before it.
 
         Args:
-            claim: A claim that has to be held still; it stays alive by this.
+            claim: A claim that must still be held; the transaction renews it.
 
         Raises:
             WriterBusyError: If the claim was taken over, say while the machine slept, or if another process
                 locks the store for too long.
             ReadOnlyDatabaseError: If the store cannot be written.
             DatabaseFullError: If there is no space; nothing of the transaction is kept.
-            RuntimeError: If this thread has a transaction of this store open.
+            RuntimeError: If this thread already has a transaction of this store.
         """
         ...
 
@@ -437,10 +440,8 @@ class Store(Protocol):
     ) -> AbstractContextManager[Claim]:
         """Claim a collection, or the lease on the store, for as long as the context lasts.
 
-        Claims do not affect each other: a collection can be claimed while another process has the lease.
-
-        A claim ends with its process. Waiting is reported to the run as ``Stage.WAIT``, and ends when the run
-        is cancelled.
+        Claims are independent: a collection can be claimed while another process has the lease. A claim ends
+        with its process. The run reports the waiting as ``Stage.WAIT``.
 
         Args:
             collection: The collection; None for the lease of the one process that keeps the store up to date,
@@ -456,7 +457,7 @@ class Store(Protocol):
         ...
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
-        """Return the version of the store as soon as it is not this one, or when so many seconds have passed.
+        """Return the version of the store as soon as it differs from this one, or after the timeout.
 
         Raises:
             ImportStoppedError: If the run is cancelled meanwhile.
@@ -467,20 +468,20 @@ class Store(Protocol):
         """Examine the whole store for damage; slow.
 
         Returns:
-            What is wrong, each with the next step; empty when all is well.
+            The problems, each with the next step; empty if there are none.
 
         Raises:
-            StoreError: If it cannot be examined, such as when the disk is full: that is no damage.
+            StoreError: If it cannot be examined, for example because the disk is full.
         """
         ...
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What keeps its answers from being right, for people; usually nothing."""
+        """Why its answers may be incomplete, for people; usually empty."""
         ...
 
     def compact(self) -> None:
-        """Rewrite the store without anything that was deleted.
+        """Rewrite the store without the space of deleted rows.
 
         Raises:
             ReadOnlyDatabaseError: If the store cannot be written.

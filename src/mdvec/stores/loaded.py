@@ -1,4 +1,4 @@
-"""Matrices of whole spaces in memory, which follow the commits of a store by ids that only grow."""
+"""Matrices of whole spaces in memory; they follow the commits of a store by ids that only grow."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     from mdvec.stores.blocks import Block
     from mdvec.stores.exact import ExactView, Owners
 
-# So few chunks are read anew after every commit, in milliseconds: then none that is gone is left.
+# Up to this many chunks are read anew after every commit, which takes milliseconds and drops deleted ones.
 _FEW_CHUNKS = 4096
 
-# Of more chunks, those that are gone are left out once there are so many times as many owners as chunks.
+# With more chunks, deleted ones are dropped once there are this many times as many owners as chunks.
 _MOST_OWNERS = 1.25
 
-# A space is kept in a file when so many rows were added to those that came from one, or this share of them.
+# A space is written to its file once this many rows, or this share of all, were added to those of the file.
 _FEW_ADDED = 8192
 _MOST_ADDED = 0.05
 
 
 class Seen(Struct, frozen=True):
-    """The largest ids that were read, of whatever space: they are never used again."""
+    """The largest ids that were read, in any space; ids are never reused."""
 
     vector: int = 0
     chunk: int = 0
@@ -40,7 +40,7 @@ class Seen(Struct, frozen=True):
 
 
 class KeptSpace(Struct, frozen=True):
-    """A space as a snapshot showed it.
+    """A space in a snapshot.
 
     Attributes:
         version: The version of the snapshot.
@@ -103,16 +103,16 @@ class VectorRows(Protocol):
         ...
 
     def kept(self, space_id: SpaceId, version: int, epoch: int) -> KeptSpace | None:
-        """Return a space as it was kept at this version or an earlier one of the same epoch; None without."""
+        """Return the space kept at this version or earlier in the same epoch; None if there is none."""
         ...
 
     def keep(self, space_id: SpaceId, space: KeptSpace) -> KeptSpace | None:
-        """Keep a space for processes to come, and return it as they find it; None where that cannot be."""
+        """Keep a space for later processes, and return it as they will read it; None if it cannot be kept."""
         ...
 
 
 class LoadedSpace:
-    """The matrix of a space, and the versions of the store that it serves.
+    """The matrix of a space, with the versions of the store that it can answer for.
 
     Attributes:
         matrix: The vectors and their owners.
@@ -139,14 +139,14 @@ class LoadedSpace:
                 self.catch_up(rows, version)
 
     def serves(self, version: int, epoch: int) -> bool:
-        """Return True if every owner that a snapshot of this version shows is here.
+        """Return True if every owner in a snapshot of this version is here.
 
-        What came and went between two versions that were read was never seen.
+        Owners that were added and deleted between two loaded versions are not.
         """
         return self.epoch == epoch and version in self._versions
 
     def catch_up(self, rows: VectorRows, version: int) -> None:
-        """Read what is new in a newer version of the same epoch. After an exception it is of no use."""
+        """Read the new rows of a newer version of the same epoch. After an exception, drop this object."""
         from mdvec.stores.exact import NO_OWNERS
 
         chunks = rows.all_chunks()
@@ -169,7 +169,7 @@ class LoadedSpace:
 
     def _read(self, rows: VectorRows) -> None:
         seen, now = self._seen, rows.newest()
-        # Rows that were deleted meanwhile count too.
+        # The newest row may have been deleted meanwhile.
         now = Seen(max(now.vector, seen.vector), max(now.chunk, seen.chunk), max(now.name, seen.name))
         if now.vector > seen.vector:
             for ids, vectors in rows.vectors_after(self._space_id, seen.vector):
@@ -181,7 +181,7 @@ class LoadedSpace:
         self._seen = now
 
     def _keep(self, rows: VectorRows, *, always: bool = False) -> None:
-        """Keep the space for processes to come, if much was added."""
+        """Keep the space for later processes, if many rows were added."""
         if not always and self.matrix.added <= max(_FEW_ADDED, _MOST_ADDED * len(self.matrix)):
             return
         view = self.matrix.view()
@@ -193,7 +193,7 @@ class LoadedSpace:
             self._use(kept)
 
     def _owners(self, rows: VectorRows, kind: VectorKind, owner: int, now: Seen) -> NDArray[np.int64]:
-        """Return owner and vector of all pairs that were not seen; shape (n, 2)."""
+        """Return new pairs of owner and vector, shape (n, 2)."""
         import numpy as np
 
         found = [rows.owners_after(kind, self._space_id, owner)]
@@ -208,9 +208,9 @@ class LoadedSpaces:
     Attributes:
         embedded_up_to: By table, collection, space and vector epoch: the id up to which every row of the
             table has its vector.
-        store: The file beside which spaces are kept; None for nowhere.
-        read_only: What is kept is used, and nothing is written.
-        samples: What was sampled of spaces that are not in memory.
+        store: The database beside which spaces are kept in files; None to keep none.
+        read_only: Whether such files are read, but not written.
+        samples: Samples of spaces that are not in memory.
     """
 
     def __init__(self, store: Path | None = None, *, read_only: bool = False) -> None:
@@ -231,7 +231,7 @@ class LoadedSpaces:
             epoch: Grows when vectors are removed; until then they are only appended.
         """
         with self._guard:
-            # What breaks off in the middle, because of Ctrl-C for one, is not put back.
+            # It is only put back when complete: Ctrl-C may interrupt the reading.
             loaded = self._loaded.pop(space_id, None)
             if loaded is None or loaded.epoch < epoch:
                 loaded = LoadedSpace(rows, space_id, version, epoch)
@@ -240,5 +240,5 @@ class LoadedSpaces:
             self._loaded[space_id] = loaded
             if loaded.serves(version, epoch):
                 return loaded.matrix.view()
-        # The snapshot began before the last one that was read, and shows what that did not: this is rare.
+        # The snapshot is older than the loaded version; this is rare.
         return LoadedSpace(rows, space_id, version, epoch).matrix.view()

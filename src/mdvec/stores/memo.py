@@ -1,4 +1,4 @@
-"""Values that were computed from one version of a store, until there is another."""
+"""Remembers values that were computed from one version of a store, until the version changes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Known = dict[Hashable, object]
 
 
 class Memo:
-    """What is known of the newest version. Safe for several threads."""
+    """The values of the newest version. Safe for several threads."""
 
     def __init__(self) -> None:
         self._of_version: tuple[int, Known] = (-1, {})
 
     def values(self, version: int) -> Known:
-        """Return what is known of a version; to be added to."""
+        """Return the values of a version, a dict to add to."""
         known, values = self._of_version
         if known != version or len(values) > _MOST_MEMORIZED:
             values = {}
-            if version >= known:  # a snapshot that began earlier does not push out what is newer
+            if version >= known:  # an older snapshot must not replace newer values
                 self._of_version = version, values
         return values
 
@@ -32,14 +32,14 @@ class Memorizing:
     """Computes a value once for a version.
 
     Args:
-        known: What is known of it; None where what is read may yet be undone.
+        known: From :meth:`Memo.values`; None inside a writing transaction, which may be rolled back.
     """
 
     def __init__(self, known: Known | None) -> None:
         self._known = known
 
     def memorized(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return what was computed for this version, or compute it now."""
+        """Return the value for this version; compute it if it is not known."""
         if self._known is None:
             return compute()
         if key not in self._known:

@@ -15,32 +15,32 @@ from mdvec.types.document import Comment, Document
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, TextHash
 
 BM25_K1 = 1.2
-"""How fast a repeated term stops counting: its part of a score stays below ``(k1 + 1) * idf``."""
+"""The saturation of term frequencies: a term adds less than ``(k1 + 1) * idf`` to a score."""
 
 BM25_B = 0.75
-"""How much the length of a chunk counts."""
+"""The weight of the length of a chunk."""
 
 FIELD_WEIGHTS: tuple[float, float, float, float] = (2.0, 1.0, 1.0, 0.4)
 """Weights of title, heading, body and minor terms in BM25, the same in every store."""
 
 FEW_CHUNKS = 5_000
-"""Up to so many chunks are looked at one by one."""
+"""A ``Where`` with at most this many chunks is checked chunk by chunk."""
 
 MOST_REPETITIONS = 1_000
-"""Of a text that is repeated more often, no more are counted."""
+"""The largest count of repetitions of a text."""
 
 MAX_NAMES = 32
-"""A document has no more names; a longer list of aliases is something else."""
+"""The most names of a document; a longer list of aliases is not about names."""
 
 MAX_NAME_CHARS = 200
-"""A name has no more characters; a longer title is a text."""
+"""The most characters of a name; longer titles are cut."""
 
 # As in FTS5: with less, a term in more than half of the chunks would count against them.
 _SMALLEST_IDF = 1e-6
 
 
 class ChunkTerms(Struct, frozen=True):
-    """The terms of one chunk, by field, between white space, repeated as often as they occur.
+    """The terms of one chunk by field, separated by white space, repeated as often as they occur.
 
     Attributes:
         title: Main terms of the document's title, aliases and file name.
@@ -56,19 +56,19 @@ class ChunkTerms(Struct, frozen=True):
 
 
 class DocumentRecord(Struct, frozen=True):
-    """All that is written of a document, at once.
+    """Everything that is written of a document.
 
     Attributes:
         entry: What the source listed.
         content_hash: The identity of its content.
-        fingerprint: What parsed and cut it.
+        fingerprint: The versions of parser, terms and chunker.
         document: The parsed document, with its links and labels.
         chunks: Its chunks, in order.
         text_hashes: The identity of what is embedded of each chunk, in the same order.
         terms: The terms of each chunk, in the same order.
         unspaced: Whether its prose is mostly in scripts that are written without spaces.
-        skeletons: What each chunk's text is apart from names and addresses, in the same order; equal ones are
-            repeated text (see :func:`mdvec.text.prose.skeleton`). An empty one is equal to none.
+        skeletons: Hashes of the chunks' texts without names and addresses, in the same order; equal ones are
+            repeated text (see :func:`mdvec.text.prose.skeletons`). Empty if a chunk has no skeleton.
     """
 
     entry: SourceEntry
@@ -83,7 +83,7 @@ class DocumentRecord(Struct, frozen=True):
 
 
 def embedded_names(document: Document) -> tuple[str, ...]:
-    """Return the names by which a document is found, the title first, each once and to be embedded alone."""
+    """Return the names of a document that are embedded, the title first, each once."""
     names = (name[:MAX_NAME_CHARS] for name in document.names[:MAX_NAMES])
     return tuple(dict.fromkeys(names))
 
@@ -131,7 +131,7 @@ class StoredDocument(Struct, frozen=True):
 
 
 class StoredChunk(Struct, frozen=True):
-    """A chunk with what is shown of its document. Fields as in Chunk, SearchHit and StoredDocument."""
+    """A chunk with facts about its document. Fields as in Chunk, SearchHit and StoredDocument."""
 
     id: ChunkId
     document_id: DocumentId
@@ -157,7 +157,7 @@ class StoredChunk(Struct, frozen=True):
 
 
 class ChunkPlace(NamedTuple):
-    """Where a chunk stands, without its text; a tuple, since a search makes a thousand of them.
+    """The position of a chunk, without its text; a tuple, since a search makes a thousand of them.
 
     Attributes:
         id: The chunk.
@@ -179,7 +179,7 @@ class ChunkPlace(NamedTuple):
 
 
 def places_of_rows(rows: Iterable[tuple[object, ...]]) -> list[ChunkPlace]:
-    """Return places of rows with their fields in order, in a third of the time that ``_make`` takes."""
+    """Return places from rows with their fields in order, three times as fast as ``_make``."""
     return list(map(partial(tuple.__new__, ChunkPlace), rows))
 
 
@@ -205,8 +205,8 @@ class DamagedRows(Struct, frozen=True):
     Attributes:
         documents: Number of documents.
         vectors: Number of vectors.
-        paths: The documents, where those of one collection are asked for.
-        elsewhere: Then, the other collections that have damaged documents, or lack a vector now.
+        paths: The damaged documents of the collection, if they were discarded.
+        elsewhere: Then, the other collections that have damaged documents or lost a vector.
     """
 
     documents: int = 0
@@ -223,11 +223,11 @@ class DamagedRows(Struct, frozen=True):
 
 
 class DocumentFrequencies(Struct, frozen=True):
-    """How common some terms are.
+    """The document frequencies of some terms.
 
     Attributes:
         chunks: Number of chunks, in all collections.
-        of_term: Number of chunks that hold a term; terms that no chunk holds are left out.
+        of_term: Number of chunks that hold a term; unknown terms are left out.
     """
 
     chunks: int

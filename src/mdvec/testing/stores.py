@@ -31,7 +31,7 @@ class MemoryWriter(MemoryView):
     ) -> Collection:
         """Write a new, enabled collection."""
         if any(each.name == name for each in self._contents.collections.values()):
-            msg = f"there is a collection named {name!r} already"
+            msg = f"there is already a collection named {name!r}"
             raise CollectionExistsError(msg)
         collection = Collection(CollectionId(self._contents.next_id()), name, description, source, chunking)
         self._contents.collections[collection.id] = collection

@@ -98,7 +98,7 @@ class SearchDefaults(Struct, frozen=True):
 
     Attributes:
         limit: Most hits.
-        threshold: Smallest cosine similarity of a hit.
+        threshold: Minimum cosine similarity of a hit.
         per_document: Most hits of one document.
     """
 

@@ -33,7 +33,7 @@ def open_workspace(
             search makes it.
         data_dir: Where the index of ``docs_dir`` lies instead.
         embedder: Used instead of the configured one.
-        choice: How ``docs_dir`` is indexed, where that is not to stay as it is.
+        choice: How to index ``docs_dir``, where that is to change.
         makes: Whether to make a database that is not there; else it is an error, or there is no collection.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The store of a workspace and what is registered in it: collections, with what to run next for them."""
+"""The store of a workspace, the collections registered in it, and the next command to run for them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Registration(TypedDict, total=False):
         chunking: How it is cut.
         embedding: Its embedding model, tried before anything is written; without one, the configuration
             decides, until the first import.
-        search: Defaults of a search of it alone.
+        search: Search defaults when only this collection is searched.
         preset: See :func:`mdvec.config.presets.load_preset`.
     """
 
@@ -156,11 +156,11 @@ class Collections:
         if self.is_missing:
             hint = None
             if self.docs_dir is not None:
-                hint = f"'{self.import_command([], ImportMode.UPDATE)}' makes it."
+                hint = f"'{self.import_command([], ImportMode.UPDATE)}' creates it."
             msg = f"there is no index yet: {self.shown} does not exist"
             if is_folder_name(self.location):
-                msg = f"{self.shown} does not exist: no index is there, and nothing published"
-                hint = "Connect the disk that it is on; 'mdvec tool add' would make an index there."
+                msg = f"{self.shown} does not exist: there is neither an index nor anything published"
+                hint = "Connect the disk that it is on, or create an index there with 'mdvec tool add'."
             raise NoIndexError(msg, hint=hint)
 
     def close(self) -> None:
@@ -217,7 +217,7 @@ class Collections:
         return self.chosen((name,), view)[0]
 
     def _usable(self, view: View) -> Sequence[Collection]:
-        """Return the collections; a folder has one, whatever its database says."""
+        """Return the collections; a folder has only one, even if its database has others."""
         return [
             replace(each, description=_one_line(each.description))
             for each in view.collections()
@@ -254,7 +254,7 @@ class Collections:
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
         """
         if self.docs_dir is not None:
-            msg = f"the database of {self.docs_dir} holds that folder alone"
+            msg = f"the database of {self.docs_dir} is for that folder only"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
         check_collection_name(name)
         include, exclude = options.get("include", ()), options.get("exclude", ())
@@ -297,7 +297,7 @@ class Collections:
         globs: dict[str, Any] = {key: tuple(given.pop(key)) for key in ("include", "exclude") if key in given}
         with self.store().write() as writer:
             if any(each.name == new_name and each.id != collection.id for each in writer.collections()):
-                msg = f"there is a collection named {new_name!r} already"
+                msg = f"there is already a collection named {new_name!r}"
                 raise CollectionExistsError(msg)
             return writer.change_collection(
                 collection.id, lambda now: _updated(now, replace(_moved(now, place, globs), **given))
@@ -306,7 +306,7 @@ class Collections:
     def _check_can_rename(self, new_name: str) -> None:
         check_collection_name(new_name)
         if self.docs_dir is not None:
-            msg = "the collection of a folder keeps its name"
+            msg = "the collection of --docs-dir cannot be renamed"
             raise UsageError(msg, hint="Register the folder with 'mdvec tool add' to name it.")
 
     def delete(self, name: str, *, wait_s: float) -> None:
@@ -338,7 +338,7 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
         SourceMissingError: If there is no such folder.
     """
     if location.startswith(_WEB):
-        msg = f"a repository is named by its kind, not as {location.partition('://')[0]!r} alone"
+        msg = f"a repository needs its kind, not {location.partition('://')[0]!r} alone"
         raise SourceMissingError(msg, hint="Write github:OWNER/REPO, or git+ in front of the address.")
     kind, place = registry.named_source(location)
     place = registry.load("sources", kind).parse(place)
@@ -374,7 +374,7 @@ class Folders:
         self._collections = collections
 
     def set_context(self, name: str, folder: str, text: str) -> FolderContext:
-        """Write what a folder holds, in place of what was set before; every hit below it shows it.
+        """Set the context of a folder, in place of any set before; every hit below the folder shows it.
 
         Args:
             name: The collection.
@@ -395,7 +395,7 @@ class Folders:
         return made
 
     def remove_context(self, name: str, folder: str) -> None:
-        """Remove what was set for a folder; what its own file says is shown again.
+        """Remove the context of a folder; that in its own file is shown again.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
@@ -437,5 +437,5 @@ def _folder_of(folder: str, collection: Collection) -> str:
         place = place.relative_to(root)
     if place.is_absolute() or ".." in place.parts:
         msg = f"{folder} is not a folder of {collection.name}"
-        raise UsageError(msg, hint=f"Give it relative to {collection.source}, or '.' for all of it.")
+        raise UsageError(msg, hint=f"Give its path relative to {collection.source}, or '.' for all of it.")
     return "" if place == PurePosixPath() else str(place)

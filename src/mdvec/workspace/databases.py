@@ -227,7 +227,7 @@ def _set_aside(path: Path, folder: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 each.rename(each.with_name(target.name + each.name.removeprefix(path.name)))
     except OSError as error:
-        msg = f"{path} was not made by mdvec here, and cannot be set aside: {error.strerror}"
+        msg = f"{path} was not made by mdvec here, and cannot be renamed: {error.strerror}"
         hint = f"Keep the index elsewhere with --data-dir, or run '{trust}' to use this one."
         raise ForeignDatabaseError(msg, hint=hint) from error
     run.current().warn(
@@ -246,8 +246,8 @@ def _refuse_links(path: Path, folder: Path) -> None:
     places = [folder.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
     for place in (*places, *_companions(path)):
         if place.is_symlink():
-            msg = f"{place} is a link, and an index is not written through one"
-            hint = "Remove it, or name the place where the index is to be with --data-dir."
+            msg = f"{place} is a symbolic link, and mdvec does not write an index through one"
+            hint = "Remove it, or choose another place for the index with --data-dir."
             raise ForeignDatabaseError(msg, hint=hint)
 
 

@@ -75,12 +75,12 @@ class Freshness:
         self._watchers.append(watcher)
 
     def close(self, most_s: float) -> None:
-        """Stop watching, and wait for what is at work to end, for so many seconds at most."""
+        """Stop watching, and wait at most that many seconds for running updates to end."""
         while self._watchers:
             self._watchers.pop().close(most_s)
 
     def _sources(self, names: Sequence[str]) -> Iterator[tuple[Collection, Source]]:
-        """Yield what is watched: what was never imported may cost money, and is left to the user."""
+        """Yield what is watched: not what was never imported, since a first import may cost money."""
         for each in self._collections.chosen(()):
             if each.last_indexed_ms is not None and (not names or each.name in names):
                 yield each, self._parts.source(each.source)
@@ -88,7 +88,7 @@ class Freshness:
     # --- before a search -----------------------------------------------------------------------
 
     def bring_up(self, names: Sequence[str]) -> tuple[tuple[str, ...], Mapping[CollectionId, int]]:
-        """Look whether the folders of collections changed, and read what did, as far as the time allows.
+        """Check the folders of collections for changes, and read changed files as far as the time allows.
 
         Nothing is done where a process watches, or another thread is looking.
 
@@ -111,7 +111,7 @@ class Freshness:
             self._guard.release()
 
     def _look(self, collection: Collection, deadline: float) -> str:
-        """Bring the words of a collection up to date until a deadline; return what is left."""
+        """Bring the words of a collection up to date until a deadline; return what remains to be done."""
         started = time.monotonic()
         source = self._parts.source(collection.source)
         if not isinstance(source, WatchedSource) or started < self._look_again_at.get(collection.id, 0.0):
@@ -127,9 +127,8 @@ class Freshness:
             self._looked_ms[collection.id] = looked_ms
         except ImportStoppedError:
             command = self._collections.import_command([name], ImportMode.UPDATE)
-            if progress.total:
-                left = progress.total - progress.done
-                return f"{left:,} changed documents of {name} are not read yet; '{command}' reads them"
+            if left := progress.total - progress.done:
+                return f"changed documents of {name} that are not read yet: {left:,}; '{command}' reads them"
             budget_ms = self._config.search.sync_budget_ms
             return (
                 f"{name} may have changed: looking took longer than {budget_ms} ms ([search] sync_budget_ms)"

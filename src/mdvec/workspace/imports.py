@@ -97,8 +97,10 @@ def import_into(
 
 
 @contextmanager
-def recorded_import(name: str) -> Iterator[Callable[[ImportReport], ImportReport]]:
+def recorded_import(name: str, options: ImportOptions) -> Iterator[Callable[[ImportReport], ImportReport]]:
     """Record an import; one that changed nothing is worth a line only with ``debug``.
+
+    So is one that does not wait and finds another process at work: a server tries again and again.
 
     Yields:
         Takes the report, and returns it.
@@ -115,7 +117,12 @@ def recorded_import(name: str) -> Iterator[Callable[[ImportReport], ImportReport
             step.update(done)
             return report
 
-        yield record
+        try:
+            yield record
+        except WriterBusyError:
+            if not options.wait_s:
+                line["level"] = "debug"
+            raise
 
 
 def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
@@ -135,7 +142,7 @@ def with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportRepo
 
 
 def model_warnings(collection: Collection, parts: Parts) -> tuple[str, ...]:
-    """Return what keeps the models of a collection from working well."""
+    """Return warnings about the models of a collection."""
     return tuple(_model_warnings(collection, parts))
 
 
@@ -176,7 +183,7 @@ def _model_warnings(collection: Collection, parts: Parts) -> Iterator[str]:
 
 
 def _pinned(collection: Collection, model: Model, parts: Parts, *, embed: bool) -> EmbeddingSpec | None:
-    """Return the model that a collection has from now on, whatever is configured later.
+    """Return the model that a collection keeps from now on, even if the configuration changes.
 
     Raises:
         EmbeddingError: If a service that is to make the vectors does not say how long they are.
@@ -197,7 +204,7 @@ def _means(wanted: EmbeddingSpec, own: EmbeddingSpec) -> bool:
 
 
 class BackgroundImport:
-    """An import in a thread of its own, so that searches answer from what is there already.
+    """An import in its own thread, so that searches can answer from what is already indexed.
 
     It may be started again after it has ended.
 

@@ -157,7 +157,7 @@ class Models:
                 yield self._change(each.name, wanted, wait_s)
 
     def cancel(self, names: Sequence[str] = ()) -> list[ModelChange]:
-        """Cancel the change to another model, and drop what was made for it.
+        """Cancel the change to another model, and drop its vectors.
 
         The process that works on it, whichever it is, stops after a batch.
 
@@ -192,7 +192,7 @@ class Models:
         return self._changed(now, outcome, started, embedded=embedded, warnings=warnings)
 
     def _resume(self, name: str, wait_s: float) -> ImportReport:
-        """Import with the new model; without the documents themselves, embed what is indexed of them."""
+        """Import with the new model; if the source cannot be read, embed the indexed documents."""
         try:
             return import_into(
                 name,
@@ -202,7 +202,7 @@ class Models:
                 resume_change=self.resume_change,
             )
         except SourceError as error:
-            warning = f"the documents are embedded as they were indexed: {error}"
+            warning = f"the source cannot be read, so the indexed documents are embedded: {error}"
         store, collection = self._collections.store(), self._collections.named(name)
         with store.claim(collection, f"changing the model of {name}", wait_s=wait_s) as claim:
             collection = self._collections.named(name)
@@ -231,10 +231,10 @@ class Models:
     def resume_change(self, work: Work, report: ImportReport) -> ImportReport:
         """Make the vectors of the next model, and then take it into use in one transaction.
 
-        Stopping at any instant loses at most what is in work or under way.
+        Stopping at any moment loses at most the current batch and the requests in flight.
 
         Returns:
-            That report, with what was done here.
+            That report, with the work done here added.
 
         Raises:
             EmbeddingError: If the model fails; what it made is kept.
@@ -342,7 +342,7 @@ def _choose(work: Work, wanted: EmbeddingSpec, embedders: Embedders) -> Collecti
     dropped.
 
     Returns:
-        The collection as it is afterwards: ``next_embedding`` is what is left to do.
+        The collection afterwards; ``next_embedding`` is set if vectors remain to be made.
     """
     collection = work.collection
     target = embedders.space_of(wanted)

@@ -33,6 +33,8 @@ Lines = tuple[int | None, int | None]
 
 _SCHEME = "mdvec://"
 _FILE_SCHEME = "file://"
+# Spaces at either end of a file's name.
+_UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
 _LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
 _MOST_NAMED = 5
 
@@ -216,7 +218,7 @@ def cut(document: StoredDocument, lines: Lines) -> tuple[str, int, int]:
     if not all_lines and lines == (None, None):
         return "", 1, 1
     if first < 1 or first > max(1, len(all_lines)) or last < first:
-        msg = f"{document.path} has {len(all_lines)} lines; {_range(lines)} is not a range of them"
+        msg = f"{document.path} has {len(all_lines)} lines; {_range(lines)} is not a range within it"
         raise UsageError(msg, hint="Lines count from 1; give them as FIRST:LAST.")
     return "".join(all_lines[first - 1 : last]), first, last
 
@@ -247,7 +249,7 @@ class Reference(Struct, frozen=True):
 
 
 class _Reading(Struct, frozen=True):
-    """A way to read what was given: a path, and the collections in which it may be one."""
+    """One reading of a reference: a path, and the collections in which it may be one."""
 
     path: str
     places: Sequence[Collection]
@@ -331,14 +333,25 @@ def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
 
 
 def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
-    """Return the documents whose paths end so, without regard to case; the whole path comes before."""
+    """Return the documents whose paths end so, without regard to case; the whole path comes before.
+
+    Spaces at either end of a file's name, which nobody sees, may be left out where no other file is meant.
+    """
     spelling = spellings(path)[-1].removeprefix("/")
-    link = Link(LinkKind.WIKI, spelling)
-    candidates = view.files_named(place.id, [link_key(link)]).get(link_key(link), {})
-    paths = [each for each in candidates if resolve(link, "", (each,)) is not None]
-    whole = [each for each in paths if resolve(Link(LinkKind.WIKI, f"/{spelling}"), "", (each,)) is not None]
-    documents = (view.find_document(place.id, each) for each in sorted(whole or paths))
-    return [each for each in documents if each is not None]
+    key = link_key(Link(LinkKind.WIKI, spelling))
+    candidates = [each for found in view.files_named(place.id, [key, f"{key} "]).values() for each in found]
+    for unseen in (None, _UNSEEN):
+        shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
+        paths = [each for each in candidates if _leads(spelling, shown[each])]
+        whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
+        documents = (view.find_document(place.id, each) for each in sorted(whole or paths))
+        if found := [each for each in documents if each is not None]:
+            return found
+    return []
+
+
+def _leads(spelling: str, path: str) -> bool:
+    return resolve(Link(LinkKind.WIKI, spelling), "", (path,)) is not None
 
 
 def _only(text: str, found: Sequence[Reference]) -> Reference:
@@ -348,7 +361,7 @@ def _only(text: str, found: Sequence[Reference]) -> Reference:
     if len({each.document.path for each in found}) == 1:
         where = ", ".join(each.collection.name for each in found)
         msg = f"{text!r} is in more than one collection: {where}"
-        raise UsageError(msg, hint="Name the collection.")
+        raise UsageError(msg, hint=f"Name the collection, such as {named[0]!r}.")
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
     msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
     raise UsageError(msg, hint="Give the whole path of one of them.")

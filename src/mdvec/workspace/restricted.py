@@ -1,4 +1,4 @@
-"""A workspace as someone sees it who may read some of its collections, and nothing else.
+"""A workspace restricted to reading some of its collections.
 
 This is the one place where rights are enforced. Every use case reads through the collections and the store
 of its workspace, so that a door cannot show what these do not.
@@ -47,7 +47,7 @@ class _RestrictedCollections(Collections):
 
 
 class RestrictedWorkspace(Workspace):
-    """Some collections of a workspace, to be read; an unknown collection and any other are the same.
+    """Read access to some collections of a workspace; all others seem not to exist.
 
     It uses the store and the models of the whole workspace, which has to stay open. A search does not look
     for changed files: that would write.
@@ -99,7 +99,7 @@ class RestrictedWorkspace(Workspace):
         return self._look()[0]
 
     def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
-        """Return the generation as soon as it is not this one, or when so many seconds have passed.
+        """Return the generation as soon as it is not this one, or after that many seconds.
 
         Raises:
             ImportStoppedError: If the run is cancelled meanwhile.

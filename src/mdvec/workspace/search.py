@@ -44,37 +44,38 @@ if TYPE_CHECKING:
     from mdvec.search.forms import Vectors
 
 
-class Asked(Struct, frozen=True):
-    """A search, and what only the first process knows of it.
+class Search(Struct, frozen=True):
+    """A query, and what only the process that received it knows. It can be pickled.
 
     Attributes:
-        query: The query.
-        looked_ms: See :func:`answer`.
-        importing: Likewise.
-        besides: Likewise.
-        readable: The collections that may be read; None for all.
+        query: As the caller gave it.
+        checked_ms: When that process last found sources to be as indexed, in milliseconds since 1970.
+        importing: Whether that process is making the missing vectors.
+        related_to: Path of the document of the one collection whose text is the query; it is left out, and
+            nothing in its text is an operator.
+        readable: Names of the collections that may be read; None for all.
     """
 
     query: SearchQuery
-    looked_ms: Mapping[CollectionId, int]
+    checked_ms: Mapping[CollectionId, int]
     importing: bool = False
-    besides: str | None = None
+    related_to: str | None = None
     readable: frozenset[str] | None = None
 
 
-class Elsewhere(Protocol):
-    """Answers searches beside this process. Safe to use from several threads."""
+class SearchPool(Protocol):
+    """Answers searches in other processes. Safe to use from several threads."""
 
-    def answer(self, asked: Asked, here: Callable[[], SearchResult]) -> SearchResult:
-        """Answer a search; ``here`` answers it in this process, where that is better."""
+    def answer(self, search: Search, here: Callable[[], SearchResult]) -> SearchResult:
+        """Answer a search, by ``here`` in this process where that is better."""
         ...
 
     def end_idle(self, idle_s: float) -> bool:
-        """Free what was not used for so many seconds; return whether there was anything."""
+        """End processes that were not used for that many seconds; return whether there were any."""
         ...
 
     def close(self) -> None:
-        """End; what is asked is still answered."""
+        """End all processes, each after its current search."""
         ...
 
 
@@ -96,27 +97,14 @@ class _Embedded(Struct, frozen=True):
     words: LexicalEvidence | None = None
 
 
-def answer(
-    query: SearchQuery,
-    collections: Collections,
-    parts: Parts,
-    versions: VersionCache,
-    looked_ms: Mapping[CollectionId, int],
-    *,
-    importing: bool = False,
-    besides: str | None = None,
-) -> SearchResult:
-    """Answer a query.
+def answer(search: Search, collections: Collections, parts: Parts, versions: VersionCache) -> SearchResult:
+    """Answer a query from what is indexed now.
 
     Args:
-        query: As the caller gave it.
+        search: The query.
         collections: Where to look.
         parts: Makes the models and the sources.
         versions: Which documents replace which.
-        looked_ms: When this process last found sources to be as indexed, in milliseconds since 1970.
-        importing: Whether this process is making what is pending.
-        besides: Path of the document of the one collection whose text is the query; it is left out, and no
-            sign in its text is an operator.
 
     Raises:
         InvalidQueryError: If the query is empty.
@@ -126,17 +114,17 @@ def answer(
         DocumentNotFoundError: If it filters by links to a document that is not there.
     """
     started = time.perf_counter()
-    cleaned, warnings = clean(query)
+    cleaned, warnings = clean(search.query)
     with collections.store().read() as view:
-        searched = collections.chosen(query.collections, view)
+        searched = collections.chosen(search.query.collections, view)
         replaced = versions.of((each.id for each in searched), view)
         meant = Interpretation(cleaned.text, Where(()), cleaned.text)
         if searched:
             where = narrowed(_with_path(cleaned.filters, searched, view), searched, replaced, view)
-            if besides is None:
+            if search.related_to is None:
                 meant = interpret(cleaned.text, where, view)
             else:
-                where = _without(besides, searched[0], where, view)
+                where = _without(search.related_to, searched[0], where, view)
                 meant = Interpretation(cleaned.text, where, cleaned.text)
             # Without a text there is nothing to compare vectors with.
             mode = cleaned.mode if meant.text else SearchMode.LEXICAL
@@ -154,39 +142,26 @@ def answer(
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
-    sources = {each.id: parts.source(each.source) for each in searched}
-    by_id = {each.id: each for each in searched}
-    hits = tuple(
-        _with_versions(
-            replace(
-                hit,
-                stale=is_stale(chunk, sources[chunk.collection_id]),
-                file=file_of(chunk, by_id[chunk.collection_id]),
-                chunk_index=chunk.ordinal,
-                folder_contexts=contexts_above(chunk.path, by_id[chunk.collection_id].folder_contexts),
-            ),
-            chunk,
-            replaced[chunk.collection_id],
-        )
-        for hit, chunk in found
-    )
+    hits = tuple(_located(found, searched, replaced, parts))
     if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
     total, pending = sum(each.chunks for each in counts), sum(each.pending_chunks for each in counts)
     return SearchResult(
-        query=query.text,
+        query=search.query.text,
         mode=embedded.mode,
         hits=hits,
         confidence=confidence,
         total_chunks=total,
         pending_chunks=pending,
-        last_indexed_ms=_last_indexed_ms(searched, looked_ms),
+        last_indexed_ms=_last_indexed_ms(searched, search.checked_ms),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         warnings=(
             *warnings,
             *embedded.warnings,
             *_too_long(cleaned, left_out),
-            *_unfinished(searched, counts, embedded.mode, collections, activities, importing=importing),
+            *_unfinished(
+                searched, counts, embedded.mode, collections, activities, importing=search.importing
+            ),
         ),
         hint=None if hits else _hint(cleaned, searched, counts, embedded.mode, collections, hidden, meant),
         searched=meant.searched,
@@ -223,7 +198,7 @@ def _without(path: str, collection: Collection, where: Where, view: View) -> Whe
 
 
 def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
-    """Return True if a document is marked as changed, or its file differs from what was indexed."""
+    """Return True if a document is marked as changed, or its file differs from the index."""
     return known.dirty or source.differs(
         SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
     )
@@ -331,15 +306,31 @@ def _query_space(
     )
 
 
-def _with_versions(hit: SearchHit, chunk: StoredChunk, versions: Versions) -> SearchHit:
-    older = versions.older.get(chunk.document_id, ())
-    newer = versions.newer.get(chunk.document_id, ())
-    return replace(hit, supersedes=older, superseded_by=newer) if older or newer else hit
+def _located(
+    found: Sequence[tuple[SearchHit, StoredChunk]],
+    collections: Sequence[Collection],
+    versions: Mapping[CollectionId, Versions],
+    parts: Parts,
+) -> Iterator[SearchHit]:
+    """Yield hits with their file, its state, its versions and the contexts of its folders."""
+    sources = {each.id: (each, parts.source(each.source)) for each in collections}
+    for hit, chunk in found:
+        collection, source = sources[chunk.collection_id]
+        replaced = versions[chunk.collection_id]
+        yield replace(
+            hit,
+            stale=is_stale(chunk, source),
+            file=file_of(chunk, collection),
+            chunk_index=chunk.ordinal,
+            folder_contexts=contexts_above(chunk.path, collection.folder_contexts),
+            supersedes=replaced.older.get(chunk.document_id, ()),
+            superseded_by=replaced.newer.get(chunk.document_id, ()),
+        )
 
 
-def _last_indexed_ms(collections: Sequence[Collection], looked_ms: Mapping[CollectionId, int]) -> int | None:
+def _last_indexed_ms(collections: Sequence[Collection], checked_ms: Mapping[CollectionId, int]) -> int | None:
     known = [
-        max(each.last_indexed_ms, looked_ms.get(each.id, 0))
+        max(each.last_indexed_ms, checked_ms.get(each.id, 0))
         for each in collections
         if each.last_indexed_ms is not None
     ]
@@ -418,6 +409,11 @@ def _hint(
         return "There is no vector yet. Search in mode hybrid or lexical."
     if meant.operators:
         return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
+    shown = next(
+        (each.name for each in searched if (query.filters.path or "").startswith(f"{each.name}/")), ""
+    )
+    if shown:  # answers show "notes/a.md", and paths are compared below "notes/"
+        return f"Nothing matches. Leave '{shown}/' out of the path: it starts below the collection's name."
     return "Nothing matches. Try other words, or fewer filters."
 
 

@@ -20,7 +20,7 @@ from mdvec.errors import ImportStoppedError, MdvecError
 from mdvec.processes import end_with_parent
 from mdvec.types.hit import SearchResult
 from mdvec.workspace.restricted import RestrictedWorkspace
-from mdvec.workspace.search import Asked
+from mdvec.workspace.search import Search
 from mdvec.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -42,16 +42,16 @@ def use_processes(workspace: Workspace, most: int | None = None) -> None:
 
     Args:
         workspace: The workspace, and those that are made of it from now on to show a part of it.
-        most: How many searches are answered at a time, each in a process of its own; 1 for this process
-            alone. As many as there are cores when None, but no more than four.
+        most: How many searches to answer at a time, each in its own process; 1 for only this process,
+            None for the number of cores, but at most four.
     """
     most = min(available_cores(), _MOST_PROCESSES) if most is None else most
     if most > 1:
-        workspace.searchers = Searchers(most, workspace.made_again)
+        workspace.searchers = Searchers(most, workspace.reopen)
 
 
 class Searchers:
-    """The processes that search for one workspace; an :class:`mdvec.workspace.search.Elsewhere`.
+    """The processes that search for one workspace; a :class:`mdvec.workspace.search.SearchPool`.
 
     Args:
         most: How many there are at most.
@@ -66,22 +66,22 @@ class Searchers:
         self._here = 0
         self._overlaps = 0
 
-    def answer(self, asked: Asked, here: Callable[[], SearchResult]) -> SearchResult:
-        """Answer a search, in another process where it is not alone.
+    def answer(self, search: Search, here: Callable[[], SearchResult]) -> SearchResult:
+        """Answer a search, in another process if this one is busy with a search.
 
         Args:
-            asked: The search.
-            here: Answers it in this process: when it is alone, when no process is free soon, and when one has
-                no answer, since it was killed or for reasons of its own.
+            search: The search.
+            here: Answers it in this process: if no other search is running, if no process is free soon, or if
+                the process failed or was killed.
 
         Raises:
             MdvecError: If it has no answer.
             ImportStoppedError: If the run is cancelled.
         """
-        searcher = self._taken(asked)
+        searcher = self._taken(search)
         if searcher is not None:
             try:
-                answer = searcher.ask(asked)
+                answer = searcher.ask(search)
             finally:
                 self._give_back(searcher)
             if isinstance(answer, MdvecError):
@@ -97,7 +97,7 @@ class Searchers:
                 self._here -= 1
 
     def end_idle(self, idle_s: float) -> bool:
-        """End the processes that were not used for so many seconds; return whether there were any."""
+        """End processes that were not used for that many seconds; return whether there were any."""
         latest = time.monotonic() - idle_s
         with self._changed:
             idle = [each for each in self._all if not each.is_busy and each.used_at <= latest]
@@ -113,13 +113,13 @@ class Searchers:
         with self._changed:
             self._all = []
 
-    def _taken(self, asked: Asked) -> _Searcher | None:
+    def _taken(self, search: Search) -> _Searcher | None:
         """Return a process that was free; None to search here, which is then counted."""
         with self._changed:
             if self._here or any(each.is_busy for each in self._all):
                 if self._free() is None:
                     self._overlaps += 1
-                    self._start_if_it_pays(asked)
+                    self._start_if_it_pays(search)
                 if any(each.is_ready for each in self._all):
                     self._changed.wait_for(self._free, _MOST_WAIT_S)
                 found = self._free()
@@ -132,7 +132,7 @@ class Searchers:
     def _free(self) -> _Searcher | None:
         return next((each for each in self._all if each.is_ready and not each.is_busy), None)
 
-    def _start_if_it_pays(self, first: Asked) -> None:
+    def _start_if_it_pays(self, first: Search) -> None:
         if len(self._all) < self._most and self._overlaps >= _OVERLAPS_PER_START:
             self._overlaps = 0
             with suppress(OSError):  # such as when memory is short
@@ -165,7 +165,7 @@ class _Searcher:
         OSError: If it cannot be started.
     """
 
-    def __init__(self, make: Callable[[], Workspace], first: Asked) -> None:
+    def __init__(self, make: Callable[[], Workspace], first: Search) -> None:
         from multiprocessing import get_context
 
         spawning = get_context("spawn")  # threads are at work here, which a copy of the process would lack
@@ -187,7 +187,7 @@ class _Searcher:
                 self._connection.recv()
         return not self._is_starting
 
-    def ask(self, asked: Asked) -> SearchResult | MdvecError | None:
+    def ask(self, search: Search) -> SearchResult | MdvecError | None:
         """Return the answer, or the error; None when there is neither.
 
         Raises:
@@ -195,7 +195,7 @@ class _Searcher:
         """
         self.used_at = time.monotonic()
         try:
-            self._connection.send(asked)
+            self._connection.send(search)
             while not self._connection.poll(_LOOK_AT_RUN_EVERY_S):
                 run.current().check()
             answer: SearchResult | MdvecError | None = self._connection.recv()
@@ -220,17 +220,17 @@ def search_for(connection: Connection, make: Callable[[], Workspace]) -> None:
         whole.use_small_models_only()
         workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}
         while True:
-            asked: Asked = connection.recv()
-            readable = asked.readable
+            search: Search = connection.recv()
+            readable = search.readable
             if readable is not None and readable not in workspaces:
                 workspaces[readable] = RestrictedWorkspace(whole, readable)
-            connection.send(_answer(asked, workspaces[readable]))
+            connection.send(_answer(search, workspaces[readable]))
 
 
-def _answer(asked: Asked, workspace: Workspace) -> SearchResult | MdvecError | None:
-    """Return the answer or the error; None where the first process is to search, and to say what is wrong."""
+def _answer(search: Search, workspace: Workspace) -> SearchResult | MdvecError | None:
+    """Return the answer or the error; None if the first process should search and report the problem."""
     try:
-        return workspace.answer(asked)
+        return workspace.answer(search)
     except MdvecError as error:
         return error
     except Exception:  # noqa: BLE001 - a bug, or damage of the database, which shows there again

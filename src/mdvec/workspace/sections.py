@@ -88,7 +88,7 @@ class Sections:
                 counts = ((each, len(writer.contexts(place.id, each))) for each in spellings(path))
                 name, sections = next(((each, count) for each, count in counts if count), ("", 0))
                 if sections and place.source.kind != _PUSH:
-                    msg = f"{name} comes from {place.source}, and is deleted there"
+                    msg = f"{name} comes from {place.source}, and must be deleted there"
                     raise UsageError(msg, hint="Delete the file; the next import removes its sections.")
                 writer.delete_documents(place.id, [name] if name else [])
                 deleted += sections
@@ -149,7 +149,7 @@ class Sections:
         """Return the sections in which the hits of a search stand, best first.
 
         Args:
-            result: The hits; one that spans several sections stands for each of them.
+            result: The hits; one that spans several sections counts for each.
             limit: Most sections to return.
         """
         found: dict[tuple[str, str], FoundSection] = {}
@@ -172,13 +172,15 @@ class Sections:
         if name is not None:
             place = self._collections.named(name)
             if place.source.kind != _PUSH:
-                msg = f"{name} takes its documents from {place.source}"
+                msg = f"{name} gets its documents from {place.source}"
                 raise UsageError(msg, hint="Add one for clients: mdvec tool add -n NAME -d TEXT -s push:")
             return place
         places = [each for each in self._collections.chosen(()) if each.source.kind == _PUSH]
         if len(places) > 1:
-            msg = f"several collections are written by clients: {', '.join(each.name for each in places)}"
-            raise UsageError(msg, hint="Name one of them: collection.")
+            msg = (
+                f"several collections accept sections from clients: {', '.join(each.name for each in places)}"
+            )
+            raise UsageError(msg, hint="Name one of them in `collection`.")
         if places:
             return places[0]
         try:
@@ -238,7 +240,8 @@ def _filled(section: IndexedSection, now_ms: int) -> IndexedSection:
         UsageError: If it names no document.
     """
     path = nfc(section.document_path.replace("\\", "/")).removeprefix("./")
-    if not path.strip("/ ") or "\0" in path:
+    # A page's address cannot hold "..": a browser takes it for the folder above.
+    if not path.strip("/ ") or "\0" in path or {".", ".."} & {*path.split("/")}:
         msg = f"not the path of a document: {section.document_path!r}"
         raise UsageError(msg, hint="Write a path such as guides/setup.md.")
     return replace(

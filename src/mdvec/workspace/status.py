@@ -209,7 +209,7 @@ def explaining(collections: Collections) -> Iterator[None]:
 
 
 def _find_damage(collections: Collections) -> DamagedDatabaseError | None:
-    """Return what is damaged in a database; None if it is intact, was not used or cannot be examined."""
+    """Return the damage in a database; None if it is intact, was not used or cannot be examined."""
     if not collections.is_open:
         return None
     try:
@@ -280,7 +280,7 @@ def _about_database(database: str, store: Store) -> Finding:
 
 
 def _about_vector_index(store: Store) -> Iterator[Finding]:
-    """Yield what is wrong with the index beside a store; searches do without it, and are slower."""
+    """Yield problems of the index beside a store; searches work without it, but slower."""
     if not isinstance(store, IndexedStore):
         return
     with store.vector_index() as index:
@@ -288,7 +288,7 @@ def _about_vector_index(store: Store) -> Iterator[Finding]:
             return
         problems = index.problems()
         for problem in problems:
-            hint = "Searches are right without it, and slower. Build it again: mdvec store rebuild"
+            hint = "Searches work without it, but slower. Build it again: mdvec store rebuild"
             yield Finding(Severity.NOTE, "vector index", problem, hint)
         if not problems:
             yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")
@@ -385,6 +385,6 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
         yield Finding(
             Severity.NOTE,
             name,
-            f"{counts.pending_chunks} of {counts.chunks} chunks have no vector",
+            f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector",
             f"Run '{update}'.",
         )

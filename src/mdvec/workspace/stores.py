@@ -87,7 +87,7 @@ class Stores:
 
         place = target if scheme_of(target) else Path(target).absolute()
         if str(place) == str(self._collections.location):
-            msg = f"{self._collections.shown} is where it is already"
+            msg = f"{self._collections.shown} is already there"
             raise StoreError(msg, hint="Name another file, or the address of another store.")
         # An index follows once the new store is used.
         beside_nothing = msgspec.structs.replace(self._config.store, vectors=None)
@@ -226,7 +226,7 @@ class Stores:
     def _shared(self) -> SharedStore:
         store = self._collections.store()
         if not isinstance(store, SharedStore):
-            msg = f"{store.location} is not on a server, and cannot be shared so"
+            msg = f"{store.location} is not on a server, so rights cannot be granted"
             raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
         return store
 

@@ -160,7 +160,7 @@ class Embedders:
         return self._override is None and all(each.is_small for each in [*self._made.values()])
 
     def use_small_only(self) -> None:
-        """Raise a RuntimeError from now on in place of making a model that each process cannot have."""
+        """From now on raise a RuntimeError instead of making a model too large for each process to have."""
         self._small_only = True
 
     def use_cluster(self, cluster: Cluster) -> None:
@@ -431,7 +431,7 @@ def make_elsewhere(
         ConfigError: If there is no such provider.
     """
     if version != __version__:
-        msg = f"mdvec is {__version__} here, and {version} where the import runs"
+        msg = f"mdvec is {__version__} here, but {version} where the import runs"
         raise EmbedderUnavailableError(msg, hint=f"Run there: pip install 'mdvec=={version}'")
     return make_embedder(spec, settings, arguments)
 

@@ -41,7 +41,7 @@ from mdvec.workspace.imports import FirstIndex, import_into, recorded_import
 from mdvec.workspace.models import Models
 from mdvec.workspace.pages import Browse, Pages
 from mdvec.workspace.reading import Lines
-from mdvec.workspace.search import Asked, Elsewhere, answer, is_stale, recorded_search
+from mdvec.workspace.search import Search, SearchPool, answer, is_stale, recorded_search
 from mdvec.workspace.sections import Sections
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
@@ -69,13 +69,13 @@ class Workspace:
         folders: What its folders hold.
         may_write: Whether it can change anything (see :mod:`mdvec.workspace.restricted`).
         readable: Names of the collections that may be read; None for all.
-        searchers: Answers searches at the same time beside this process; None where all are answered here.
-        made_again: Makes the same workspace in another process, where the index is there.
+        searchers: Other processes that answer searches; None where this process answers all.
+        reopen: Opens the same workspace in another process; the database must exist.
     """
 
     may_write = True
     readable: frozenset[str] | None = None
-    searchers: Elsewhere | None = None
+    searchers: SearchPool | None = None
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Workspace:
         self.database = database if isinstance(database, Path) else default_database()
         self._config = config
         self._parts = Parts(config, embedder)
-        self.made_again = partial(
+        self.reopen = partial(
             Workspace, database, config, docs_dir=docs_dir, came_with=came_with, choice=choice, makes=False
         )
         self._first_index: FirstIndex | None = None
@@ -129,7 +129,7 @@ class Workspace:
             self._collections,
             self._versions,
             self.pages.subject,
-            lambda query, path: self._search(query, wait_for_vectors=False, besides=path),
+            lambda query, path: self._search(query, wait_for_vectors=False, related_to=path),
         )
         self.folders = Folders(self._collections)
 
@@ -235,7 +235,7 @@ class Workspace:
             EmbeddingError: If the vectors cannot be made; words are searched, and what was made stays.
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
-        with self._running(), recorded_import(name) as record:
+        with self._running(), recorded_import(name, options) as record:
             return record(
                 import_into(
                     name,
@@ -285,35 +285,34 @@ class Workspace:
         return self._search(query, wait_for_vectors=wait_for_vectors)
 
     def _search(
-        self, query: SearchQuery, *, wait_for_vectors: bool | None, besides: str | None = None
+        self, query: SearchQuery, *, wait_for_vectors: bool | None, related_to: str | None = None
     ) -> SearchResult:
         with recorded_search(query, plain=self._config.log.queries) as record:
             warnings: tuple[str, ...] = ()
             if self._first_index is not None:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
-            left, looked_ms = self.freshness.bring_up(query.collections)
+            left, checked_ms = self.freshness.bring_up(query.collections)
             warnings = (*self._collections.store().warnings, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
-            asked = Asked(query, looked_ms, importing, besides, self.readable)
-            # Who watches the steps of a search has it here.
+            search = Search(query, checked_ms, importing, related_to, self.readable)
+            # The steps of a search can be followed only in this process.
             if self.searchers is None or run.current().on_step or not self._parts.embedders.are_small:
-                result = self.answer(asked)
+                result = self.answer(search)
             else:
-                result = self.searchers.answer(asked, partial(self.answer, asked))
+                result = self.searchers.answer(search, partial(self.answer, search))
             result = replace(result, warnings=(*warnings, *result.warnings)) if warnings else result
             return record(result)
 
-    def answer(self, asked: Asked) -> SearchResult:
-        """Answer a query from what is indexed now; what :meth:`search` does beside that is done already.
+    def answer(self, search: Search) -> SearchResult:
+        """Answer a query from what is indexed now, without looking for changed files as :meth:`search` does.
 
         Raises:
             MdvecError: As :meth:`search`.
         """
-        places = self._collections, self._parts, self._versions
-        return answer(asked.query, *places, asked.looked_ms, importing=asked.importing, besides=asked.besides)
+        return answer(search, self._collections, self._parts, self._versions)
 
     def use_small_models_only(self) -> None:
-        """Leave searches that need a large model to another process, by a RuntimeError."""
+        """From now on raise a RuntimeError in searches that need a large model."""
         self._parts.embedders.use_small_only()
 
     def read(
@@ -384,7 +383,7 @@ class Workspace:
             return view.version
 
     def wait_for_change(self, generation: int, *, timeout_s: float) -> int:
-        """Return the generation as soon as it is not this one, or when so many seconds have passed.
+        """Return the generation as soon as it is not this one, or after that many seconds.
 
         Raises:
             ImportStoppedError: If the run is cancelled meanwhile.
@@ -411,7 +410,7 @@ class Workspace:
             yield from reading.every_chunk(self._collections.chosen(tuple(collections), view), view)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
-        """Return what is indexed, and whether it is true.
+        """Return what is indexed, and whether it matches the sources.
 
         Raises:
             CollectionNotFoundError: If there is no such collection.
@@ -433,7 +432,7 @@ class Workspace:
         return explaining(self._collections)
 
     def free_idle_model(self) -> bool:
-        """Free the memory of what was not used for ``[embedding] auto_unload_minutes``: models, processes.
+        """Free models and processes that were not used for ``[embedding] auto_unload_minutes``.
 
         A minute is long enough above ``[embedding] memory_threshold``. The next search that needs it
         loads it again.

@@ -327,7 +327,7 @@ def test_a_found_file_gets_no_key_and_runs_no_code(cwd: Path, tmp_path: Path) ->
     assert caught.value.folder == str(cwd)
     assert caught.value.hint == (
         f"If you trust its author, run 'mdvec trust {cwd}', or name the file with --config or MDVEC_CONFIG. "
-        f"Else set what you need in {tmp_path / 'user' / 'mdvec.toml'}."
+        f"Otherwise set what you need in {tmp_path / 'user' / 'mdvec.toml'}."
     )
 
 
@@ -395,7 +395,11 @@ def test_overlap_must_leave_room(cwd: Path) -> None:
         ("mdvec.toml", "[search]\nk = 1\nk = 2\n", ":3: not TOML: Cannot overwrite a value"),
         ("mdvec.yaml", "search:\n  - a\n b: [1\n", ":3: not YAML: "),
         ("mdvec.json", '{"search": {\n"k": }}', ":2: not JSON: Expecting value"),
-        ("mdvec.yaml", "search:\n  k: 1\n  k: 2\n", ":3: not YAML: search.k is given twice, first in line 2"),
+        (
+            "mdvec.yaml",
+            "search:\n  k: 1\n  k: 2\n",
+            ":3: not YAML: search.k is given twice, first in line 2",
+        ),
         ("mdvec.yaml", "search: {}\nsearch: {}\n", ":2: not YAML: search is given twice, first in line 1"),
         (
             "mdvec.json",

@@ -97,7 +97,7 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ("search = 5\n", ":1: [search] must be a table of settings"),
         (
             "[embedding]\nmodel = 'x'\n",
-            ":1: embedding.provider is missing: a model is that of a provider",
+            ":1: embedding.provider is missing: a model needs its provider",
         ),
         (
             "[chunking]\nsize = 64\noverlap = 64\n",

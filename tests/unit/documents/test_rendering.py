@@ -158,6 +158,12 @@ def test_code_is_coloured() -> None:
 # --- the passage ------------------------------------------------------------------------------------
 
 
+def test_what_scrolls_sideways_takes_the_focus() -> None:
+    """Keys scroll a wide table or code only then."""
+    shown = rendered("```\nx\n```\n\n| a |\n|---|\n| b |\n\n<pre tabindex=5>x</pre>\n")
+    assert (shown.count('<pre tabindex="0">'), shown.count('<table data-line="5" tabindex="0">')) == (2, 1)
+
+
 def test_the_passage_is_marked_block_by_block() -> None:
     """Blocks of the lines are marked, tight items of lists too; lines count from the file's first one."""
     text = "one\n\ntwo\n\n- three\n- four\n\nfive\n"

@@ -23,6 +23,6 @@ def test_a_server_is_chosen_by_its_name(name: str, tmp_path: Path) -> None:
         vector = embedder.embed_query("hello")
         assert (embedder.space.provider, embedder.space.model) == (name, "some-model")
         assert embedder.space.dimension == len(vector)
-    with pytest.raises(ConfigError, match=f"'{name}' does not know which model") as caught:
+    with pytest.raises(ConfigError, match=f"'{name}' needs the name of a model") as caught:
         factory(model="", dimension=None, runtime=Runtime(tmp_path))
     assert f"{name}:nomic-embed-text" in caught.value.hint

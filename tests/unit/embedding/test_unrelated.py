@@ -45,7 +45,7 @@ class Table(HashingEmbedder):
 
 
 def test_texts_are_of_two_kinds() -> None:
-    """The first half is written with spaces and the second without; no text is there twice."""
+    """The first half is written with spaces and the second without; no text occurs twice."""
     for texts in (QUESTIONS, PASSAGES):
         assert [is_unspaced(text) for text in texts] == [False] * HALF + [True] * HALF
     assert len({*QUESTIONS, *PASSAGES}) == len(QUESTIONS) + len(PASSAGES) == 4 * HALF

@@ -88,7 +88,7 @@ def test_odd_judgements_are_told(make: MakeSet) -> None:
         ([{"_id": "a", "text": " "}], "", r'queries.jsonl:1: "text" is not a text'),
         ([{"_id": "a", "text": "?", "exclude": 3}], "", r'queries.jsonl:1: "exclude" is not a list'),
         ([{"_id": "a", "text": "?"}, {"_id": "a", "text": "!"}], "", r"queries.jsonl:2: .* twice"),
-        ([], "", r"there is no question"),
+        ([], "", r"contains no question"),
         ([{"_id": "a", "text": "?"}], "a\tx\n", r"qrels.tsv:2: not a judgement"),
         ([{"_id": "a", "text": "?"}], "a\tx\tmuch\n", r"qrels.tsv:2: not a judgement"),
         ([{"_id": "a", "text": "?"}], "", r"no question has a document of grade 1"),

@@ -89,7 +89,7 @@ def test_nothing_is_loaded(page: str, read: Reader) -> None:
 
 
 def test_links_lead_to_sections(read: Reader) -> None:
-    """Every link inside the page has its target, and no id is there twice."""
+    """Every link inside the page has its target, and no id occurs twice."""
     ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
     targets = {attributes["href"] for name, attributes in read.elements if name == "a"}

@@ -121,7 +121,7 @@ def test_a_second_run_writes_nothing(mdvec: Mdvec, tmp_path: Path, client: str) 
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
     again = home(mdvec, tmp_path, "install", client)
     assert (again.code, again.out) == (0, "")
-    assert again.err.endswith("has this entry already: nothing to do\n")
+    assert again.err.endswith("already has this entry: nothing to do\n")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == files
     assert home(mdvec, tmp_path, "uninstall", client).code == 0
     assert home(mdvec, tmp_path, "uninstall", client).err.endswith("has no entry 'mdvec': nothing to do\n")
@@ -331,10 +331,10 @@ def test_keys_are_written_for_the_client(mdvec: Mdvec, tmp_path: Path, client: s
     text = (tmp_path / "file").read_text()
     [servers] = (tomllib.loads(text) if client == "codex" else json.loads(text)).values()
     assert servers["mdvec"]["env"] == {"OLD": "1", "VOYAGE_API_KEY": KEY, "B": "x=y"}
-    assert "the values of VOYAGE_API_KEY, B are in this file now" in outcome.err
+    assert "this file now contains the value of VOYAGE_API_KEY, B" in outcome.err
     assert KEY not in outcome.err
     again = home(mdvec, tmp_path, *args)
-    assert again.err.endswith("has this entry already: nothing to do\n")
+    assert again.err.endswith("already has this entry: nothing to do\n")
 
 
 def test_keys_are_not_printed(mdvec: Mdvec, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_links_are_those_of_a_whole_document(mdvec: Mdvec, other: tuple[str, str
     """With a part of it they are a usage error."""
     outcome = mdvec("get", "a.md", "--links", *other)
     assert outcome.code == 2
-    assert "--links is about a whole document" in outcome.err
+    assert "--links applies to a whole document" in outcome.err
 
 
 def test_a_document_is_printed_in_no_format(mdvec: Mdvec) -> None:

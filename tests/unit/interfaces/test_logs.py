@@ -13,9 +13,11 @@ import pytest
 
 from mdvec import SearchQuery, open_workspace, run
 from mdvec.config.schema import Config, LogFormat, LogLevel, LogSettings
-from mdvec.errors import CollectionNotFoundError, EmbeddingError
+from mdvec.errors import CollectionNotFoundError, EmbeddingError, WriterBusyError
 from mdvec.interfaces import logs
 from mdvec.testing.embedder import HashingEmbedder
+from mdvec.types.report import ImportOptions
+from mdvec.workspace.imports import recorded_import
 
 SECRET = "sk-live-4711"
 TEXT = "the quagga eats at noon"
@@ -131,7 +133,13 @@ def test_an_error_that_is_not_about_a_request_says_why(tmp_path: Path) -> None:
         raise EmbeddingError(reason)
     with pytest.raises(ValueError, match=TEXT), run.logged("search"):
         raise ValueError(TEXT)
-    service, bug = written(path)
+    # Another process imports already. A server tries again every few seconds: that is no line each time.
+    for wait_s in (0, 1):
+        options = ImportOptions(wait_s=wait_s)
+        with pytest.raises(WriterBusyError), recorded_import("notes", options):
+            raise WriterBusyError(reason)
+    service, bug, busy = written(path)
+    assert (busy["level"], busy["error"]) == ("warning", "writer_busy")
     assert (service["level"], service["reason"]) == ("warning", reason)
     assert (bug["level"], bug["error"]) == ("error", "ValueError")
     assert "reason" not in bug

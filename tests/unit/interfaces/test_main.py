@@ -123,6 +123,12 @@ def test_bugs_are_one_line(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     assert "Traceback" in mdvec("--verbose", "tool", "ls").err
 
 
+def test_a_collection_without_its_option_is_answered_with_the_option(mdvec: Mdvec) -> None:
+    """Only where the command has it."""
+    assert "with -n: 'mdvec import -n NAME'" in mdvec("import", "notes").err
+    assert "-n" not in mdvec("doctor", "notes").err
+
+
 def test_errors_of_the_system_name_the_file(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """An error of the operating system is told as path and reason."""
     workspace.error = PermissionError(13, "Permission denied", "/secret")

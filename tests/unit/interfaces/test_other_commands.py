@@ -425,7 +425,7 @@ def test_config_path_prints_the_file(mdvec: Mdvec, tmp_path: Path) -> None:
     """``config path`` prints the file that is read, or where one's own would be."""
     outcome = mdvec("config", "path")
     assert outcome.out == f"{tmp_path / 'user' / 'mdvec.toml'}\n"
-    assert "no configuration file is read" in outcome.err
+    assert "no configuration file was found" in outcome.err
     (tmp_path / "mdvec.yaml").write_text("")
     outcome = mdvec("config", "path")
     assert (outcome.out, outcome.err) == (f"{tmp_path / 'mdvec.yaml'}\n", "")
@@ -490,6 +490,11 @@ def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: F
     assert json.loads(mdvec("ls", "--format", "json").out) == {"documents": [listed], "more": False}
     assert json.loads(mdvec("ls", "--format", "jsonl").out) == listed
     assert mdvec("ls", "--format", "paths").out == "notes/a.md\n"
+    workspace.listed = [
+        ListedDocument("notes", "a.md", "京都", 9, 0)
+    ]  # of a repository, which knows no times
+    assert mdvec("ls").out.splitlines()[1].split() == ["a.md", "京都"]
+    assert json.loads(mdvec("ls", "--format", "json").out)["documents"] == [{**listed, "updated": ""}]
     workspace.listed = []
     assert (mdvec("ls").out, mdvec("ls").err) == ("", "no documents\n")
 

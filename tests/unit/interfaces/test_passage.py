@@ -202,6 +202,21 @@ def test_paragraphs_wrapped_by_hand_are_laid_out_anew() -> None:
     ]
 
 
+def test_rows_of_a_table_and_properties_stay_on_lines_of_their_own() -> None:
+    """They are no sentence that goes on."""
+    table = "| film | rating |\n|---|---|\n| Alien | 7 |\n| Blade Runner | 8 |\n"
+    assert shown("film", table, width=60, lines=9) == ["film · rating", "Alien · 7", "Blade Runner · 8"]
+    properties = (
+        'director:\n  - "[[Ridley Scott]]"\nrating: 7\ndate modified: 2026-05-01\ncover:\nyear: 1982\n'
+    )
+    assert shown("ridley", properties, width=60, lines=9)[-4:] == [
+        "rating: 7",
+        "date modified: 2026-05-01",
+        "cover:",
+        "year: 1982",
+    ]
+
+
 def test_a_hit_by_meaning_shows_its_first_whole_sentence() -> None:
     """Not the heading, a list of links or a fence above it."""
     text = "## Sync\n\n- [[Setup]]\n\n```\nnpm i\n```\n\nNotes travel between your devices.\n\nMore."

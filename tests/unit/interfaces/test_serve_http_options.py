@@ -33,7 +33,7 @@ def test_options_of_http_need_http(mdvec: Mdvec, workspace: FakeWorkspace, optio
     [
         (("--http", "nowhere"), {}, "not an address"),
         (("--http", "0.0.0.0:0"), {}, "other machines"),
-        (("--http", "127.0.0.1:0"), {"MDVEC_TOKEN": ""}, "no token in it"),
+        (("--http", "127.0.0.1:0"), {"MDVEC_TOKEN": ""}, "contains no token"),
         (("--http", "127.0.0.1:0"), {"MDVEC_TOKEN": "hunter2"}, "at least 16"),
         (("--http", "127.0.0.1:0", "--allowed-host", "*"), {}, "not a host"),
         (("--http", "127.0.0.1:0", "--allowed-origin", "*"), {}, "not an origin"),

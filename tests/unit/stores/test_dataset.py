@@ -156,7 +156,7 @@ def test_of_two_publishers_one_succeeds(place: CountingPlace, tmp_path: Path) ->
     (tmp_path / "mine").write_bytes(b"mine")
     (tmp_path / "other").write_bytes(b"other")
     dataset.publish(place, tmp_path / "other", 1, ["notes"], None)
-    with pytest.raises(WriterBusyError, match="has published version 1") as caught:
+    with pytest.raises(WriterBusyError, match="published version 1") as caught:
         dataset.publish(place, tmp_path / "mine", 1, ["notes"], None)
     assert caught.value.retry
     assert fetched(place, tmp_path) == b"other"
@@ -196,7 +196,7 @@ def test_what_is_damaged_or_gone_is_an_error(place: CountingPlace, tmp_path: Pat
     with pytest.raises(DamagedDatabaseError, match=r"version 1 of .* is damaged"):
         dataset.latest(place)
     place.put(name, text.replace('"runs":[[0,', '"runs":[[9,').encode())
-    with pytest.raises(DamagedDatabaseError, match="names a part that it has not"):
+    with pytest.raises(DamagedDatabaseError, match="names a part that it does not have"):
         dataset.latest(place)
     place.put(name, text.replace('"runs":[[0,0,', '"runs":[[0,1,').encode())
     place.put(part, content or b"")

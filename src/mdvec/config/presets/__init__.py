@@ -97,7 +97,7 @@ def load_preset(name: str, *, cwd: Path) -> Preset:
         msg = f"there is no preset {name!r}"
         near = get_close_matches(name, preset_names(), n=1, cutoff=0.5)
         known = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(preset_names())}."
-        raise ConfigError(msg, hint=f"{known} A preset of your own is the path of a {_SUFFIX} file.")
+        raise ConfigError(msg, hint=f"{known} For a preset of your own, give the path of a {_SUFFIX} file.")
     with resources.as_file(_folder() / f"{name}{_SUFFIX}") as path:
         return _read(path, name)
 
@@ -126,5 +126,5 @@ def _model(settings: _Embedding, written: ConfigFile) -> EmbeddingSpec | None:
         return EmbeddingSpec(settings.provider, settings.model, settings.dimension)
     if settings == _Embedding():
         return None
-    msg = f"{written.place('embedding')}: embedding.provider is missing: a model is that of a provider"
+    msg = f"{written.place('embedding')}: embedding.provider is missing: a model needs its provider"
     raise ConfigError(msg, hint="Name it, such as provider = \"openai\"; 'mdvec model ls' lists them.")

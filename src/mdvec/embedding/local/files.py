@@ -100,7 +100,7 @@ class HubFiles(Struct, frozen=True):
         folder = self._snapshot()
         if not (self.offline or constants.HF_HUB_OFFLINE) or (folder is not None and has_weights(folder)):
             return None
-        msg = f"the model {self.hub_id} is not on this machine, and nothing is to be downloaded"
+        msg = f"the model {self.hub_id} is not on this machine, and downloads are off"
         return EmbedderUnavailableError(
             msg,
             hint=f"Run 'hf download {self.hub_id}' where there is a network, "
@@ -200,7 +200,7 @@ def _fetch_error(hub_id: str, revision: str, error: Exception) -> EmbedderUnavai
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     if isinstance(error, GatedRepoError):
-        msg = f"the hub gives {hub_id} only to those who have accepted its terms"
+        msg = f"the hub gives {hub_id} only to people who have accepted its terms"
         hint = f"Accept them at {constants.ENDPOINT}/{hub_id}, then run 'hf auth login'."
     elif isinstance(error, RepositoryNotFoundError):
         msg = f"there is no model {hub_id}, neither as a folder here nor on the hub"

@@ -344,7 +344,7 @@ def check_dimension(name: str, dimension: int, own: int) -> None:
     if dimension > own:
         msg = f"the vectors of {name} have {own} numbers and cannot have {dimension}"
         raise ConfigError(
-            msg, hint=f"Choose at most {own}: zeros at their end would cost memory and find nothing."
+            msg, hint=f"Choose at most {own}: more would only be zeros, which cost memory and find nothing."
         )
 
 

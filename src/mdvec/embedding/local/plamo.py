@@ -63,7 +63,7 @@ def make_plamo(
 
 
 def _no_permission(name: str) -> EmbedderUnavailableError:
-    msg = f"{name} comes with Python code of its own, which mdvec does not run unless you say so"
+    msg = f"{name} comes with its own Python code, which mdvec does not run unless you allow it"
     return EmbedderUnavailableError(
         msg,
         hint=f"Read the code at its source; if you trust it, set [embedding.{PROVIDER}] "

@@ -57,7 +57,7 @@ class ApiKey(Struct, frozen=True):
         """The reason why there is no usable key; None when there is one, or none is needed."""
         value = self.value
         if value and not (value.isascii() and value.isprintable() and " " not in value):
-            msg = f"the key of {self.service} has characters that no key has"
+            msg = f"the key of {self.service} has characters that are not allowed in a key"
             return EmbedderUnavailableError(msg, hint=self.hint)
         if not value and self.needed:
             msg = f"{self.service} needs a key, and {' or '.join(self.variables)} is not set"

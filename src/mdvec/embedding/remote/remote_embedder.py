@@ -231,7 +231,7 @@ class RemoteEmbedder(Embedder):
         service = self._service
         msg = f"{service.name} answers with vectors of {length} numbers, not {self._dimension}"
         spec = f"{service.provider}:{service.model}@{length}"
-        hint = f"Choose the length that it has there: {spec}, or [embedding] dimension = {length}."
+        hint = f"Choose the length that the service returns: {spec}, or [embedding] dimension = {length}."
         return EmbeddingError(msg, hint=hint)
 
     def _ready_client(self) -> HttpClient:

@@ -52,7 +52,7 @@ def parse_as(body: object, kind: type[T], service: str) -> T:
     try:
         return msgspec.convert(body, kind)
     except msgspec.ValidationError as error:
-        msg = f"{service} answers with something else than vectors: {error}"
+        msg = f"{service} returned something other than vectors: {error}"
         raise EmbeddingError(msg) from error
 
 
@@ -95,7 +95,7 @@ def unit_vectors(raw: Sequence[RawVector], count: int, service: str) -> Matrix:
     matrix = np.stack(rows)
     if not np.isfinite(matrix).all():
         row, column = np.argwhere(~np.isfinite(matrix))[0]
-        msg = f"{service} answers with a vector that has no number in place {column} (text {row})"
+        msg = f"{service} answers with a vector whose value {column} is not a number (text {row})"
         raise EmbeddingError(msg, hint=_BROKEN)
     largest = np.abs(matrix).max(axis=1)
     if not (largest > 0).all():
@@ -113,5 +113,5 @@ def _numbers(vector: RawVector, service: str) -> NDArray[np.float64]:
     try:
         return np.frombuffer(base64.b64decode(vector, validate=True), "<f4").astype(np.float64)
     except (binascii.Error, ValueError) as error:
-        msg = f"{service} answers with a vector that is no base64 of float32: {error}"
+        msg = f"{service} answers with a vector that is not base64 of float32: {error}"
         raise EmbeddingError(msg) from error

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from mdvec.errors import NotFoundError, UsageError
+from mdvec.interfaces.cli.common_options import Command, Group, format_option
 from mdvec.interfaces.cli.filters import names_option
-from mdvec.interfaces.cli.session import Command, Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json
 from mdvec.interfaces.passage import visible
 
@@ -45,13 +46,13 @@ def new(session: Session, names: tuple[str, ...]) -> None:
         return
     lines = "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
     write(f"# token: {made}\n\n[[access.tokens]]\n{lines}")
-    note("the token is shown this once; add [[access.tokens]] to the configuration of the server")
+    note("the token is shown only this once; add [[access.tokens]] to the configuration of the server")
 
 
 @click.command(cls=Command)
 @click.argument("folder", metavar="DIR", required=False, type=click.Path(file_okay=False, path_type=Path))
-@click.option("--list", "listing", is_flag=True, help="List the folders that are trusted.")
-@click.option("--remove", is_flag=True, help="Do not trust DIR any more.")
+@click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
+@click.option("--remove", is_flag=True, help="Stop trusting DIR.")
 @click.pass_obj
 def trust(session: Session, folder: Path | None, listing: bool, remove: bool) -> None:
     """Trust the configuration and the index that come with a folder.

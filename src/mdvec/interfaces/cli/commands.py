@@ -12,7 +12,8 @@ import click
 
 from mdvec import __version__
 from mdvec.interfaces.cli import EXIT_INTERRUPTED
-from mdvec.interfaces.cli.session import Group, Opener, Session
+from mdvec.interfaces.cli.common_options import Group
+from mdvec.interfaces.cli.session import Opener, Session
 from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 
@@ -54,7 +55,7 @@ _MOST_COMPARED_CHARS = 40
 
 
 class LazyGroup(Group):
-    """Imports a command when it is named, so that ``--version`` loads none of them.
+    """Imports a command when it is used, so that ``--version`` loads none.
 
     Args:
         targets: Where each command is, by name.
@@ -124,10 +125,16 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "mdvec"
     hint = f"Run '{path} --help' to see its options."
+    if context and "unexpected extra argument" in error.message and _takes_a_name(context.command):
+        hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
     if isinstance(error, click.NoSuchOption) and path in _WITH_WORDS:
         hint += " Put -- before words that start with a dash."
     print_failure(shortened(error.format_message(), args), hint)
     return error.exit_code
+
+
+def _takes_a_name(command: click.Command) -> bool:
+    return any("-n" in each.opts for each in command.params)
 
 
 def report(error: Exception, args: Sequence[str], *, verbose: bool = False) -> int:

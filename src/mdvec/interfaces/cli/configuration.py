@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.session import Group, Session, format_option
+from mdvec.interfaces.cli.common_options import Group, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
 from mdvec.text.addresses import without_password
@@ -56,7 +57,7 @@ def path(session: Session) -> None:
     found = session.load_config().path
     if found is None:
         note(
-            f"no configuration file is read: none of {', '.join(CONFIG_NAMES)} is in {session.cwd}, "
+            f"no configuration file was found: none of {', '.join(CONFIG_NAMES)} is in {session.cwd}, "
             f"the folders above it, or {user_config_dir()}"
         )
     write(f"{found or user_config_dir() / CONFIG_NAMES[0]}\n")
@@ -77,7 +78,7 @@ def import_(session: Session, file: Path) -> None:
 
     read = read_config(session.cwd / file)
     if not is_foreign(read):
-        msg = f"{file} is no configuration that mdvec can take over"
+        msg = f"{file} is not a configuration that mdvec can import"
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")
     settings = {dotted(*place): each for place, each in sorted(foreign_settings(read).items())}
     fates = list(translated(read))

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from mdvec import __version__
+from mdvec.interfaces.cli.common_options import Group, format_option
 from mdvec.interfaces.cli.serving import load_door
-from mdvec.interfaces.cli.session import Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
 
@@ -84,7 +85,7 @@ def start_daemon(
     if info is not None and info.version == __version__:
         return info
     if info is not None:
-        note(f"the daemon runs mdvec {info.version}: starting it anew")
+        note(f"the daemon runs mdvec {info.version}: restarting it")
         _stop(place, info)
     make_private_folder(place.folder)
     with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
@@ -101,7 +102,7 @@ def start_daemon(
     if info is None:
         note(place.output.read_text("utf-8", "replace").rstrip("\n"))
         msg = "the daemon did not start"
-        raise DaemonError(msg, hint="What it said is above; 'mdvec daemon run' shows more.")
+        raise DaemonError(msg, hint="Its output is above; 'mdvec daemon run' shows more.")
     return info
 
 
@@ -150,7 +151,7 @@ def stop(session: Session) -> None:
     place = _place(session)
     info = _running(place)
     if info is None:
-        note("the daemon does not run")
+        note("the daemon is not running")
         return
     _stop(place, info)
     note(f"stopped: process {info.pid}")
@@ -173,14 +174,14 @@ def status(ctx: click.Context) -> None:
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(place.log)}
         write_json({**shown, "problem": problem or None, "daemon": info})
     elif info is None:
-        write("the daemon does not run\n")
+        write("the daemon is not running\n")
     else:
         write(
             f"process: {info.pid}, mdvec {info.version}, since {moment(info.started_ms)}\n"
             f"database: {info.database}\nHTTP: {info.url}\nsocket: {info.socket}\nlog: {place.log}\n"
         )
         if problem:
-            warn(f"commands do not use it: {problem}")
+            warn(f"commands do not use the daemon: {problem}")
             note("hint: Run 'mdvec daemon stop' and 'mdvec daemon start'.")
     if info is None:
         ctx.exit(EXIT_FAILED)
@@ -188,7 +189,7 @@ def status(ctx: click.Context) -> None:
 
 @daemon.command()
 @click.option("-n", "--lines", type=click.IntRange(min=1), default=_LAST_LINES, show_default=True)
-@click.option("-f", "--follow", is_flag=True, help="Print what is added, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
 @click.pass_obj
 def logs(session: Session, lines: int, follow: bool) -> None:
     """Print the end of its log."""
@@ -278,7 +279,7 @@ def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
 
 
 def _stop(place: DaemonPlace, info: DaemonInfo) -> None:
-    """End a daemon: by SIGTERM, and by SIGKILL where that is not enough."""
+    """End a daemon by SIGTERM, then by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(info.pid, number)
@@ -302,7 +303,7 @@ def _wait_for(
 
 
 def _added(log: Path, at: int) -> Iterator[str]:
-    """Yield what is added to a file, which may be replaced by a new one."""
+    """Yield text as it is appended to a file, which may be replaced by a new one."""
     while True:
         time.sleep(0.5)
         size = log.stat().st_size if log.exists() else 0

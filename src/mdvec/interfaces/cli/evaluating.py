@@ -11,8 +11,9 @@ import click
 from msgspec.structs import replace
 
 from mdvec.errors import NotFoundError, UsageError
+from mdvec.interfaces.cli.common_options import Command, format_option
 from mdvec.interfaces.cli.filters import name_option, names_option
-from mdvec.interfaces.cli.session import Command, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import (
     aligned_text,
     json_text,
@@ -46,7 +47,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     for value in values:
         name, _, grade = value.rpartition("=")
         if not grade.isdecimal() or int(grade) < 1:
-            msg = f"{value!r} is no grade: give a whole number from 1 on, or SET=N for one set"
+            msg = f"{value!r} is not a grade: give a whole number from 1, or SET=N for one set"
             raise click.BadParameter(msg)
         grades[name] = int(grade)
     return grades
@@ -70,14 +71,15 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     callback=_grades,
     multiple=True,
     metavar="[SET=]N",
-    help="Documents judged lower are not relevant, in one set or in all; may be repeated.  [default: 1]",
+    help="Only documents of this grade or higher are relevant, in one set or in all; may be repeated."
+    "  [default: 1]",
 )
 @click.option("--auto", is_flag=True, help="Make questions from your own documents.")
 @click.option(
     "--questions",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"With --auto: most questions.  [default: {_DEFAULT_QUESTIONS}]",
+    help=f"With --auto: at most so many questions.  [default: {_DEFAULT_QUESTIONS}]",
 )
 @names_option("Search this collection; may be repeated.")
 @click.option(
@@ -93,7 +95,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     help="List at most N failed questions of each set and what was found instead.  "
     f"[default: {_DEFAULT_FAILURES} of your own questions]",
 )
-@click.option("--gate", type=_FILE, metavar="F", help="Exit with 1 when a value fell below this record.")
+@click.option("--gate", type=_FILE, metavar="F", help="Exit with 1 if a value is below this record.")
 @format_option("table", "json", "html")
 @click.option("--output", type=_FILE, metavar="F", help="Write the result to this file.")
 @click.pass_context
@@ -349,7 +351,7 @@ def _print_verdict(verdict: Verdict) -> bool:
         _say(f"gate: better: {line}")
     if verdict.failures:
         print_failure(
-            "the gate is closed: this is not as good as recorded",
+            "the gate is closed: the figures are worse than recorded",
             "If that is intended, record again with --format json --output F.",
         )
     else:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mdvec.errors import MdvecError
-from mdvec.interfaces.cli.session import Option, Session, choice_of, combined
+from mdvec.interfaces.cli.common_options import Option, choice_of, combined
+from mdvec.interfaces.cli.session import Session
 from mdvec.types.query import TagMatch
 
 if TYPE_CHECKING:
@@ -81,19 +82,21 @@ filter_options = combined(
         "tags",
         multiple=True,
         shell_complete=tag_names,
-        help="Only documents with this tag, or a/b for a; may be repeated.",
+        help="Only documents with this tag (a also finds a/b); may be repeated.",
     ),
     click.option(
         "--tag-match",
         type=choice_of(TagMatch),
         default="any",
         show_default=True,
-        help="One tag will do, or all.",
+        help="Require any of the tags, or all of them.",
     ),
     click.option(
         "--alias-prefix", metavar="TEXT", help="Only documents with an alias that starts with this."
     ),
-    click.option("--path", metavar="GLOB", help="Only documents whose path matches, or in this folder."),
+    click.option(
+        "--path", metavar="GLOB", help="Only documents in this folder, or whose path matches this glob."
+    ),
     click.option(
         "--where",
         multiple=True,
@@ -105,14 +108,14 @@ filter_options = combined(
         "--since",
         "updated_since",
         metavar="WHEN",
-        help="Only documents changed since then: 2026-05-01, 12h, 7d or 2w.",
+        help="Only documents changed since then: 2026-05-01, 7d, yesterday or 先週.",
     ),
     click.option(
         "--updated-until",
         "--until",
         "updated_until",
         metavar="WHEN",
-        help="Only documents changed before then; a day is included.",
+        help="Only documents changed until then, including that day, week, month or year.",
     ),
     click.option("--linked-to", metavar="PATH", help="Only documents that link to this one."),
     click.option("--include-superseded", is_flag=True, help="Also find older versions of documents."),

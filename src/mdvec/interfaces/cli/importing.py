@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import ImportStoppedError, MdvecError
+from mdvec.interfaces.cli.common_options import Command, choice_of, format_option, wait_option
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.progress import SAME_COMMAND, reporting_interruption
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    choice_of,
-    format_option,
-    wait_option,
-)
-from mdvec.interfaces.cli.terminal import note, print_failure, warn, write, write_json
+from mdvec.interfaces.cli.session import Session
+from mdvec.interfaces.cli.terminal import note_no_collections, print_failure, warn, write, write_json
 from mdvec.interfaces.errors import EXIT_FAILED, translate
 from mdvec.interfaces.present import embedded_so_far, estimate_summary, import_summary
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
@@ -48,11 +43,11 @@ if TYPE_CHECKING:
     "--estimate", is_flag=True, help="Show what would be embedded and what that costs; write nothing."
 )
 @click.option("--no-embed", is_flag=True, help="Index words now, make vectors later.")
-@click.option("--check", is_flag=True, help="Read every file, and make anew what is damaged in the index.")
+@click.option("--check", is_flag=True, help="Read every file, and repair damaged parts of the index.")
 @click.option(
     "--on", "cluster", metavar="CLUSTER", help="Embed on the machines of a cluster: ray or ray://HOST:PORT."
 )
-@click.option("--allow-empty", is_flag=True, help="Accept a folder that has no documents any more.")
+@click.option("--allow-empty", is_flag=True, help="Accept that a folder has no documents any more.")
 @folder_options
 @wait_option
 @format_option("text", "json")
@@ -95,8 +90,7 @@ def import_(
         names = names or tuple(each.name for each in workspace.collections())
         output = session.output
         if not names:
-            note("no collections")
-            note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+            note_no_collections()
         for name in names:
             if estimate:
                 _print_estimate(workspace.models.estimate(name, options), output)

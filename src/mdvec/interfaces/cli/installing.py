@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import click
 
 from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
-from mdvec.interfaces.cli.session import Command, Session, combined
+from mdvec.interfaces.cli.common_options import Command, combined
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
 from mdvec.text.addresses import scheme_of, without_password
@@ -71,7 +72,7 @@ _shared_options = combined(
     "references",
     metavar="NAME",
     multiple=True,
-    help="Have the client pass this variable on from its own environment; the value is not written.",
+    help="Let the client pass on this variable from its own environment; the value is not written.",
 )
 @click.pass_obj
 def install(
@@ -113,14 +114,14 @@ def install(
         write_documents(_hide(snippet(client, name, entry), env))
         raise
     if not changed:
-        note(f"{path} has this entry already: nothing to do")
+        note(f"{path} already has this entry: nothing to do")
     if not changed or dry_run:
         return
     note(f"{client.title} finds mdvec as {name!r}: {path}")
     if not folder_was_there and project is None:
-        warn(f"{path.parent} was not there: is {client.title} installed for this user?")
+        warn(f"{path.parent} did not exist: is {client.title} installed for this user?")
     if env:
-        note(f"the values of {', '.join(env)} are in this file now: do not share it")
+        note(f"this file now contains the value of {', '.join(env)}: do not share it")
     if url is None:
         _note_missing_keys(session, {*env, *references})
     to_set = [*references, *([f"{token_variable} to the server's token"] if token_variable else [])]
@@ -226,7 +227,7 @@ def _token_variable(session: Session, url: str | None, name: str | None) -> str:
         return TOKEN_VARIABLE if TOKEN_VARIABLE in session.env or not Authority(host).is_loopback else ""
     if name and not _VARIABLE_NAME.fullmatch(name):
         msg = f"not the name of a variable: {name!r}"
-        raise UsageError(msg, hint="Give the name, such as MDVEC_TOKEN; the token itself is written nowhere.")
+        raise UsageError(msg, hint="Give a name such as MDVEC_TOKEN; mdvec never writes the token itself.")
     return name
 
 
@@ -260,7 +261,7 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
     if config is None and loaded.path is not None and loaded.path.parent != paths.user_config_dir():
         config = loaded.path
         if not is_users_own(config):
-            warn(f"{config} is named in the entry: from now on it is trusted, whatever it says later")
+            warn(f"{config} is named in the entry and so is trusted from now on, even if it changes")
     location = loaded.config.store.location
     is_set_here = loaded.origins.get("store.location") in from_env
     if database is None and session.docs_dir is None and location and is_set_here and not scheme_of(location):

@@ -8,14 +8,10 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Group, format_option, wait_option
 from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.progress import reporting_interruption
-from mdvec.interfaces.cli.session import (
-    Group,
-    Session,
-    format_option,
-    wait_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
 
 if TYPE_CHECKING:

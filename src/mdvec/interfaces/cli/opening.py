@@ -10,9 +10,10 @@ from urllib.parse import urlencode
 import click
 
 from mdvec.errors import ListenError
+from mdvec.interfaces.cli.common_options import Command
 from mdvec.interfaces.cli.daemon import running_daemon
 from mdvec.interfaces.cli.serving import serve_over_http
-from mdvec.interfaces.cli.session import Command, Session
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note
 
 # People keep the page among their bookmarks, so its address stays the same where it can.

@@ -9,14 +9,10 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, names_option, path_name_option
 from mdvec.interfaces.cli.search import hits_text
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    daemon_option,
-    format_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import (
     note,
     terminal_columns,
@@ -60,7 +56,7 @@ def get(
     if with_links or outline:
         option = "--links" if with_links else "--outline"
         if lines is not None or section is not None or (with_links and outline):
-            msg = f"{option} is about a whole document"
+            msg = f"{option} applies to a whole document"
             raise UsageError(msg, hint=f"Give {option} alone.")
         (_print_links if with_links else _print_outline)(session, path, name)
         return
@@ -68,7 +64,7 @@ def get(
         msg = "--format needs --links or --outline: a document is printed as it is"
         raise UsageError(msg, hint="Leave out --format, or add --links or --outline.")
     if lines is not None and section is not None:
-        msg = "--lines and --section exclude each other"
+        msg = "--lines and --section cannot be used together"
         raise UsageError(msg, hint="Give one of them.")
     from mdvec.interfaces.requests import parse_lines
 

@@ -39,7 +39,7 @@ def write(stream: int, text: str) -> None:
     """Write text to one of the streams, at once.
 
     Raises:
-        OSError: If it cannot be written, such as on a full disk; what is left fails no second time.
+        OSError: If it cannot be written, such as on a full disk; the rest is then discarded.
     """
     file = sys.stdout if stream == RESULTS else sys.stderr
     if file is None:

@@ -8,15 +8,10 @@ from typing import Any
 import click
 
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Command, choice_of, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, folder_options
 from mdvec.interfaces.cli.progress import reporting_interruption
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    choice_of,
-    daemon_option,
-    format_option,
-)
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import (
     note,
     terminal_columns,
@@ -45,7 +40,7 @@ class _SearchCommand(Command):
     """A command whose argument may look like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what was typed; the error for an unknown option says how to write a query that begins so."""
+        """Parse the arguments; an unknown option is an error that says how to write it as a query."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -63,11 +58,11 @@ class _SearchCommand(Command):
     "--depth",
     type=click.IntRange(0, 3),
     multiple=True,
-    help="Only passages below a heading of this level, 0 for none; may be repeated.",
+    help="Only passages below a heading of this level (0: below none); may be repeated.",
 )
 @click.option("--mode", type=choice_of(SearchMode), help="How to search.  [default: hybrid]")
 @click.option("-k", "--limit", type=click.IntRange(1, 1000), help="Most hits.  [default: 5]")
-@click.option("--threshold", type=click.FloatRange(-1, 1), help="Smallest cosine similarity of a hit.")
+@click.option("--threshold", type=click.FloatRange(-1, 1), help="Minimum cosine similarity of a hit.")
 @click.option(
     "--per-document", type=click.IntRange(min=1), help="Most hits of one document.  [default: no limit]"
 )

@@ -14,8 +14,9 @@ import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
+from mdvec.interfaces.cli.common_options import Command
 from mdvec.interfaces.cli.filters import folder_options, names_option
-from mdvec.interfaces.cli.session import Command, Session
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
 
 _SIGNALS_S = 0.5
@@ -27,7 +28,7 @@ _SIGNALS_S = 0.5
     "--http",
     "address",
     metavar="HOST:PORT",
-    help="Serve any number of clients over HTTP.  Port 0: a free one.",
+    help="Serve any number of clients over HTTP.  Port 0 chooses a free one.",
 )
 @click.option(
     "--token-file",
@@ -41,20 +42,20 @@ _SIGNALS_S = 0.5
     "allowed_hosts",
     multiple=True,
     metavar="NAME",
-    help="With --http: a further name of this server; may be repeated.",
+    help="With --http: another name of this server; may be repeated.",
 )
 @click.option(
     "--allowed-origin",
     "allowed_origins",
     multiple=True,
     metavar="ORIGIN",
-    help="With --http: a web site that may use it; may be repeated.",
+    help="With --http: a web site that may use this server; may be repeated.",
 )
 @click.option(
     "--processes",
     type=click.IntRange(1),
     metavar="N",
-    help="With --http: answer at most N searches at a time, each in a process.  1: all in the server.",
+    help="With --http: answer up to N searches at a time, each in its own process.  1: all in the server.",
 )
 @click.option("--no-watch", is_flag=True, help="Do not keep the index up to date.")
 @folder_options
@@ -110,7 +111,7 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
 
 def _serve_stdio(session: Session, door: str, client: str, *, watches: bool = True) -> int:
     if sys.stdin is None or sys.stdout is None:  # the next file to be opened would get its number
-        msg = f"{client} needs standard input and output, and one of them is closed"
+        msg = f"{client} needs standard input and output, but one of them is closed"
         raise UsageError(msg, hint="Have the client start it, or run 'mdvec serve --http 127.0.0.1:8765'.")
     if sys.stdin.isatty():
         note(f"waiting for {client} on standard input; press Ctrl-C to end")

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from mdvec import registry
+from mdvec.interfaces.cli.common_options import Group
 from mdvec.interfaces.cli.filters import name_option
-from mdvec.interfaces.cli.session import Group, Session
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
 from mdvec.text.quantity import quantity
 
@@ -27,7 +28,7 @@ def site() -> None:
 @click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
-@click.option("--project-only", is_flag=True, help="Write the VitePress project, and do not build it.")
+@click.option("--project-only", is_flag=True, help="Write the VitePress project, but do not build it.")
 @click.pass_obj
 def build(
     session: Session, name: str, output: Path, base: str, language: str | None, project_only: bool
@@ -63,7 +64,7 @@ def build(
 @click.option("--port", type=click.IntRange(1, 65535), default=4173, show_default=True)
 @click.pass_context
 def preview(ctx: click.Context, output: Path, port: int) -> None:
-    """Show a built site in the browser, from this machine alone."""
+    """Show a built site in the browser, served to this machine only."""
     session: Session = ctx.obj
     preview_site = registry.load("doors", "site-preview")
     ctx.exit(preview_site(session.cwd / output, port))

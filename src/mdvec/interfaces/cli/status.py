@@ -9,14 +9,10 @@ import click
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import name_option
-from mdvec.interfaces.cli.session import (
-    Command,
-    Session,
-    daemon_option,
-    format_option,
-)
-from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_table
+from mdvec.interfaces.cli.session import Session
+from mdvec.interfaces.cli.terminal import note_no_collections, warn, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
 from mdvec.text.quantity import quantity
@@ -76,8 +72,7 @@ def _print_status(found: WorkspaceStatus, name: str | None) -> None:
     if found.published is not None:
         write(f"published: {present.published_line(found.published)}\n")
     if not found.collections:
-        note("no collections")
-        note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+        note_no_collections()
         return
     for watcher in found.watchers:
         write(f"watcher: {visible(str(watcher))}\n")

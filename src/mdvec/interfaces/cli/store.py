@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from mdvec import registry
+from mdvec.interfaces.cli.common_options import Command, Group, format_option
 from mdvec.interfaces.cli.filters import collection_names, name_option
-from mdvec.interfaces.cli.session import Command, Group, Session, format_option
+from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
 from mdvec.text.addresses import scheme_of
@@ -188,7 +189,7 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
     location = visible(report.location)
     write(
         f"version {report.version} of {location}: {', '.join(report.collections)} "
-        f"({report.documents:,} documents, {report.chunks:,} chunks)\n"
+        f"({quantity(report.documents, 'document')}, {quantity(report.chunks, 'chunk')})\n"
         f"{report.sent_bytes / _BYTES_PER_MB:,.1f} MB sent, {report.size_bytes / _BYTES_PER_MB:,.1f} MB here "
         "and on every machine that searches it\n"
         + (f"{report.removed:,} old versions removed\n" if report.removed else "")

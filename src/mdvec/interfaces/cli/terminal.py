@@ -151,6 +151,12 @@ def note(text: str) -> None:
     _write(screen.ERRORS, visible(text, keep_newlines=True) + "\n")
 
 
+def note_no_collections() -> None:
+    """Print that there is no collection, and how to add one."""
+    note("no collections")
+    note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+
+
 def warn(text: str) -> None:
     """Write a warning, on one line."""
     note(f"warning: {visible(text)}")

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
+from mdvec.interfaces.cli.common_options import Group, format_option
 from mdvec.interfaces.cli.filters import name_option, presets
-from mdvec.interfaces.cli.session import Group, Session, format_option
-from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
+from mdvec.interfaces.cli.session import Session
+from mdvec.interfaces.cli.terminal import note, note_no_collections, write, write_json, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
 from mdvec.interfaces.passage import visible
 from mdvec.types.collection import ChunkingSpec, Collection, parse_embedding_spec
@@ -206,7 +207,7 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
     PATH is relative to the source, '.' for all of it. Without PATH, list the contexts of the collection.
     """
     if (folder is None) is not (text is None and not remove) or (text is not None and remove):
-        msg = "PATH takes a sentence, or --remove"
+        msg = "PATH needs a sentence, or --remove"
         raise UsageError(msg, hint=f'Write: mdvec tool context -n {name} PATH "What it holds."')
     with session.open() as (workspace, _):
         if folder is not None and text is not None:
@@ -223,7 +224,7 @@ def context(session: Session, name: str, folder: str | None, text: str | None, r
 
 @tool.command("ls")
 @click.option("--all", "include_disabled", is_flag=True, help="Also list disabled collections.")
-@click.option("--names", "only_names", is_flag=True, help="Print the names alone, one a line.")
+@click.option("--names", "only_names", is_flag=True, help="Print only the names, one on each line.")
 @format_option("table", "json")
 @click.pass_obj
 def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
@@ -239,8 +240,7 @@ def list_(session: Session, include_disabled: bool, only_names: bool) -> None:
         write_json([wire.collection(each) for each in collections])
         return
     if not collections:
-        note("no collections")
-        note("hint: Register a folder with 'mdvec tool add -n NAME -d DESCRIPTION -s DIR'.")
+        note_no_collections()
         return
     write_table(
         ("name", "enabled", "description", "source", "last indexed"),

@@ -62,12 +62,12 @@ class Client:
             env: Environment variables.
 
         Raises:
-            UsageError: If the client has no servers of a single project.
+            UsageError: If the client has no servers for single projects.
         """
         if project is not None:
             if not self.project_file:
-                msg = f"{self.title} has no servers of a single project"
-                raise UsageError(msg, hint="Leave --project out.")
+                msg = f"{self.title} has no servers for single projects"
+                raise UsageError(msg, hint="Leave out --project.")
             return project / self.project_file
         variable, folder = self.root or _APPLICATION_DATA.get(platform, _XDG)
         root = Path(env.get(variable) or home / folder)
@@ -87,14 +87,14 @@ class Client:
             references: Variables that the client is to pass on from its own environment.
 
         Raises:
-            UsageError: If the client would misread a value, or passes no variables on.
+            UsageError: If the client would misread a value, or cannot pass on variables.
         """
         for value in command:
             self._check(value, spelled(value))
         for name, value in env.items():
             self._check(value, f"the value of {name}")
         if references and not (self.reference or self.is_toml):
-            msg = f"{self.title} passes no variables on"
+            msg = f"{self.title} cannot pass on variables"
             raise UsageError(msg, hint=f"Write the value into the entry: --env {references[0]}.")
         kind = {"type": "stdio"} if "stdio" in self.types else {}
         passed = {name: self.reference % name for name in references} if self.reference else {}
@@ -114,7 +114,7 @@ class Client:
         """
         if not self.url_key:
             msg = f"{self.title}'s file has no entries for running servers"
-            raise UsageError(msg, hint=f"Leave --http out: {self.title} starts mdvec itself.")
+            raise UsageError(msg, hint=f"Leave out --http: {self.title} starts mdvec itself.")
         self._check(url, spelled(url))
         kind = {"type": "http"} if "http" in self.types else {}
         entry: dict[str, object] = {**kind, self.url_key: url}
@@ -129,7 +129,7 @@ class Client:
         if value != spelled(value):
             problem = f"{shown} is not UTF-8, and cannot be written into the file of {self.title}"
         elif self.variable is not None and self.variable.search(value):
-            problem = f"{self.title} would take a part of {shown!r} for a variable"
+            problem = f"{self.title} would read a part of {shown!r} as a variable"
         if problem:
             raise UsageError(problem, hint="Change the value, or rename the folder or the file.")
 

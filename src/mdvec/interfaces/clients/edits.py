@@ -106,7 +106,7 @@ def _load(file: ClientFile, client: Client) -> tuple[_JsonObject, _JsonObject]:
             data = json.loads(file.text if file.text.strip() else "{}", object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         form = "TOML" if client.is_toml else "JSON without comments and trailing commas"
-        msg = f"{file.path}: mdvec edits {form}, and this is not: {error}"
+        msg = f"{file.path}: mdvec edits {form}, but this is not: {error}"
         raise ClientFileError(msg) from error
     servers = data.get(client.servers_key, {}) if isinstance(data, dict) else None
     if not isinstance(servers, dict):

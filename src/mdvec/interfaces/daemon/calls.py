@@ -1,4 +1,4 @@
-"""A command line on its way to a daemon, and what came of it."""
+"""A command line sent to a daemon, and its outcome."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CommandLine(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What came of a command line.
+    """The outcome of a command line.
 
     Attributes:
         code: Its exit code; None if this daemon did not run it.

@@ -1,4 +1,4 @@
-"""Lets a running daemon do what a command line says. It imports next to nothing, for the sake of time."""
+"""Runs a command line in a running daemon. Imports almost nothing, to start fast."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def outcome_of(
 
 
 def shared_environment() -> list[str]:
-    """Return what a daemon and its commands must have in common, since a process has it once.
+    """Return the environment that a daemon and its commands must share.
 
     That is where files are looked for, and how moments are printed.
     """

@@ -36,7 +36,7 @@ class DaemonError(MdvecError):
 
 @dataclass(frozen=True, slots=True)
 class DaemonInfo:
-    """What a daemon says about itself.
+    """A running daemon's description of itself.
 
     Attributes:
         pid: Its process.
@@ -94,7 +94,7 @@ class DaemonPlace:
             return None
 
     def write(self, info: DaemonInfo) -> None:
-        """Say that a daemon is ready; to be called by the one that holds the lock.
+        """Record that a daemon is ready; only the holder of the lock may call this.
 
         Raises:
             OSError: If it cannot be written.
@@ -104,7 +104,7 @@ class DaemonPlace:
         write_private(self._info, json.dumps(asdict(info)).encode())
 
     def clear(self) -> None:
-        """Take back what was said."""
+        """Remove the daemon's description of itself."""
         with suppress(OSError):
             self._info.unlink()
 
@@ -116,7 +116,7 @@ def place_of(database: Path | str) -> DaemonPlace:
 
 
 def settings_id(config: Config, docs_dir: Path | None) -> str:
-    """Return what identifies the settings that answers depend on."""
+    """Return a digest of the settings that answers depend on."""
     shown = {
         name: getattr(config, name) for name in config.__struct_fields__ if name not in _OTHERS_MAY_DIFFER
     }
@@ -131,7 +131,7 @@ def settings_id(config: Config, docs_dir: Path | None) -> str:
 
 
 def why_not(info: DaemonInfo, settings: str) -> str:
-    """Return why a daemon is not used, for people; empty if it is."""
+    """Return why commands do not use a daemon, for people; empty if they do."""
     if info.version != __version__:
         return f"the daemon runs mdvec {info.version}, and this is {__version__}"
     return "" if info.settings == settings else "the daemon was started with other settings"
@@ -156,7 +156,7 @@ def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:
         folder.mkdir(mode=0o700, parents=True)
     state = folder.lstat()
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o077:
-        msg = f"{folder} is not a folder that is yours alone"
+        msg = f"{folder} is not a folder that only you can use"
         raise DaemonError(msg, hint="Remove it, or set XDG_RUNTIME_DIR to a folder of yours.")
     return folder / name
 

@@ -63,7 +63,7 @@ def run_daemon(
         The exit code: 0, or 130 after Ctrl-C.
 
     Raises:
-        DaemonError: If the daemon of this database runs already.
+        DaemonError: If the daemon of this database is already running.
         ListenError: If the address cannot be listened at.
     """
     on_bug = bug_listener(verbose=verbose)
@@ -71,7 +71,7 @@ def run_daemon(
     with locked(place.lock, wait_s=_LOCK_WAIT_S) as held:
         if not held:
             info = place.read()
-            msg = "the daemon of this database runs already" + (f": process {info.pid}" if info else "")
+            msg = "the daemon of this database is already running" + (f": process {info.pid}" if info else "")
             raise DaemonError(msg, hint="Run 'mdvec daemon status' to see it.")
         place.clear()
         listener = _bind(options.address, any_port=any_port)

@@ -74,7 +74,7 @@ def parse_address(text: str) -> Authority:
     """
     authority = parse_authority(f"127.0.0.1:{text}" if text.isdecimal() else text)
     if authority is None or authority.port is None:
-        msg = f"not an address to listen at: {text!r}"
+        msg = f"not an address to listen on: {text!r}"
         raise UsageError(msg, hint="Write 127.0.0.1:8765, [::1]:8765, or 127.0.0.1:0 for any free port.")
     return authority
 

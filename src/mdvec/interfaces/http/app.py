@@ -55,7 +55,7 @@ def build_app(
 ) -> ASGIApp:
     """Return the application of all web doors behind one guard.
 
-    Tokens that may read some collections alone have doors of their own, to a workspace that holds no others.
+    Tokens that may read only some collections have their own doors, to a workspace with no other collections.
     """
     doors = _doors(workspace, config, options, on_bug)
     narrow = {each.collections for each in options.rights if each.collections is not None}

@@ -72,7 +72,7 @@ def guarded(
         port: The port the server really listens at.
         on_bug: Receives exceptions of the routes.
         lifespan: Entered before the first request and left after the last.
-        restricted: The routes for tokens that may read these collections alone. Nothing is shared with other
+        restricted: The routes for tokens that may read only these collections. Nothing is shared with other
             tokens: no route, no session, no cache.
         body_limits: Largest body of a request in bytes, by path, where it is not ``MAX_BODY_BYTES``.
         open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.

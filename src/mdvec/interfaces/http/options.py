@@ -99,7 +99,7 @@ def server_options(
         address: Where to listen, as written.
         env: Environment variables; one of them may hold the token.
         token_file: File with the token; it wins over the variable.
-        access: The tokens that may read some collections alone.
+        access: The tokens that may read only some collections.
         insecure: Whether other machines may connect without a token.
         allowed_hosts: Further names, each with or without a port.
         allowed_origins: Web pages of other hosts.
@@ -124,7 +124,7 @@ def server_options(
     elif not place.is_loopback and insecure:
         warnings.append(f"everybody who can reach {place.host} can read what is indexed (--insecure)")
     elif not place.is_loopback:
-        msg = f"{place.host} can be reached from other machines, and there is no token"
+        msg = f"{place.host} can be reached from other machines, but no token is set"
         raise UsageError(
             msg,
             hint=f"Give --token-file FILE or set {TOKEN_VARIABLE}, or listen at 127.0.0.1; "
@@ -142,7 +142,7 @@ def server_options(
 def _checked_token(text: str, place: str) -> str:
     token = text.strip()
     if not token:
-        msg = f"{place}: there is no token in it"
+        msg = f"{place}: contains no token"
     elif not _TOKEN.fullmatch(token):
         msg = f"{place}: a token is one word of letters, digits and - . _ ~ + / ="
     elif len(token) < MIN_TOKEN_CHARS:

@@ -61,7 +61,7 @@ def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, 
         key = hmac.digest(secret, f"sessions of {each.hash}".encode(), "sha256")
         rights.append(Right(bytes.fromhex(each.hash), key, frozenset(each.collections)))
     if len({each.digest for each in rights}) < len(rights):
-        msg = "the same token is given twice"
+        msg = "the same token occurs twice"
         raise UsageError(msg, hint="Put its collections into one [[access.tokens]].")
     return tuple(rights)
 

@@ -65,16 +65,18 @@ def _listen_error(authority: Authority, error: OSError) -> ListenError:
         case errno.EADDRINUSE:
             msg = f"port {authority.port} of {authority.host} is in use"
             free = Authority(authority.host, 0)
-            hint = f"Stop what listens there, or take another port: --http {free} finds a free one."
+            hint = (
+                f"Stop the program that listens there, or use another port: --http {free} finds a free one."
+            )
         case errno.EADDRNOTAVAIL:
             msg = f"{authority.host} is not an address of this machine"
-            hint = "Listen at 127.0.0.1, or at an address this machine has."
+            hint = "Use 127.0.0.1, or another address of this machine."
         case errno.EACCES:
             msg = f"port {authority.port} may not be used by this user"
-            hint = "Take a port above 1023."
+            hint = "Use a port above 1023."
         case _:
-            msg = f"cannot listen at {authority}: {os.strerror(error.errno) if error.errno else error}"
-            hint = "Listen at 127.0.0.1, or choose another port."
+            msg = f"cannot listen on {authority}: {os.strerror(error.errno) if error.errno else error}"
+            hint = "Use 127.0.0.1, or another port."
     return ListenError(msg, hint=hint)
 
 

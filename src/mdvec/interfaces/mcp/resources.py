@@ -193,7 +193,7 @@ def _resource(document: ListedDocument) -> Resource:
         title=name_line(document.title),
         mime_type=_mime_type(document.path),
         size=document.size,
-        annotations=Annotations(last_modified=wire.iso_time(document.modified_ns // 10**6)),
+        annotations=Annotations(last_modified=wire.iso_time(document.modified_ns // 10**6 or None)),
     )
 
 

@@ -123,7 +123,7 @@ def _understood(arguments: Mapping[str, object], taken: Mapping[str, Schema]) ->
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return ``; did you mean …?`` for a name that resembles one of the known; else nothing."""
-    near = get_close_matches(name[:_MOST_SHOWN_CHARS].lower(), known, n=1, cutoff=0.5)
+    near = get_close_matches(name[:_MOST_SHOWN_CHARS].lower(), known, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 

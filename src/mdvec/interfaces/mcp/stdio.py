@@ -58,7 +58,7 @@ def serve_stdio(workspace: Workspace, config: Config, *, verbose: bool = False) 
     """Serve one client on the standard streams.
 
     It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
-    on the process ends in a moment, whatever its threads do: this is for a process that does nothing else.
+    on the process ends at once, even if threads are running: use it only in a process that does nothing else.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -189,7 +189,7 @@ async def _wait_for_responses(unanswered: set[RequestId | None]) -> None:
 
 
 def parse(line: bytes) -> JSONRPCMessage | ErrorData:
-    """Return the message of a line, or what is wrong with the line.
+    """Return the message of a line, or the error in the line.
 
     A request whose id is neither a string nor an integer is an invalid request, not a notification.
     """

@@ -108,7 +108,7 @@ class Threads:
         parts: int = 1,
         imports: bool = False,
     ) -> _Answer:
-        """Call a function that may take long, with a run of its own.
+        """Call a function that may take long, in its own run.
 
         A client that requests it receives the progress. When it cancels, the run is cancelled; this
         returns only after the function has ended, so that no work continues unseen.

@@ -81,7 +81,8 @@ class Tools:
                 return await self._run(ctx.session, name, checked)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
             return self._failure(error, arguments)
-        msg = f"there is no tool {shown(params.name)}{nearest(params.name, list(tools))}"
+        near = nearest(params.name, list(tools)) or f"; there are {', '.join(f'`{each}`' for each in tools)}"
+        msg = f"there is no tool {shown(params.name)}{near}"
         raise MCPError(INVALID_PARAMS, msg)
 
     def _every_tool(self) -> list[Tool]:
@@ -128,7 +129,7 @@ class Tools:
         query = requests.search_query(request, defaults)
         most_tokens = min(self._config.mcp.max_tokens, query.max_tokens or self._config.mcp.max_tokens)
         # What does not fit becomes an excerpt here, so the search leaves no hit out.
-        query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2))
+        query = replace(query, max_tokens=None, expand_tokens=min(query.expand_tokens, most_tokens // 2 or 1))
         result = fitted(self._workspace.search(query, wait_for_vectors=False), most_tokens)
         new = self._never_indexed(request.collections) if result.last_indexed_ms is None else ()
         return _answer(wire.search_answer(result), wording.search_text(result, never_indexed=new))

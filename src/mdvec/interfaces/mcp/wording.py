@@ -19,6 +19,11 @@ _LEAST_FENCE = 3
 # Enough around a hit to understand it.
 _LINES_AROUND = 20
 _MOST_FOLDERS = 30
+_NO_DOCUMENT = (
+    "no document fits\n"
+    "hint: Take fewer conditions. A path starts below the collection's name, `list_tags` shows the tags, "
+    "and properties have the names that the frontmatter gives them."
+)
 
 
 def search_text(result: SearchResult, *, never_indexed: Sequence[str] = ()) -> str:
@@ -68,9 +73,11 @@ def passage_text(passage: Passage, next_lines: str | None) -> str:
 
 def documents_text(found: Documents) -> str:
     """Write a list of documents, one a line."""
-    lines = [f"{each.updated} {each.collection}/{each.path} · {each.title}" for each in found.documents]
+    lines = [
+        f"{each.updated} {each.collection}/{each.path} · {each.title}".lstrip() for each in found.documents
+    ]
     more = ["there are more: narrow the list, or raise `limit`"] if found.more else []
-    return "\n".join(map(one_line, [*lines, *more])) or "no document fits"
+    return "\n".join(map(one_line, [*lines, *more])) or _NO_DOCUMENT
 
 
 def outline_text(found: Map) -> str:
@@ -80,7 +87,9 @@ def outline_text(found: Map) -> str:
         mark = "#" * each.depth or "-"
         lines.append(f"{mark} {each.heading} · lines {each.start_line}-{each.end_line}, {each.tokens} tokens")
     lines += [
-        f"link, line {link.line}: {link.target} → {link.path or link.state.value}" for link in found.links
+        f"link, line {link.line}: {link.target}{'#' * bool(link.fragment)}{link.fragment} "
+        f"→ {link.path or link.state.value}"
+        for link in found.links
     ]
     lines += [f"backlink: {backlink.path}:{backlink.line}" for backlink in found.backlinks]
     lines += [f"and {found.more} more sections and links"] if found.more else []

@@ -135,12 +135,12 @@ class Client:
             self._send(_failed(None, INVALID_REQUEST, "a batch holds at least one request"))
 
     def wait(self, most_s: float | None = None) -> bool:
-        """Wait until everything is answered, for so many seconds at most; return whether it is."""
+        """Wait until everything is answered, for at most that many seconds; return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._in_work, most_s)
 
     def close(self) -> None:
-        """Cancel what is in work. Nothing is waited for."""
+        """Cancel all requests in progress, without waiting for them."""
         for run in [*self._runs.values()]:
             run.cancel()
         for pool in (self._calls, self._long_calls):
@@ -178,8 +178,8 @@ class Client:
             )
             return
         if self._in_work >= MOST_IN_FLIGHT:  # only this thread adds to it
-            message = f"{MOST_IN_FLIGHT:,} requests are in work"
-            respond(_failed(number, BUSY, message, hint="Wait for answers.", retry=True))
+            message = f"{MOST_IN_FLIGHT:,} requests are in progress"
+            respond(_failed(number, BUSY, message, hint="Wait for some responses first.", retry=True))
             return
         reports = self._notifies and method.is_long and request.id is not UNSET
         run = Run(self._progress_of(number) if reports else None)
@@ -201,7 +201,7 @@ class Client:
         (self._long_calls if method.is_long else self._calls).submit(work)
 
     def _answer(self, method: Method, params: dict[str, Any] | list[Any], number: Id, run: Run) -> bytes:
-        """Call a method and return the response, whatever happens."""
+        """Call a method and return its response or error."""
         try:
             run.check()
             arguments = read_params(params, method.params)
@@ -286,6 +286,6 @@ def _failed(
 
 
 def _id_of(item: object) -> Id:
-    """Return the id of what is no request, as far as it has one."""
+    """Return the id of an invalid request; None without one."""
     found = item.get("id") if isinstance(item, dict) else None
     return found if isinstance(found, int | float | str) and not isinstance(found, bool) else None

@@ -40,7 +40,7 @@ def serve_rpc_stdio(workspace: Workspace, _: Config, *, verbose: bool = False) -
     """Serve one client on the standard streams.
 
     It ends when the client closes its end, when the parent process dies, at SIGTERM or at Ctrl-C. From then
-    on the process ends in a moment, whatever its threads do: this is for a process that does nothing else.
+    on the process ends at once, even if threads are running: use it only in a process that does nothing else.
 
     Returns:
         The exit code: 0, or 130 after Ctrl-C.
@@ -95,7 +95,7 @@ def serve_rpc_socket(
     Args:
         workspace: What to serve.
         listener: The listening socket; it is closed at the end.
-        more: Methods for these programs alone.
+        more: Methods only for these programs.
         on_bug: Receives unexpected exceptions.
     """
     methods = all_methods(workspace) | {name: Method(*each) for name, each in more.items()}

@@ -191,7 +191,7 @@ def _checked_base(base: str) -> str:
         and inner
     ):
         msg = f"{base!r} is not the path of a site"
-        raise UsageError(msg, hint="Write it as it stands in the address, such as /notes/.")
+        raise UsageError(msg, hint="Write it as in the address of the site, such as /notes/.")
     return f"/{inner}/" if inner else "/"
 
 

@@ -90,7 +90,7 @@ def find_node() -> Node:
         program = root / "node.exe" if (root / "node.exe").exists() else root / "bin" / "node"
         modules = root / "node_modules" if (root / "node_modules").exists() else root / "lib" / "node_modules"
         return Node(str(program), (str(program), str(modules / "npm" / "bin" / "npm-cli.js")))
-    msg = f"Node {_LEAST_MAJOR} or later builds the site, and there is none"
+    msg = f"building the site needs Node {_LEAST_MAJOR} or later, and there is none"
     raise SiteError(msg, hint=f"Install Node, or run: {install_command('site')}")
 
 

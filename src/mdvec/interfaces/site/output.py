@@ -1,4 +1,4 @@
-"""The folder of a project: what is equal is not written again, and what is no longer needed is removed."""
+"""The folder of a project: unchanged files are not written again, and files no longer needed are removed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove what is no longer needed, unless the build broke off."""
+        """Remove files that are no longer needed, unless the build was interrupted."""
         if error is None:
             for place in self._before - self._now:
                 self._remove(place)
@@ -77,7 +77,7 @@ class Output:
             return set(json.loads((self._folder / _MANIFEST).read_text(encoding="utf-8")))
         except FileNotFoundError:
             if self._folder.is_dir() and any(self._folder.iterdir()):
-                msg = f"{self._folder} holds something that no build of a site wrote"
+                msg = f"{self._folder} contains files that 'mdvec site build' did not write"
                 raise SiteError(msg, hint="Choose an empty folder with -o.") from None
             return set()
         except (OSError, ValueError) as error:

@@ -81,7 +81,7 @@ class DocumentPage:
         """Show the file of a document in the file manager of this machine."""
         collection, path = str(form.get("collection", "")), str(form.get("path", ""))
         if not self._site.options.address.is_loopback:
-            msg = "files are shown on the machine of the server alone"
+            msg = "files can be shown only on the server's own machine"
             raise UsageError(msg, hint="Open the page on that machine.")
         page = await self._site.call(
             lambda: self._site.workspace.pages.read(path, collection, PageAddresses())
@@ -135,7 +135,7 @@ def _reveal(file: Path) -> None:
             arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
     except OSError as error:
-        msg = f"there is no file manager: {error}"
+        msg = f"no file manager could be opened: {error}"
         raise UsageError(msg, hint=f"The file is {file}.") from error
     # Some file managers stay; whenever it ends, its exit status has to be read.
     threading.Thread(target=process.wait, name="mdvec-file-manager", daemon=True).start()

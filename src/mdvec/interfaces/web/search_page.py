@@ -17,7 +17,8 @@ from mdvec.errors import CollectionNotFoundError, UsageError
 from mdvec.interfaces.errors import translate
 from mdvec.interfaces.passage import best_passage
 from mdvec.interfaces.present import trail
-from mdvec.interfaces.requests import SearchRequest, parse_since, search_query
+from mdvec.interfaces.requests import SearchRequest, search_query
+from mdvec.interfaces.times import parse_since
 from mdvec.interfaces.web.frame import Site, document_url
 from mdvec.text.highlight import match_spans
 from mdvec.types.hit import SearchHit, SearchResult

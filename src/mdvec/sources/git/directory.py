@@ -38,10 +38,10 @@ def check_own(directory: Path) -> None:
             continue
         if not stat.S_ISDIR(state.st_mode):
             kind = "a link" if stat.S_ISLNK(state.st_mode) else "no folder"
-            msg = f"{place} is {kind}, where clones of mdvec are"
-            raise SourceError(msg, hint="Remove it: nothing is run or deleted through it.")
+            msg = f"{place} is {kind}, but should be a folder for mdvec's clones"
+            raise SourceError(msg, hint="Remove it; mdvec runs and deletes nothing through it.")
         if sys.platform != "win32" and state.st_uid != os.geteuid():
-            msg = f"{place} belongs to another user, where clones of mdvec are"
+            msg = f"{place} belongs to another user, but should be a folder for mdvec's clones"
             raise SourceError(msg, hint="Remove it, or set [embedding] cache_dir to a folder of yours.")
 
 

@@ -36,7 +36,7 @@ class GitSource:
         exclude: Sequence[str] = (),
         scan: ScanSettings = _DEFAULTS,
     ) -> None:
-        """Remember what is wanted; git is not run yet.
+        """Store the arguments; git is not run yet.
 
         Args:
             location: ``URL[@REF][:PATH]``.
@@ -98,7 +98,7 @@ class GitSource:
             raise UnreadableFileError(too_large(self._large[wanted], self._selection.max_file_bytes))
         raw = self._blobs.get(wanted)
         if raw is None:
-            msg = "the repository does not have it any more"
+            msg = "it is no longer in the repository"
             raise UnreadableFileError(msg)
         return verified(raw, wanted)
 

@@ -97,7 +97,7 @@ class GithubApi:
             msg = f"the token in {token.variable} is not sent to {address.hostname} without encryption"
             raise ConfigError(msg, hint="Write https:// in [github] base_url.")
         if not re.fullmatch(r"[\x21-\x7e]*", token.value):
-            msg = f"what {token.variable} holds is no token"
+            msg = f"{token.variable} does not contain a valid token"
             raise SourceError(msg, hint=_token_hint(token))
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION}
         if token.value:
@@ -142,7 +142,7 @@ class GithubApi:
                     return Head("", "")
             commit = reply.text.strip()
             if not _COMMIT.fullmatch(commit):
-                msg = f"GitHub answers with {len(reply.content):,} bytes that are no commit"
+                msg = f"GitHub answers with {len(reply.content):,} bytes that are not a commit"
                 raise ServiceAnswerError(msg, status=reply.status)
             return Head(commit, reply.headers.get("etag", ""))
 
@@ -191,7 +191,7 @@ class GithubApi:
         with self._translated():
             reply = self._http.request("GET", path, headers=headers, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:
-            msg = "GitHub does not have it any more"
+            msg = "it is no longer on GitHub"
             raise UnreadableFileError(msg)
         return reply.content
 
@@ -229,7 +229,7 @@ class GithubApi:
             ]
             return bool(answer["truncated"]), items
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            msg = "GitHub answers with something that is no tree"
+            msg = "GitHub answers with something that is not a tree"
             raise ServiceAnswerError(msg) from error
 
     def _refuse_ref(self) -> NoReturn:
@@ -237,7 +237,7 @@ class GithubApi:
         place = f"{self._location.owner}/{self._location.repo}"
         reply = self._http.request("GET", self._root, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:
-            msg = f"there is no repository {place} on GitHub, or the token may not see it"
+            msg = f"there is no repository {place} on GitHub, or the token may not read it"
             hint = (
                 f"Check its name; for a private one set {self._token.variable} to a token that may read it."
             )

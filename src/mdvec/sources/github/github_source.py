@@ -91,7 +91,7 @@ class GithubSource:
         max_wait_minutes: float = 15.0,
         clock: Clock | None = None,
     ) -> None:
-        """Remember what is wanted; nothing is requested yet.
+        """Store the arguments; nothing is requested yet.
 
         Args:
             location: ``OWNER/REPO[@REF][:PATH]``.

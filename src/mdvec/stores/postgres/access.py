@@ -94,7 +94,7 @@ def let_use(connection: Connection, schema: str, role: str) -> None:
             connection.execute(sql.SQL("GRANT " + right + " TO {role}").format(**names))
     except errors.UndefinedObject:
         msg = f"there is no role {role!r}"
-        raise NotFoundError(msg, hint=f'Make it first: CREATE ROLE "{role}" LOGIN;') from None
+        raise NotFoundError(msg, hint=f'Create it first: CREATE ROLE "{role}" LOGIN;') from None
 
 
 def renew_rights(connection: Connection, schema: str) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
 from mdvec.errors import StoreError
-from mdvec.stores.memo import Memo, Memorizing
+from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.connection import Connection, connect, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
+from mdvec.stores.tables import TableReader
 
 _MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
 
@@ -40,7 +42,7 @@ class Access(Struct, frozen=True):
     prepared_statements: bool
 
 
-class Reader(Memorizing):
+class Reader(TableReader):
     """A part of a snapshot; :class:`mdvec.stores.postgres.snapshots.Snapshot` is made of these.
 
     Attributes:
@@ -59,6 +61,12 @@ class Reader(Memorizing):
         self.version = found["generation"]
         self.vector_epoch = found["vector_epoch"]
         super().__init__(None if memo is None else memo.values(self.version))
+
+    def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+        """Run a statement that is written as for SQLite; return its rows, if any."""
+        text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
+        cursor = self.connection.execute(text, arguments, binary=True)
+        return cursor.fetchall() if cursor.description else []
 
 
 class Database:
@@ -154,7 +162,8 @@ class Database:
         """Listen to commits on a connection of its own, which must not go through a transaction pooler.
 
         Yields:
-            Waits so many seconds at most for a commit of any process; returns False if there was none.
+            A function that waits at most a number of seconds for a commit of any process; it returns False if
+            there was none.
         """
         with translated(self.access.address), self._connect() as connection:
             connection.execute(f"LISTEN {identifier(self.channel)}")

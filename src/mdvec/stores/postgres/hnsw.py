@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mdvec.stores.dense import Inside
 from mdvec.stores.exact import as_similarities, best_first, exact_products, in_order_of
 from mdvec.stores.postgres.connection import Connection, ids_text
 from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
 from mdvec.stores.postgres.opening import EF_SEARCH
-from mdvec.stores.postgres.vectors import Inside, VectorReader
+from mdvec.stores.postgres.vectors import VectorReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
@@ -31,13 +32,13 @@ _MOST_PROPOSED = 5_000  # vectors, in whose order a filter is asked; where that 
 # keeps the order of the index: owners are looked up for one vector after the other, until there are enough.
 # Without the inner LIMIT the planner wants the cheapest way to all rows, and that is to sort all vectors.
 _NEAREST = """SELECT o.owner, v.similarity FROM (
-    SELECT v.text_hash, -(v.vector::vector <#> %s::vector) AS similarity
+    SELECT v.text_hash, -(v.vector::vector <#> ?::vector) AS similarity
     FROM vectors v WHERE v.space_id = {space}{named}
-    ORDER BY v.vector::halfvec({dimension}) <#> %s::halfvec({dimension}) LIMIT {most}
-) v CROSS JOIN LATERAL ({owners} AND {table}.text_hash = v.text_hash AND {condition} OFFSET 0) o LIMIT %s"""
-_EXACT = """SELECT o.owner, -(v.vector::vector <#> %s::vector) AS similarity
+    ORDER BY v.vector::halfvec({dimension}) <#> ?::halfvec({dimension}) LIMIT {most}
+) v, LATERAL ({owners} AND {table}.text_hash = v.text_hash AND {condition} OFFSET 0) o LIMIT ?"""
+_EXACT = """SELECT o.owner, -(v.vector::vector <#> ?::vector) AS similarity
     FROM ({owners} AND {condition}) o JOIN vectors v ON v.text_hash = o.text_hash
-    WHERE v.space_id = {space} ORDER BY similarity DESC, o.owner LIMIT %s"""
+    WHERE v.space_id = {space} ORDER BY similarity DESC, o.owner LIMIT ?"""
 _OWNERS = {
     VectorKind.TEXT: """SELECT c.id AS owner, c.text_hash FROM chunks c
         JOIN documents d ON d.id = c.document_id WHERE true""",
@@ -108,7 +109,7 @@ class LargeSpaceReader(VectorReader):
         def all_ids() -> Iterator[int]:
             return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
 
-        samples = Samples() if self._spaces is None else self._spaces.samples
+        samples = Samples() if self.loaded is None else self.loaded.samples
         places = samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self.places)
         # Every search compares with them.
         ids = [place.id for place in places]
@@ -163,7 +164,7 @@ class LargeSpaceReader(VectorReader):
             self._look_at(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
         aims = (as_vector(query), *([as_halfvec(query)] if template is _NEAREST else []))
         arguments = (*aims, *condition.arguments, size)
-        owners, near = _by_owner(self.connection.execute(sql, arguments, binary=True).fetchall())
+        owners, near = _by_owner(self.rows(sql, *arguments))
         if kind is VectorKind.TEXT:
             return owners.tolist(), near[0]
         # Of the names of a document another one may be nearer, which was not proposed.
@@ -171,7 +172,7 @@ class LargeSpaceReader(VectorReader):
         return documents, self._similarities(kind, space_id, query[np.newaxis], documents)[0]
 
     def _look_at(self, count: int) -> None:
-        """Have indexes look at so many vectors at a time; as many as for texts when a transaction begins."""
+        """Set how many vectors an index examines; a transaction begins with the number for texts."""
         if count != self._looked_at:
             self.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
             self._looked_at = count

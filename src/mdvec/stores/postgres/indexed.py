@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mdvec.errors import ConfigError
+from mdvec.stores.dense import Inside
 from mdvec.stores.exact import best_first
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
@@ -14,7 +15,6 @@ from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.hnsw import LargeSpaceReader
 from mdvec.stores.postgres.snapshots import Snapshot
-from mdvec.stores.postgres.vectors import Inside
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.feed import ATTACHED, Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
@@ -74,7 +74,7 @@ class IndexedVectors(LargeSpaceReader):
         current_version: Callable[[], int],
     ) -> None:
         super().__init__(connection, memo, spaces, exact_up_to)
-        feed = SqlChanges(self._as_in_sqlite, _DIALECT, self.version, current_version)
+        feed = SqlChanges(self.rows, _DIALECT, self.version, current_version)
         self._index = FollowedIndex(attached, feed)
         self.index: FollowedIndex | None = self._index
 
@@ -107,11 +107,6 @@ class IndexedVectors(LargeSpaceReader):
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         return self._sampled_by_server(space_id, count)
-
-    def _as_in_sqlite(self, sql: str, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Run a query that is written as for SQLite."""
-        text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
-        return self.connection.execute(text, arguments, binary=True).fetchall()
 
 
 class IndexedSnapshot(IndexedVectors, Snapshot):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from mdvec.stores.postgres.collections import CollectionReader, CollectionWriter
 from mdvec.stores.postgres.hnsw import LargeSpaceReader
-from mdvec.stores.postgres.links import LinkReader
 from mdvec.stores.postgres.vectors import VectorWriter
 from mdvec.stores.postgres.words import WordReader
 from mdvec.stores.postgres.writing import DocumentWriter
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from mdvec.stores.vectors.following import FollowedIndex
 
 
-class Snapshot(LargeSpaceReader, WordReader, CollectionReader, LinkReader):
+class Snapshot(LargeSpaceReader, WordReader, CollectionReader):
     """One consistent snapshot; a :class:`mdvec.stores.interface.View`.
 
     Attributes:

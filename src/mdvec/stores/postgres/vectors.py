@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
-from mdvec.stores.loaded import KeptSpace, LoadedSpace, LoadedSpaces, Seen
+from mdvec.stores.dense import DenseReader
+from mdvec.stores.loaded import KeptSpace, LoadedSpaces, Seen
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.claims import ClaimReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, little_endian
-from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
+from mdvec.stores.records import DamagedRows, PendingText
+from mdvec.stores.spaces import SpaceReader, SpaceWriter
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
-from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.exact import ExactView
-
 _BATCH_ROWS = 4096
-
-Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
-"""The owners that may be found, where they are few; else returns those of some that may."""
 
 _NEWEST = """SELECT coalesce((SELECT max(id) FROM vectors), 0), coalesce((SELECT max(id) FROM chunks), 0),
     coalesce((SELECT max(id) FROM names), 0)"""
@@ -77,38 +73,30 @@ _DROP_UNUSED = """DELETE FROM vectors WHERE id IN (
     ORDER BY v.id DESC OFFSET %s)"""
 
 
-class VectorReader(ClaimReader, DocumentReader):
-    """Finds by vectors, and those that have none yet.
+class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
+    """Reads vectors and spaces, and finds the texts without a vector.
 
     Args:
         connection: Inside a transaction.
-        memo: What is known of versions; None where what is read may yet be undone.
-        spaces: The matrices of the store; None where what is read may yet be undone.
-        exact_up_to: How many vectors a space may have to be searched in memory.
+        memo: Values known for each version; None inside a writing transaction.
+        loaded: The matrices of the store; None inside a writing transaction.
+        exact_up_to: The most vectors of a space that are searched in memory.
     """
 
     def __init__(
-        self, connection: Connection, memo: Memo | None, spaces: LoadedSpaces | None, exact_up_to: int
+        self, connection: Connection, memo: Memo | None, loaded: LoadedSpaces | None, exact_up_to: int
     ) -> None:
         super().__init__(connection, memo)
         self.exact_up_to = exact_up_to
-        self._spaces = spaces
-        self._views: dict[SpaceId, ExactView] = {}
-        self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
+        self.loaded = loaded
 
-    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
-        """Return the id of a space that is known already."""
+    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
+        """Return the chunks or documents among ``ids`` that are inside ``where``."""
+        return self.keep_chunks(where, ids) if kind is VectorKind.TEXT else self.keep_documents(where, ids)
 
-        def find() -> SpaceId | None:
-            found = self.connection.execute("SELECT id FROM spaces WHERE key = %s", (space.key,)).fetchone()
-            return None if found is None else SpaceId(found[0])
-
-        return self.memorized(("space", space.key), find)
-
-    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
-        """Return every space that a vector was ever made in."""
-        rows = self.connection.execute("SELECT id, key FROM spaces ORDER BY id")
-        return {SpaceId(key): EmbeddingSpace.from_key(text) for key, text in rows}
+    def vector_rows(self) -> Self:
+        """Return the rows from which a matrix is loaded: these."""
+        return self
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
@@ -125,52 +113,21 @@ class VectorReader(ClaimReader, DocumentReader):
         matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
         return [TextHash(row[0]) for row in rows], matrix.reshape(len(rows), self.dimension(space_id))
 
-    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until it was measured."""
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        import numpy as np
 
-        def read() -> UnrelatedTexts | None:
-            sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = %s"
-            rows = self.connection.execute(sql, (space_id,))
-            found = {
-                unspaced: Unrelated(mean, spread, bytes(passages))
-                for unspaced, mean, spread, passages in rows
-            }
-            return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
+        from mdvec.stores.exact import in_rows_of
 
-        return self.memorized(("unrelated", space_id), read)
-
-    def nearest_chunks(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[ChunkId, float]]:
-        """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
-        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
-        return [(ChunkId(key), similarity) for key, similarity in found]
-
-    def nearest_documents(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[DocumentId, float]]:
-        """Return the documents whose names are nearest to a query."""
-        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
-        return [(DocumentId(key), similarity) for key, similarity in found]
-
-    def chunk_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the chunks' texts."""
-        return self._similarities(VectorKind.TEXT, space_id, queries, ids)
-
-    def name_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the nearest of each document's names."""
-        return self._similarities(VectorKind.NAME, space_id, queries, documents)
-
-    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return chunks that are spread evenly over a whole space."""
-        return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
-
-    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return self.places(self._view(space_id).sample(count))
+        rows = self.connection.execute(
+            f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+            WHERE v.space_id = %s AND c.id = ANY(%s)""",  # noqa: S608 - constants
+            (space_id, list(ids)),
+            binary=True,
+        ).fetchall()
+        matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
+        matrix = matrix.reshape(len(rows), self.dimension(space_id))
+        return in_rows_of(ids, [row[0] for row in rows], matrix)
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -211,10 +168,6 @@ class VectorReader(ClaimReader, DocumentReader):
         """Return the number of vectors of a space."""
         return self._number("SELECT count(*) FROM vectors WHERE space_id = %s", (space_id,))
 
-    def dimension(self, space_id: SpaceId) -> int:
-        """Return the length of a vector of a space."""
-        return self._number("SELECT dimension FROM spaces WHERE id = %s", (space_id,))
-
     def newest(self) -> Seen:
         """Return the largest ids there are; 0 without a row."""
         return Seen(*self.connection.execute(_NEWEST).fetchall()[0])
@@ -248,54 +201,6 @@ class VectorReader(ClaimReader, DocumentReader):
     def keep(self, space_id: SpaceId, space: KeptSpace) -> None:
         """Keep nothing."""
 
-    def _nearest_inside(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[int, float]]:
-        if limit <= 0 or not where.collections:
-            return []
-        few = self.few_inside(where)
-        if few is not None:
-            inside: frozenset[int] = few[0] if kind is VectorKind.TEXT else few[1]
-            return self._nearest(kind, space_id, query, where, limit, inside)
-        keep = self.keep_chunks if kind is VectorKind.TEXT else self.keep_documents
-        return self._nearest(kind, space_id, query, where, limit, lambda ids: keep(where, ids))
-
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,  # noqa: ARG002 - for an index
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside."""
-        view = self._view(space_id)
-        owners = view.chunks if kind is VectorKind.TEXT else view.documents
-        return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
-
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of owners; NaN for those without a vector."""
-        view = self._view(space_id)
-        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, queries)
-
-    def _view(self, space_id: SpaceId) -> ExactView:
-        if space_id not in self._views:
-            if self._spaces is None:  # what may yet be undone is nothing for others
-                return LoadedSpace(self, space_id, self.version, self.vector_epoch).matrix.view()
-            self._views[space_id] = self._spaces.view(self, space_id, self.version, self.vector_epoch)
-        return self._views[space_id]
-
-    def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Multiply once for the texts and the names of one query."""
-        known = self._products
-        if known is None or known[0] != space_id or known[1] is not query:
-            known = space_id, query, self._view(space_id).products(query)
-            self._products = known if self._spaces is not None else None
-        return known[2]
-
     def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
         number: int = self.connection.execute(sql, arguments).fetchall()[0][0]
         return number
@@ -307,29 +212,8 @@ class VectorReader(ClaimReader, DocumentReader):
         return np.array(rows, np.int64).reshape(len(rows), 2)
 
 
-class VectorWriter(VectorReader):
+class VectorWriter(VectorReader, SpaceWriter):
     """Writes vectors and spaces."""
-
-    def open_space(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space, writing it when it is new."""
-        known = self.find_space(space)
-        if known is not None:
-            return known
-        sql = "INSERT INTO spaces(key, dimension) VALUES (%s, %s) RETURNING id"
-        return SpaceId(self._number(sql, (space.key, space.dimension)))
-
-    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless all of that is known."""
-        known = self.unrelated(space_id)
-        if known is not None and known.complete:
-            return
-        for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
-            self.connection.execute(
-                """INSERT INTO unrelated VALUES (%s, %s, %s, %s, %s)
-                ON CONFLICT (space_id, unspaced) DO UPDATE
-                SET mean = excluded.mean, spread = excluded.spread, passages = excluded.passages""",
-                (space_id, unspaced, each.mean, each.spread, each.passages),
-            )
 
     def put_vectors(
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]

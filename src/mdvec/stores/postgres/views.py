@@ -121,6 +121,6 @@ def _remove_ours(connection: Connection) -> None:
         find = _FIND_FUNCTION if name == NAMES[-1] else _FIND
         for kind, comment in connection.execute(find, tuple(name.split("."))).fetchall():
             if comment != _OURS:
-                msg = f"{name} is there already, and mdvec did not make it"
+                msg = f"{name} already exists, and mdvec did not create it"
                 raise StoreError(msg, hint="Rename or drop it; nothing was changed.")
             connection.execute(f"DROP {'FUNCTION' if kind == 'f' else 'VIEW'} {name}")

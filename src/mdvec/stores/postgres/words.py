@@ -9,6 +9,7 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from mdvec.stores.conditions import Sql, any_of, covers_whole_collections, starts_with
 from mdvec.stores.postgres.connection import Connection, stored_text
 from mdvec.stores.postgres.postings import (
     CHUNKS_A_BLOCK,
@@ -22,13 +23,7 @@ from mdvec.stores.postgres.postings import (
     unpacked,
     without,
 )
-from mdvec.stores.postgres.where import (
-    Sql,
-    WhereReader,
-    any_of,
-    asks_for_collections_alone,
-    starts_with,
-)
+from mdvec.stores.postgres.where import WhereReader
 from mdvec.stores.records import BM25_K1, ChunkTerms, DocumentFrequencies
 from mdvec.types.ids import ChunkId, CollectionId
 from mdvec.types.query import Where
@@ -44,9 +39,9 @@ _POSTINGS = """SELECT u.position, p.block, p.entries
     FROM unnest(%s::text[]) WITH ORDINALITY u(term, position)
     JOIN terms t ON t.term = u.term AND t.collection_id = ANY(%s::bigint[])
     CROSS JOIN LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p"""
-_HOLDING = """SELECT p.block, p.entries FROM terms t
-    CROSS JOIN LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p
-    WHERE t.collection_id = ANY(%s::bigint[]) AND {condition}"""
+_HOLDING = """SELECT p.block, p.entries FROM terms t,
+    LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p
+    WHERE t.collection_id = ANY(?::bigint[]) AND {condition}"""
 
 _MEAN_LENGTH = "SELECT sum(terms)::float8 / nullif(sum(chunks), 0) FROM collections"
 
@@ -155,7 +150,7 @@ class WordReader(WhereReader):
             for term, postings in zip(repeats, held, strict=True)
         ]
         # The terms of a collection are its own, so leaving out others costs nothing.
-        if asks_for_collections_alone(where):
+        if covers_whole_collections(where):
             return best_first(*scored(weighed, self._mean_length()), limit)
         few = self.few_inside(where)
         if few is not None:
@@ -172,7 +167,7 @@ class WordReader(WhereReader):
         found: list[int] = []
         for at in range(0, len(ids), _BATCH):
             batch = ids[at : at + _BATCH]
-            kept = {*batch} if asks_for_collections_alone(where) else self.keep_chunks(where, batch)
+            kept = {*batch} if covers_whole_collections(where) else self.keep_chunks(where, batch)
             found += [each for each in batch if each in kept]
             if limit is not None and len(found) >= limit:
                 break
@@ -190,10 +185,9 @@ class WordReader(WhereReader):
         """Return the chunks that hold one of the terms, ascending."""
         whole = [stored_text(term) for term in terms if not term.endswith("*")]
         begun = [starts_with("t.term", stored_text(term[:-1])) for term in terms if term.endswith("*")]
-        wanted = any_of([Sql("t.term = ANY(%s)", (whole,)), *begun])
+        wanted = any_of([Sql("t.term = ANY(?)", (whole,)), *begun])
         sql = _HOLDING.format(condition=wanted.text)
-        rows = self.connection.execute(sql, (list(collections), *wanted.arguments), binary=True)
-        return held_by([unpacked(rows.fetchall())])
+        return held_by([unpacked(self.rows(sql, list(collections), *wanted.arguments))])
 
     def _best_inside(
         self, chunks: NDArray[np.int64], scores: NDArray[np.float64], where: Where, limit: int

@@ -109,7 +109,7 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
             raise NewerDatabaseError(msg, hint="Upgrade with 'pip install -U mdvec'.")
         manifest = msgspec.json.decode(content, type=Manifest)
         if any(part >= len(manifest.parts) for part, _, _ in manifest.runs):
-            msg = "it names a part that it has not"
+            msg = "it names a part that it does not have"
             raise msgspec.ValidationError(msg)
     except msgspec.MsgspecError as error:
         msg = f"version {number} of {place.location} is damaged: {error}"
@@ -187,8 +187,8 @@ def publish(
         pages=pages,
     )
     if not place.create(_manifest_name(number), msgspec.json.encode(manifest)):
-        msg = f"another process has published version {number} of {place.location} meanwhile"
-        raise WriterBusyError(msg, hint="Run it again to publish yours after that one.")
+        msg = f"another process published version {number} of {place.location} in the meantime"
+        raise WriterBusyError(msg, hint="Run the command again to publish yours as the next one.")
     return manifest, sender.sent_bytes
 
 
@@ -344,7 +344,7 @@ def _receive(place: Place, name: str, most_bytes: int = _PART_BYTES) -> bytes:
     content = place.get(f"{_PARTS}/{name}")
     if content is None:
         msg = f"part {name} of {place.location} is gone"
-        raise StoreError(msg, hint="A newer version is there, or is needed: publish again.")
+        raise StoreError(msg, hint="A newer version may exist; otherwise publish again.")
     try:
         part = zlib.decompressobj().decompress(content, most_bytes)
     except zlib.error:

@@ -134,7 +134,7 @@ class PublishedStore:
         Raises:
             ReadOnlyDatabaseError: Always.
         """
-        msg = f"{self.location} is published, and can only be searched"
+        msg = f"{self.location} is a published copy and can only be searched"
         hint = (
             "Change the workspace it comes from and run 'mdvec publish' there, or name another database with "
             "--database."

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 
-from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.vectors.feed import ATTACHED, KEPT_REMOVALS, TABLES, Dialect, SqlChanges
+from mdvec.stores.vectors.feed import ATTACHED, KEPT_REMOVALS, TABLES
 
 _TRIGGER = """CREATE TRIGGER IF NOT EXISTS {table}_removed AFTER DELETE ON {table} BEGIN
   INSERT INTO removed_owners(kind, owner_id) VALUES ('{kind}', old.id);
   DELETE FROM removed_owners WHERE id <= last_insert_rowid() - {kept};
 END"""
-
-_DIALECT = Dialect(VECTOR, "<f2")
 
 
 def is_attached(connection: Connection) -> bool:
@@ -27,14 +23,3 @@ def attach(connection: Connection) -> None:
     connection.execute("INSERT OR IGNORE INTO meta VALUES ('vector_index', ?)", (secrets.randbits(62),))
     for kind, table in TABLES.items():
         connection.execute(_TRIGGER.format(table=table, kind=kind.value, kept=KEPT_REMOVALS))
-
-
-def changes(connection: Connection, version: int, current_version: Callable[[], int]) -> SqlChanges:
-    """Return what changed up to a snapshot.
-
-    Args:
-        connection: The snapshot.
-        version: Its version.
-        current_version: Reads the version that the store has now.
-    """
-    return SqlChanges(connection.execute, _DIALECT, version, current_version)

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from mdvec.errors import DamagedDatabaseError, ReadOnlyDatabaseError, StoreError, WriterBusyError
-from mdvec.stores.memo import Memo, Memorizing
+from mdvec.stores.memo import Memo
 from mdvec.stores.sqlite.connection import (
     BUSY_TIMEOUT_S,
     Access,
@@ -19,12 +20,13 @@ from mdvec.stores.sqlite.connection import (
 )
 from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
+from mdvec.stores.tables import TableReader
 
 _MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
 
 
-class Reader(Memorizing):
-    """A part of a snapshot; :class:`mdvec.stores.sqlite.store.Snapshot` is made of these.
+class Reader(TableReader):
+    """A part of a snapshot; :class:`mdvec.stores.sqlite.snapshots.Snapshot` is made of these.
 
     Attributes:
         connection: Inside a transaction of SQLite, for one thread.
@@ -46,6 +48,10 @@ class Reader(Memorizing):
             msg = "the database is damaged: it does not say which version of its contents it holds"
             raise DamagedDatabaseError(msg)
         super().__init__(None if memo is None else memo.values(self.version))
+
+    def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+        """Run a statement; return its rows, if any."""
+        return list(self.connection.execute(sql, arguments))
 
 
 class Database:

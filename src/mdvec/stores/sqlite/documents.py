@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from mdvec.stores.columns import LabelKind, locator_bytes, locator_of, storable
+from mdvec.stores.columns import locator_bytes, storable
+from mdvec.stores.conditions import Sql
 from mdvec.stores.holders import now_ms
-from mdvec.stores.records import (
-    MOST_REPETITIONS,
-    ChunkPlace,
-    DocumentRecord,
-    StoredChunk,
-    StoredDocument,
-    places_of_rows,
-)
+from mdvec.stores.records import MOST_REPETITIONS, ChunkPlace, DocumentRecord, StoredChunk, places_of_rows
 from mdvec.stores.rows import (
     chunk_rows,
     content_rows,
@@ -30,40 +23,12 @@ from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.database import Reader
 from mdvec.stores.sqlite.where import chunk_condition, document_condition
 from mdvec.stores.sqlite.words import put_terms
-from mdvec.types.change import KnownDocument, Move, SourceEntry
-from mdvec.types.document import Comment
+from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
+from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
-from mdvec.types.report import ListedDocument
 
 _LAST_CHARACTER = "\U0010ffff"
-
-_COLUMN_OF_FIELD = {
-    "id": "c.id",
-    "document_id": "c.document_id",
-    "collection_id": "c.collection_id",
-    "collection": "k.name",
-    "path": "d.path",
-    "locator": "d.locator",
-    "title": "d.title",
-    "content_hash": "d.sha256",
-    "mtime_ns": "d.mtime_ns",
-    "size": "d.size",
-    "dirty": "d.dirty_since_ms IS NOT NULL",
-    "ordinal": "c.ordinal",
-    "parent": "c.parent",
-    "depth": "c.depth",
-    "heading_path": "c.heading_path",
-    "start": "c.start",
-    "end": "c.stop",
-    "start_line": "c.start_line",
-    "end_line": "c.end_line",
-    "token_count": "c.token_count",
-}
-_FIELDS = tuple(_COLUMN_OF_FIELD)
-_COLUMNS = ", ".join(_COLUMN_OF_FIELD.values())
-_JOINS = """CROSS JOIN documents d ON d.id = c.document_id
-    CROSS JOIN collections k ON k.id = c.collection_id"""
 
 # Nearly all texts are the only ones of their kind, so few are counted.
 _REPETITIONS = """WITH asked AS MATERIALIZED (
@@ -102,9 +67,6 @@ _INSERTS = (
     ("INSERT INTO names(document_id, folded, text, text_hash) VALUES (?, ?, ?, ?)", name_rows),
 )
 
-# In the order of a ChunkPlace.
-_PLACE = """c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced,
-    coalesce(before.id, 0), coalesce(after.id, 0)"""
 # The chunks of a document are written in one transaction, so their ids follow each other.
 _BESIDE = """LEFT JOIN chunks before ON before.id = c.id - 1 AND before.document_id = c.document_id
     LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"""
@@ -112,118 +74,31 @@ _BESIDE = """LEFT JOIN chunks before ON before.id = c.id - 1 AND before.document
 
 def places_of(connection: Connection, ids: Sequence[int]) -> list[ChunkPlace]:
     """Return the places of those of the chunks that exist, in order of id."""
-    sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_BESIDE}"  # noqa: S608
+    sql = f"SELECT {PLACE_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_BESIDE}"  # noqa: S608
     return places_of_rows(connection.execute(sql, (json.dumps(sorted(set(ids))),)))
 
 
-class DocumentReader(Reader):
-    """Reads documents and chunks."""
+class DocumentReader(Reader, DocumentTables):
+    """Reads documents, chunks and links."""
 
-    def documents(
-        self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
-    ) -> list[ListedDocument]:
-        """List documents in order of path; SQLite compares text by its UTF-8, so by code point."""
-        rows = self.connection.execute(
-            """SELECT k.name, d.path, d.title, d.size, d.mtime_ns
-            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
-            WHERE d.collection_id = ? AND d.path > ? AND d.path >= ? AND d.path < ?
-            ORDER BY d.path LIMIT ?""",
-            (collection_id, after, prefix, prefix + _LAST_CHARACTER, limit),
-        )
-        return [ListedDocument(*row) for row in rows]
+    body_column = BODY
+    links_table = "links l INDEXED BY links_previous"
 
-    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
-        """List documents inside ``where``, the last updated first, then by path."""
-        condition = document_condition(where)
-        rows = self.connection.execute(
-            f"""SELECT k.name, d.path, d.title, d.size, d.mtime_ns, d.updated_ns
-            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
-            WHERE {condition.text} ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path
-            LIMIT ? OFFSET ?""",  # noqa: S608 - a condition of ours
-            (*condition.arguments, limit, offset),
-        )
-        return [ListedDocument(*row) for row in rows]
-
-    def documents_inside(self, where: Where) -> dict[DocumentId, str]:
-        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
-        condition = document_condition(where)
-        sql = f"""SELECT d.id, d.title FROM documents d WHERE {condition.text}
-            ORDER BY coalesce(d.updated_ns, d.mtime_ns) DESC, d.id"""  # noqa: S608 - a condition of ours
-        rows = self.connection.execute(sql, condition.arguments)
-        return {DocumentId(row[0]): row[1] for row in rows}
-
-    def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
-        """Return what comparing with the source needs of every document, by path."""
-        rows = self.connection.execute(
-            """SELECT path, locator, mtime_ns, size, sha256, fingerprint, dirty_since_ms FROM documents
-            WHERE collection_id = ?""",
-            (collection_id,),
-        )
-        return {path: KnownDocument(path, locator_of(locator), *rest) for path, locator, *rest in rows}
-
-    def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
-        """Return the documents that are marked dirty, the oldest mark first, then by path."""
-        rows = self.connection.execute(
-            """SELECT path FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL
-            ORDER BY dirty_since_ms, path LIMIT ?""",
-            (collection_id, limit),
-        )
-        return [row[0] for row in rows]
-
-    def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
-        """Return the document at a path."""
-        row = self.connection.execute(
-            f"""SELECT d.id, k.name, d.locator, d.title, {BODY}, d.content_start, t.frontmatter, t.comments,
-            d.sha256, d.mtime_ns, d.size, d.dirty_since_ms IS NOT NULL, d.indexed_at_ms
-            FROM documents d CROSS JOIN collections k ON k.id = d.collection_id
-            CROSS JOIN contents t ON t.document_id = d.id
-            WHERE d.collection_id = ? AND d.path = ?""",  # noqa: S608 - constants
-            (collection_id, path),
-        ).fetchone()
-        if row is None:
-            return None
-        document_id, collection, locator, title, body, start, frontmatter, comments, *rest = row
-        content_hash, mtime_ns, size, dirty, indexed_at_ms = rest
-        return StoredDocument(
-            id=DocumentId(document_id),
-            collection=collection,
-            collection_id=collection_id,
-            path=path,
-            locator=locator_of(locator),
-            title=title,
-            body=body,
-            comments=tuple(Comment(at, text) for at, text in json.loads(comments)),
-            content_start=start,
-            frontmatter=json.loads(frontmatter),
-            tags=self._labels(document_id, LabelKind.TAG),
-            aliases=self._labels(document_id, LabelKind.ALIAS),
-            content_hash=content_hash,
-            mtime_ns=mtime_ns,
-            size=size,
-            dirty=bool(dirty),
-            indexed_at_ms=indexed_at_ms,
-        )
-
-    def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
-        """Return a document's chunks, in order."""
-        sql = f"SELECT {_COLUMNS} FROM chunks c {_JOINS} WHERE c.document_id = ? ORDER BY c.ordinal"  # noqa: S608
-        return list(self._with_text(self.connection.execute(sql, (document_id,)).fetchall()))
+    def document_condition(self, where: Where) -> Sql:
+        """Return the conditions on a document ``d``."""
+        return document_condition(where)
 
     def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return those of the chunks that exist, by id."""
-        sql = f"""SELECT {_COLUMNS} FROM json_each(?) j
-            CROSS JOIN chunks c ON c.id = j.value {_JOINS}"""  # noqa: S608
-        rows = self.connection.execute(sql, (json.dumps(list(ids)),)).fetchall()
-        return {chunk.id: chunk for chunk in self._with_text(rows)}
+        sql = f"""SELECT {CHUNK_COLUMNS} FROM json_each(?) j
+            CROSS JOIN chunks c ON c.id = j.value {CHUNK_JOINS}"""  # noqa: S608
+        return {chunk.id: chunk for chunk in self.chunks_of_rows(self.rows(sql, json.dumps(list(ids))))}
 
     def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of those of the documents that exist, by id."""
-        found = self.connection.execute(
-            f"""SELECT t.document_id, {BODY} FROM json_each(?) j
-            CROSS JOIN contents t ON t.document_id = j.value""",  # noqa: S608 - constants
-            (json.dumps(list(documents)),),
-        )
-        return {document_id: body for document_id, body in found}  # noqa: C416 - its rows are not typed
+        sql = f"""SELECT t.document_id, {BODY} FROM json_each(?) j
+            CROSS JOIN contents t ON t.document_id = j.value"""  # noqa: S608 - constants
+        return dict(self.rows(sql, json.dumps(list(documents))))
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""
@@ -235,7 +110,7 @@ class DocumentReader(Reader):
             return []
         condition = chunk_condition(where)
         rows = self.connection.execute(
-            f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
+            f"""SELECT {PLACE_COLUMNS} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
             CROSS JOIN chunks c ON c.document_id = d.id {_BESIDE}
             WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
             (json.dumps(list(documents)), *condition.arguments, limit),
@@ -244,42 +119,18 @@ class DocumentReader(Reader):
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
-        rows = self.connection.execute(_REPETITIONS, (json.dumps(sorted(ids)), MOST_REPETITIONS))
-        repeated: dict[ChunkId, int] = {chunk_id: count for chunk_id, count in rows}  # noqa: C416 - as above
-        return repeated
+        return dict(self.rows(_REPETITIONS, json.dumps(sorted(ids)), MOST_REPETITIONS))
 
-    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
-        """Return the context of each of a document's chunks, in order."""
-        rows = self.connection.execute(
-            """SELECT c.context FROM documents d CROSS JOIN chunks c ON c.document_id = d.id
-            WHERE d.collection_id = ? AND d.path = ? ORDER BY c.ordinal""",
-            (collection_id, path),
-        )
-        return [row[0] for row in rows]
-
-    def _labels(self, document_id: int, kind: LabelKind) -> tuple[str, ...]:
-        rows = self.connection.execute(
-            """SELECT display FROM labels INDEXED BY labels_document
-            WHERE document_id = ? AND kind = ? ORDER BY position""",
-            (document_id, kind.value),
-        )
-        return tuple(row[0] for row in rows)
-
-    def _with_text(self, rows: Sequence[Any]) -> Iterator[StoredChunk]:
-        """Make chunks of rows.
-
-        Slicing one decoded body is faster than SQLite's substr, which counts characters from the start of the
-        body for every chunk.
-        """
-        at = _FIELDS.index("document_id")
-        bodies = self.bodies(list({row[at] for row in rows}))
-        for row in rows:
-            fields = dict(zip(_FIELDS, row, strict=True))
-            fields["locator"] = locator_of(fields["locator"])
-            fields["dirty"] = bool(fields["dirty"])
-            fields["heading_path"] = tuple(json.loads(fields["heading_path"]))
-            text = bodies[fields["document_id"]][fields["start"] : fields["end"]]
-            yield StoredChunk(**fields, text=text)
+    def files_named(
+        self, collection_id: CollectionId, keys: Iterable[str]
+    ) -> dict[str, dict[str, DocumentId]]:
+        """Return paths and ids of the documents whose files have one of the names, by name."""
+        sql = """SELECT d.file_key, d.path, d.id FROM json_each(?) j
+            CROSS JOIN documents d ON d.file_key = j.value WHERE +d.collection_id = ?"""
+        found: dict[str, dict[str, DocumentId]] = {}
+        for key, path, document_id in self.rows(sql, json.dumps(sorted(set(keys))), collection_id):
+            found.setdefault(key, {})[path] = DocumentId(document_id)
+        return found
 
 
 class DocumentWriter(DocumentReader):

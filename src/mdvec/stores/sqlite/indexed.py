@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdvec.stores.dense import Inside
 from mdvec.stores.exact import best_first, best_inside, in_order_of, largest_similarities
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.sqlite.attaching import changes
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import places_of
 from mdvec.stores.sqlite.snapshots import Snapshot
-from mdvec.stores.sqlite.vectors import Inside, VectorReader
+from mdvec.stores.sqlite.vectors import VectorReader
+from mdvec.stores.vectors.feed import Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
@@ -27,6 +28,7 @@ from mdvec.types.ids import SpaceId
 from mdvec.types.query import Where
 
 _BATCH_ROWS = 4096
+_DIALECT = Dialect(VECTOR, "<f2")
 
 _ALL_TEXTS = f"""SELECT c.id, {VECTOR} FROM chunks c
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""  # noqa: S608 - a constant
@@ -50,7 +52,7 @@ class IndexedVectors(VectorReader):
     Args:
         connection: The snapshot.
         memo: What is known of versions.
-        spaces: What is known of pending texts, and samples; no matrix is loaded.
+        loaded: Samples and the progress of embedding; no matrix is loaded.
         attached: The index.
         current_version: Reads the version that the store has now.
     """
@@ -59,13 +61,13 @@ class IndexedVectors(VectorReader):
         self,
         connection: Connection,
         memo: Memo | None,
-        spaces: LoadedSpaces | None,
+        loaded: LoadedSpaces | None,
         attached: AttachedIndex,
         current_version: Callable[[], int],
     ) -> None:
-        super().__init__(connection, memo, spaces)
-        self._samples = Samples() if spaces is None else spaces.samples
-        self._index = FollowedIndex(attached, changes(connection, self.version, current_version))
+        super().__init__(connection, memo, loaded)
+        self._samples = Samples() if loaded is None else loaded.samples
+        self._index = FollowedIndex(attached, SqlChanges(self.rows, _DIALECT, self.version, current_version))
         self.index: FollowedIndex | None = self._index
 
     def _nearest(

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from mdvec.stores.sqlite.claims import ClaimReader
 from mdvec.stores.sqlite.collections import CollectionReader, CollectionWriter
-from mdvec.stores.sqlite.documents import DocumentReader, DocumentWriter
-from mdvec.stores.sqlite.links import LinkReader
+from mdvec.stores.sqlite.documents import DocumentWriter
 from mdvec.stores.sqlite.vectors import VectorReader, VectorWriter
 from mdvec.stores.sqlite.words import WordReader
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from mdvec.stores.vectors.following import FollowedIndex
 
 
-class Snapshot(CollectionReader, DocumentReader, LinkReader, WordReader, VectorReader, ClaimReader):
+class Snapshot(VectorReader, WordReader, CollectionReader, ClaimReader):
     """One consistent snapshot; a :class:`mdvec.stores.interface.View`.
 
     Attributes:

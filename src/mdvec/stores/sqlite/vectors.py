@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from mdvec.stores.loaded import LoadedSpace, LoadedSpaces
+from mdvec.stores.dense import DenseReader
+from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
-from mdvec.stores.records import ChunkPlace, DamagedRows, PendingText
+from mdvec.stores.records import DamagedRows, PendingText
+from mdvec.stores.spaces import SpaceReader, SpaceWriter
 from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.documents import places_of
+from mdvec.stores.sqlite.documents import DocumentReader
 from mdvec.stores.sqlite.matrices import SqliteVectors
 from mdvec.stores.sqlite.where import keep_chunks, keep_documents
 from mdvec.stores.sqlite.words import WhereReader
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
-from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
     from numpy.typing import NDArray
-
-    from mdvec.stores.exact import ExactView
-
-Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
-"""The owners that may be found, where they are few; else returns those of some that may."""
 
 # Two indexes merged in order of hash: in a database where no name lacks its vector, four times as fast as
 # looking for each one's.
@@ -44,65 +40,25 @@ _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.t
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
     ORDER BY c.id"""
 
-# Where a vector index was attached (changes.py).
+# Only if a vector index was attached (attaching.py).
 _REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space', ?
     WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
 
 
-class VectorReader(WhereReader):
-    """Finds by vectors, and those that have none yet."""
+class VectorReader(DocumentReader, WhereReader, SpaceReader, DenseReader):
+    """Reads vectors and spaces, and finds the texts without a vector."""
 
-    def __init__(self, connection: Connection, memo: Memo | None, spaces: LoadedSpaces | None) -> None:
+    def __init__(self, connection: Connection, memo: Memo | None, loaded: LoadedSpaces | None) -> None:
         super().__init__(connection, memo)
-        self._spaces = spaces
-        self._views: dict[SpaceId, ExactView] = {}
-        self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
+        self.loaded = loaded
 
-    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
-        """Return every space that was opened."""
-        rows = self.connection.execute("SELECT id, key FROM spaces ORDER BY id")
-        return {SpaceId(row[0]): EmbeddingSpace.from_key(row[1]) for row in rows}
+    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
+        """Return the chunks or documents among ``ids`` that are inside ``where``."""
+        return (keep_chunks if kind is VectorKind.TEXT else keep_documents)(self.connection, where, ids)
 
-    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
-        """Return the id of a space that is known already."""
-        return self.memorized(("space", space.key), lambda: _find_space(self.connection, space))
-
-    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until it was measured."""
-        return self.memorized(("unrelated", space_id), lambda: _unrelated(self.connection, space_id))
-
-    def nearest_chunks(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[ChunkId, float]]:
-        """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
-        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
-        return cast("list[tuple[ChunkId, float]]", found)
-
-    def nearest_documents(
-        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[DocumentId, float]]:
-        """Return the documents whose names are nearest to a query."""
-        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
-        return cast("list[tuple[DocumentId, float]]", found)
-
-    def chunk_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the chunks' texts."""
-        return self._similarities(VectorKind.TEXT, space_id, queries, ids)
-
-    def name_similarities(
-        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of the nearest of each document's names."""
-        return self._similarities(VectorKind.NAME, space_id, queries, documents)
-
-    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        """Return chunks that are spread evenly over a whole space."""
-        return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
-
-    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
-        return places_of(self.connection, self._view(space_id).sample(count))
+    def vector_rows(self) -> SqliteVectors:
+        """Return the rows from which a matrix is loaded."""
+        return SqliteVectors(self.connection, self.loaded)
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
@@ -110,15 +66,24 @@ class VectorReader(WhereReader):
         """Return vectors as they are stored, in order of hash."""
         from mdvec.stores.exact import decode
 
+        sql = """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
+            ORDER BY text_hash LIMIT ?"""
+        rows = self.rows(sql, space_id, after, limit)
+        return [TextHash(row[0]) for row in rows], decode([row[1] for row in rows], self.dimension(space_id))
+
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        from mdvec.stores.exact import decode, in_rows_of
+
         dimension = self.connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
         rows = list(
             self.connection.execute(
-                """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
-                ORDER BY text_hash LIMIT ?""",
-                (space_id, after, limit),
+                """SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+                CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash""",
+                (json.dumps(ids), space_id),
             )
         )
-        return [TextHash(row[0]) for row in rows], decode([row[1] for row in rows], dimension)
+        return in_rows_of(ids, [row[0] for row in rows], decode([row[1] for row in rows], dimension))
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -184,95 +149,19 @@ class VectorReader(WhereReader):
         count: int = self.connection.execute(sql, (0, collection_id, space_id)).get
         return count
 
-    def _nearest_inside(
-        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
-    ) -> list[tuple[int, float]]:
-        if limit <= 0 or not where.collections:
-            return []
-        few = self.few_inside(where)
-        if few is not None:
-            inside: frozenset[int] = few[0] if kind is VectorKind.TEXT else few[1]
-            return self._nearest(kind, space_id, query, where, limit, inside)
-        keep = keep_chunks if kind is VectorKind.TEXT else keep_documents
-        return self._nearest(
-            kind, space_id, query, where, limit, lambda ids: keep(self.connection, where, ids)
-        )
-
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,  # noqa: ARG002 - for an index
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside."""
-        view = self._view(space_id)
-        owners = view.chunks if kind is VectorKind.TEXT else view.documents
-        return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
-
-    def _similarities(
-        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """Return the exact cosine similarities of owners; NaN for those without a vector."""
-        view = self._view(space_id)
-        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, queries)
-
-    def _view(self, space_id: SpaceId) -> ExactView:
-        if space_id not in self._views:
-            version, epoch = self.version, self.vector_epoch
-            if self._spaces is None:  # what may yet be undone is nothing for others
-                return LoadedSpace(SqliteVectors(self.connection), space_id, version, epoch).matrix.view()
-            rows = SqliteVectors(self.connection, self._spaces)
-            self._views[space_id] = self._spaces.view(rows, space_id, version, epoch)
-        return self._views[space_id]
-
-    def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Multiply once for the texts and the names of one query."""
-        known = self._products
-        if known is None or known[0] != space_id or known[1] is not query:
-            known = space_id, query, self._view(space_id).products(query)
-            self._products = known if self._spaces is not None else None
-        return known[2]
-
     def _embedded_up_to(self, table: str, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Return the id up to which all have their vector: ids only grow, and vectors go with an epoch."""
-        if self._spaces is None:
+        if self.loaded is None:
             return 0
-        return self._spaces.embedded_up_to.get((table, collection_id, space_id, self.vector_epoch), 0)
+        return self.loaded.embedded_up_to.get((table, collection_id, space_id, self.vector_epoch), 0)
 
     def _remember(self, table: str, collection_id: CollectionId, space_id: SpaceId, after: int) -> None:
-        if self._spaces is not None:
-            self._spaces.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
+        if self.loaded is not None:
+            self.loaded.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
 
 
-class VectorWriter(VectorReader):
+class VectorWriter(VectorReader, SpaceWriter):
     """Writes vectors and spaces."""
-
-    def open_space(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space, writing it when it is new."""
-        known = _find_space(self.connection, space)
-        if known is not None:
-            return known
-        self.connection.execute(
-            "INSERT INTO spaces(key, dimension) VALUES (?, ?)", (space.key, space.dimension)
-        )
-        return SpaceId(self.connection.last_insert_rowid())
-
-    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless all of that is known."""
-        known = self.unrelated(space_id)
-        if known is not None and known.complete:
-            return
-        self.connection.executemany(
-            """INSERT OR REPLACE INTO unrelated(space_id, unspaced, mean, spread, passages)
-            VALUES (?, ?, ?, ?, ?)""",
-            [
-                (space_id, unspaced, each.mean, each.spread, each.passages)
-                for unspaced, each in ((0, measured.spaced), (1, measured.unspaced))
-            ],
-        )
 
     def put_vectors(
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
@@ -280,8 +169,7 @@ class VectorWriter(VectorReader):
         """Add unit vectors; a hash that has one keeps it."""
         from mdvec.stores.exact import encode
 
-        dimension = self.connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
-        expected = (len(hashes), dimension)
+        expected = (len(hashes), self.dimension(space_id))
         if vectors.shape != expected:
             msg = f"vectors of shape {vectors.shape} where {expected} was expected"
             raise ValueError(msg)
@@ -320,17 +208,6 @@ class VectorWriter(VectorReader):
         if removed:
             self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
         return removed
-
-
-def _find_space(connection: Connection, space: EmbeddingSpace) -> SpaceId | None:
-    found = connection.execute("SELECT id FROM spaces WHERE key = ?", (space.key,)).get
-    return None if found is None else SpaceId(found)
-
-
-def _unrelated(connection: Connection, space_id: SpaceId) -> UnrelatedTexts | None:
-    sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
-    found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in connection.execute(sql, (space_id,))}
-    return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
 
 
 def _body(connection: Connection, document_id: int) -> str:

@@ -9,27 +9,25 @@ plus sign: without statistics the planner guesses wrong, by a factor of a thousa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from mdvec.stores.columns import LabelKind, fold_label, prefix_end
+from mdvec.stores.conditions import (
+    Sql,
+    alias_condition,
+    all_of,
+    filter_conditions,
+    starts_with,
+    tag_conditions,
+)
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.text.globs import literal_prefix
-from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, DocumentId
-from mdvec.types.query import Comparison, Filters, PropertyCondition, TagMatch, Where
+from mdvec.types.query import Filters, TagMatch, Where
 
-# As mdvec.text.properties.is_date has it.
-_DATE_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
-
-
-class Sql(Struct, frozen=True):
-    """A piece of SQL with what is bound to its question marks."""
-
-    text: str
-    arguments: tuple[str | int | float, ...] = ()
+_DATE = "p.value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
+_LABELS = "labels l INDEXED BY labels_document"
 
 
 def covers_everything(connection: Connection, where: Where) -> bool:
@@ -80,16 +78,16 @@ def document_condition(where: Where) -> Sql:
     parts = [_one_of("d.collection_id", where.collections), *_document_conditions(where)]
     own = _own_conditions(where)
     if own:
-        chunk = _all(own)
+        chunk = all_of(own)
         text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"
         parts.append(Sql(text, chunk.arguments))
-    return _all(parts)
+    return all_of(parts)
 
 
 def chunk_condition(where: Where) -> Sql:
     """Return the conditions on a chunk ``c`` and on its document ``d``."""
     in_collections = _one_of("+c.collection_id", where.collections)
-    return _all([in_collections, *_document_conditions(where), *_own_conditions(where)])
+    return all_of([in_collections, *_document_conditions(where), *_own_conditions(where)])
 
 
 def _source(where: Where) -> Sql:
@@ -116,7 +114,7 @@ def _source(where: Where) -> Sql:
         )
     if _document_conditions(where):
         inside = _one_of("d.collection_id", where.collections)
-        paths = _starts_with("d.path", literal_prefix(filters.path or ""))
+        paths = starts_with("d.path", literal_prefix(filters.path or ""))
         return Sql(
             f"""documents d CROSS JOIN chunks c ON c.document_id = d.id
                 WHERE {inside.text} AND {paths.text}""",
@@ -139,9 +137,9 @@ def _labelled(filters: Filters) -> Sql:
     if filters.tags:
         wanted = filters.tags if filters.tag_match is TagMatch.ANY else filters.tags[:1]
         for tag in wanted:
-            conditions += _tag_ranges(tag)
+            conditions += tag_conditions(tag)
     else:
-        conditions.append(_alias_range(filters.alias_prefix or ""))
+        conditions.append(alias_condition(filters.alias_prefix or ""))
     return Sql(
         " UNION ".join(f"SELECT l.document_id FROM labels l WHERE {part.text}" for part in conditions),
         tuple(argument for part in conditions for argument in part.arguments),
@@ -155,16 +153,9 @@ def _document_conditions(where: Where) -> list[Sql]:
         conditions.append(Sql("d.id IN (SELECT value FROM json_each(?))", (_id_list(where.only),)))
     if where.hidden:
         conditions.append(Sql("d.id NOT IN (SELECT value FROM json_each(?))", (_id_list(where.hidden),)))
-    conditions += _label_conditions(filters)
-    if filters.clean_only:
-        conditions.append(Sql("d.dirty_since_ms IS NULL"))
+    conditions += filter_conditions(filters, date=_DATE, labels=_LABELS)
     if filters.path is not None:
         conditions.append(Sql("matches_glob(?, d.path)", (filters.path,)))
-    conditions += map(_property_condition, filters.properties)
-    if filters.updated_since_ns is not None:
-        conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) >= ?", (filters.updated_since_ns,)))
-    if filters.updated_until_ns is not None:
-        conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) < ?", (filters.updated_until_ns,)))
     return conditions
 
 
@@ -181,74 +172,6 @@ def _own_conditions(where: Where) -> list[Sql]:
     return conditions
 
 
-def _label_conditions(filters: Filters) -> Iterator[Sql]:
-    wanted = [_tag_ranges(tag) for tag in filters.tags]
-    match filters.tag_match:
-        case TagMatch.ANY if wanted:
-            yield _has_label([part for ranges in wanted for part in ranges])
-        case TagMatch.ANY:
-            pass
-        case TagMatch.ALL:
-            yield from map(_has_label, wanted)
-    if filters.alias_prefix is not None:
-        yield _has_label([_alias_range(filters.alias_prefix)])
-
-
-def _has_label(ranges: list[Sql]) -> Sql:
-    any_of = " OR ".join(f"({part.text})" for part in ranges)
-    return Sql(
-        f"""EXISTS(SELECT 1 FROM labels l INDEXED BY labels_document
-            WHERE l.document_id = d.id AND ({any_of}))""",
-        tuple(argument for part in ranges for argument in part.arguments),
-    )
-
-
-def _property_condition(condition: PropertyCondition) -> Sql:
-    """Return a condition on a property; numbers are compared as such, dates as the texts that they are."""
-    comparison, value = condition.comparison, fold_property(condition.value)
-    number = as_number(value)
-    tests: list[Sql] = []
-    if comparison in (Comparison.EQUAL, Comparison.UNEQUAL):
-        tests.append(Sql("p.value = ?", (value,)))
-        if number is not None:
-            tests.append(Sql("p.number = ?", (number,)))
-    else:
-        if number is not None:
-            tests.append(Sql(f"p.number {comparison.value} ?", (number,)))
-        if is_date(value) or is_year(value):  # as exact as it was given: all of May is at most 2026-05
-            text = f"p.value GLOB '{_DATE_GLOB}' AND substr(p.value, 1, ?) {comparison.value} ?"
-            tests.append(Sql(text, (len(value), value)))
-    negation = "NOT " if comparison is Comparison.UNEQUAL else ""
-    any_of = " OR ".join(f"({test.text})" for test in tests) or "0"
-    return Sql(
-        f"""{negation}EXISTS(SELECT 1 FROM properties p
-            WHERE p.document_id = d.id AND p.key = ? AND ({any_of}))""",
-        (fold_property(condition.key), *(argument for test in tests for argument in test.arguments)),
-    )
-
-
-def _tag_ranges(tag: str) -> list[Sql]:
-    """Return conditions for a tag itself and for the tags below it."""
-    folded = fold_label(tag)
-    below = _starts_with("l.folded", f"{folded}/")
-    return [
-        Sql("l.kind = ? AND l.folded = ?", (LabelKind.TAG.value, folded)),
-        Sql(f"l.kind = ? AND {below.text}", (LabelKind.TAG.value, *below.arguments)),
-    ]
-
-
-def _alias_range(prefix: str) -> Sql:
-    names = _starts_with("l.folded", fold_label(prefix))
-    return Sql(f"l.kind = ? AND {names.text}", (LabelKind.ALIAS.value, *names.arguments))
-
-
-def _starts_with(column: str, prefix: str) -> Sql:
-    end = prefix_end(prefix)
-    if end is None:
-        return Sql(f"{column} >= ?", (prefix,))
-    return Sql(f"{column} >= ? AND {column} < ?", (prefix, end))
-
-
 def _one_of(column: str, values: Iterable[int]) -> Sql:
     arguments = tuple(values)
     return Sql(f"{column} IN ({','.join('?' * len(arguments))})", arguments)
@@ -256,10 +179,3 @@ def _one_of(column: str, values: Iterable[int]) -> Sql:
 
 def _id_list(ids: Iterable[int]) -> str:
     return json.dumps(sorted(ids))
-
-
-def _all(parts: list[Sql]) -> Sql:
-    return Sql(
-        " AND ".join(part.text for part in parts),
-        tuple(argument for part in parts for argument in part.arguments),
-    )

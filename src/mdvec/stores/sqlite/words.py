@@ -26,6 +26,11 @@ _HOLDING = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"
 _HOLDING_INSIDE = f"""SELECT c.id FROM ({_HOLDING}) f CROSS JOIN chunks c ON c.id = f.rowid
     CROSS JOIN documents d ON d.id = c.document_id WHERE {{condition}} ORDER BY c.id LIMIT ?"""  # noqa: S608
 _BEST_FIRST = "ORDER BY score DESC, rowid"
+# A match of (required) NOT (optional) would walk the optional terms once more, which are the common ones.
+_SPLIT = """WITH with_optional(id, score) AS MATERIALIZED ({matching})
+    SELECT id, score FROM with_optional
+    UNION ALL {matching} AND +rowid NOT IN (SELECT id FROM with_optional)
+    ORDER BY score DESC, id"""
 
 # The plus keeps FTS5 from running the whole MATCH once for every id of the list.
 _INSIDE = "AND +rowid IN (SELECT value FROM json_each(?))"
@@ -158,13 +163,15 @@ def _ranking(
     """
     required = [term for term in terms if term in set(must)]
     optional = [term for term in terms if term not in set(must)]
-    matches = [_any_of(terms)]
-    if required and optional:
-        matches = [f"({_any_of(required)}) {word} ({_any_of(optional)})" for word in ("AND", "NOT")]
     matching = _MATCHING if inside is None else f"{_MATCHING} {_INSIDE}"
     limits = () if inside is None else (inside,)
-    arguments = [argument for match in matches for argument in (*FIELD_WEIGHTS, match, *limits)]
-    return f"{' UNION ALL '.join([matching] * len(matches))} {_BEST_FIRST}", tuple(arguments)
+    if not (required and optional):
+        return f"{matching} {_BEST_FIRST}", (*FIELD_WEIGHTS, _any_of(terms), *limits)
+    both = f"({_any_of(required)}) AND ({_any_of(optional)})"
+    return (
+        _SPLIT.format(matching=matching),
+        (*FIELD_WEIGHTS, both, *limits, *FIELD_WEIGHTS, _any_of(required), *limits),
+    )
 
 
 def _any_of(terms: Sequence[str]) -> str:

@@ -1,12 +1,12 @@
-"""What a vector index beside a store has missed: removed owners, and owners with new vectors.
+"""The changes that a vector index beside a store has missed: removed owners, and owners with new vectors.
 
-The queries are those of every store in SQL; their ids only grow, and never are used again.
+The queries are the same for every store with tables; ids only grow, and are never reused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, Vector
 from mdvec.types.ids import SpaceId
 
 BATCH = 2048
-"""About so many entries are applied at a time."""
+"""About how many entries are applied at a time."""
 
 KEPT_REMOVALS = 200_000
 """An index that missed more is built again. A few megabytes at most."""
@@ -115,7 +115,7 @@ class SqlChanges:
     """The changes up to a snapshot; a :class:`mdvec.stores.vectors.following.ChangeFeed`.
 
     Args:
-        execute: Runs a query in the snapshot; it is written as for SQLite.
+        rows: Runs a query in the snapshot (:meth:`mdvec.stores.tables.TableReader.rows`).
         dialect: What differs from store to store.
         version: The version of the snapshot.
         current_version: Reads the version that the store has now.
@@ -123,12 +123,12 @@ class SqlChanges:
 
     def __init__(
         self,
-        execute: Callable[[str, tuple[Any, ...]], Iterable[Any]],
+        rows: Callable[..., list[tuple[Any, ...]]],
         dialect: Dialect,
         version: int,
         current_version: Callable[[], int],
     ) -> None:
-        self._execute = execute
+        self._rows = rows
         self._dialect = dialect
         self._current_version = current_version
         self._version = version
@@ -142,7 +142,7 @@ class SqlChanges:
 
     def spaces(self) -> list[SpaceId]:
         """Return the spaces of the store."""
-        return [SpaceId(row[0]) for row in self._execute("SELECT id FROM spaces ORDER BY id", ())]
+        return [SpaceId(row[0]) for row in self._rows("SELECT id FROM spaces ORDER BY id")]
 
     def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
         """Return a space as an index knows it."""
@@ -194,10 +194,12 @@ class SqlChanges:
         at = _decode(since)
         if at is None or at.removed == self._now.removed:
             return []
-        rows = self._execute(
+        rows = self._rows(
             """SELECT DISTINCT s.key, s.dimension FROM removed_owners r
             CROSS JOIN spaces s ON s.id = r.owner_id WHERE r.id > ? AND r.id <= ? AND r.kind = ?""",
-            (at.removed, self._now.removed, SPACE),
+            at.removed,
+            self._now.removed,
+            SPACE,
         )
         return [IndexedSpace(*row) for row in rows]
 
@@ -220,9 +222,11 @@ class SqlChanges:
         return bool(kept == self._now.removed - mark.removed and not dropped)
 
     def _removed(self, since: Applied) -> Iterator[tuple[VectorKind, int]]:
-        rows = self._execute(
+        rows = self._rows(
             "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? AND kind != ? ORDER BY id",
-            (since.removed, self._now.removed, SPACE),
+            since.removed,
+            self._now.removed,
+            SPACE,
         )
         for kind, owner in rows:
             yield VectorKind(kind), owner
@@ -233,7 +237,7 @@ class SqlChanges:
         import numpy as np  # not loaded where only the names of the tables are needed
 
         entry = _ENTRIES[kind].format(vector=self._dialect.vector, text=_TEXT if texts else "''")
-        rows = self._execute(template.format(entry=entry, table=TABLES[kind]), arguments)
+        rows = self._rows(template.format(entry=entry, table=TABLES[kind]), *arguments)
         for (
             entry_id,
             owner,
@@ -266,12 +270,11 @@ class SqlChanges:
             )
 
     def _row(self, sql: str, *arguments: Any) -> tuple[Any, ...]:
-        row: tuple[Any, ...] = next(iter(self._execute(sql, arguments)))
-        return row
+        return self._rows(sql, *arguments)[0]
 
     def _number(self, sql: str, *arguments: int) -> int:
         """Return the only value of the only row; 0 without a row."""
-        for (number,) in self._execute(sql, arguments):
+        for (number,) in self._rows(sql, *arguments):
             return int(number)
         return 0
 

@@ -43,11 +43,11 @@ def test_every_finite_vector_has_unit_length(numbers: list[float]) -> None:
         ([[1.0, 0.0]] * 3, "answers with 3 vectors for 2 texts"),
         ([[1.0, 0.0], [1.0]], "answers with vectors of 1 and 2 numbers"),
         ([[], []], "answers with vectors of 0 numbers"),
-        ([[1.0, 0.0], [1.0, float("nan")]], r"no number in place 1 \(text 1\)"),
-        ([encoded(1, float("inf")), [1.0, 0.0]], r"no number in place 1 \(text 0\)"),
+        ([[1.0, 0.0], [1.0, float("nan")]], r"whose value 1 is not a number \(text 1\)"),
+        ([encoded(1, float("inf")), [1.0, 0.0]], r"whose value 1 is not a number \(text 0\)"),
         ([[1.0, 0.0], [0.0, 0.0]], r"a vector of zeros \(text 1\)"),
-        ([[1.0, 0.0], "AAA"], "no base64 of float32"),
-        ([[1.0, 0.0], "ab!="], "no base64 of float32"),
+        ([[1.0, 0.0], "AAA"], "not base64 of float32"),
+        ([[1.0, 0.0], "ab!="], "not base64 of float32"),
     ],
 )
 def test_what_is_no_vector_is_named(raw: Sequence[RawVector], message: str) -> None:

@@ -145,7 +145,7 @@ def test_a_path_that_a_client_would_change_is_refused(client: str, path: str, re
     if refused:
         with pytest.raises(UsageError, match="variable"):
             CLIENTS[client].stdio_entry(command, {})
-        with pytest.raises(UsageError, match="a part of 'the value of KEY' for a variable"):
+        with pytest.raises(UsageError, match="a part of 'the value of KEY' as a variable"):
             CLIENTS[client].stdio_entry(("/py",), {"KEY": path})
     else:
         assert CLIENTS[client].stdio_entry(command, {})["args"] == ["--docs-dir", path]

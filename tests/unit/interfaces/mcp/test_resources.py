@@ -75,6 +75,8 @@ def test_a_resource_says_what_it_is(workspace: FakeWorkspace) -> None:
     assert first.annotations is not None
     assert first.annotations.last_modified == "2026-05-01T09:30:00Z"
     assert second.mime_type == "text/plain"
+    assert second.annotations is not None
+    assert second.annotations.last_modified is None
 
 
 @pytest.mark.parametrize("cursor", ["?", "AAAA", "WyJhIl0="])

@@ -168,6 +168,15 @@ def test_whole_numbers_may_be_written_with_a_point(workspace: FakeWorkspace) -> 
     assert repr((query.limit, query.filters.depths, query.expand_tokens)) == "(5, (1,), 5)"
 
 
+def test_the_smallest_budget_is_searched_with(workspace: FakeWorkspace) -> None:
+    """Half of one token is none, and a search wants one: the caller never named that number."""
+    call(workspace, "search", query="x", expand="section", max_tokens=1)
+    [details] = asked(workspace, "search")
+    query = details["query"]
+    assert isinstance(query, SearchQuery)
+    assert query.expand_tokens == 1
+
+
 def test_get_doc_takes_lines_or_a_section(workspace: FakeWorkspace) -> None:
     """Lines are written as on the command line; both at once are refused."""
     call(workspace, "get_doc", path="a.md", lines="10:40", collection="notes")
@@ -178,7 +187,7 @@ def test_get_doc_takes_lines_or_a_section(workspace: FakeWorkspace) -> None:
         {"path": "a.md", "collection": "notes", "lines": (10, 40), "section": None},
         {"path": "a.md", "collection": None, "lines": None, "section": "宿"},
     ]
-    assert text_of(both).startswith("`lines` and `section` exclude each other\nhint: ")
+    assert text_of(both).startswith("`lines` and `section` cannot be used together\nhint: ")
     assert text_of(nonsense).startswith("not a range of lines: 'ten'\nhint: ")
 
 
@@ -281,7 +290,7 @@ def test_documents_are_listed_by_filters(workspace: FakeWorkspace) -> None:
     filters = Filters(tags=("x",), properties=(PropertyCondition("a", Comparison.AT_LEAST, "1"),))
     assert asked(workspace, "newest") == [{"filters": filters, "collections": ("notes",), "limit": 2}]
     workspace.listed = []
-    assert text_of(call(workspace, "list_docs")) == "no document fits"
+    assert text_of(call(workspace, "list_docs")).startswith("no document fits\nhint: Take fewer conditions.")
 
 
 def test_an_outline_comes_with_links(workspace: FakeWorkspace) -> None:
@@ -488,7 +497,9 @@ def test_a_bug_is_an_answer_too(workspace: FakeWorkspace) -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 def test_an_unknown_tool_is_an_error_of_the_protocol(workspace: FakeWorkspace, era: str) -> None:
-    """It names the nearest tool there is."""
+    """It names the nearest tool there is, or all when none is near."""
+    with pytest.raises(MCPError, match="there is no tool 'find'; there are `search`, `get_doc`, "):
+        talk(workspace, lambda client: client.call_tool("find", {}), era=era)
     with pytest.raises(MCPError, match="there is no tool 'serach'; did you mean `search`") as caught:
         talk(workspace, lambda client: client.call_tool("serach", {}), era=era)
     assert caught.value.error.code == INVALID_PARAMS

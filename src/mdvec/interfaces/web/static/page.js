@@ -17,7 +17,9 @@ document.addEventListener("keydown", (event) => {
     }
     return;
   }
-  if (typing(event.target) || help.open) return;
+  // The start page has the focus in the empty field, and says there that "?" shows the keys.
+  const empty = event.target === field && !field.value;
+  if ((typing(event.target) && !(empty && event.key === "?")) || help.open) return;
   if (event.key === "/" && field) {
     event.preventDefault();
     field.focus();
@@ -41,12 +43,13 @@ themeButton.addEventListener("click", () => {
   localStorage.setItem("theme", root.dataset.theme);
 });
 
-/** Fetch a part of a page; returns null when a newer request took its place. */
+/** Fetch a part of a page; returns null when a newer request took its place. An error has the server's `detail`. */
 export const fetchPart = async (url, signal) => {
   try {
     const response = await fetch(url, { signal, headers: { "X-Requested-With": "fetch" } });
-    if (response.redirected) location.assign(location.href); // the session has ended
-    return await response.text();
+    if (response.status === 401) location.reload(); // the session has ended: the server leads to the login
+    else if (response.headers.get("Content-Type") !== "application/problem+json") return await response.text();
+    throw Object.assign(new Error(response.statusText), await response.json());
   } catch (error) {
     if (error.name === "AbortError") return null;
     throw error;

@@ -54,11 +54,11 @@ async function search({ mode = "", push = false } = {}) {
     shown = wanted;
     const hint = document.getElementById("enter-hint");
     if (hint) hint.hidden = mode !== "lexical";
-  } catch {
+  } catch (error) {
     results.innerHTML = "";
     const problem = document.createElement("p");
     problem.className = "notice problem";
-    problem.textContent = form.dataset.offline;
+    problem.textContent = error.detail ?? form.dataset.offline;
     results.append(problem);
   } finally {
     clearTimeout(words);

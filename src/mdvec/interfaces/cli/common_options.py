@@ -1,0 +1,157 @@
+"""The options that commands share, and commands that have them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from enum import StrEnum
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mdvec.interfaces.cli.session import Session
+from mdvec.text.addresses import scheme_of
+
+Option = Callable[[Any], Any]
+"""Adds an option to a command."""
+
+
+class _Folder(click.Path):
+    """An existing folder, from the working directory of the session."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path as it was written."""
+        if ctx is not None and isinstance(ctx.obj, Session):
+            folder = ctx.obj.cwd / value
+            if folder.is_dir() and os.access(folder, os.R_OK):
+                return Path(value)
+        return super().convert(value, param, ctx)
+
+
+class CommonOption(click.Option):
+    """An option of every command; help lists these apart."""
+
+
+class _Database(click.Path):
+    """The path of a database, or an address such as ``postgresql://…``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return an address as it is, and anything else as a path."""
+        return value if scheme_of(str(value)) else super().convert(value, param, ctx)
+
+
+class Command(click.Command):
+    """A command with the common options, which its help lists last."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params += _common_options()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in two lists."""
+        own: list[tuple[str, str]] = []
+        common: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and not isinstance(param, click.Argument):
+                (common if isinstance(param, CommonOption) else own).append(record)
+        for title, records in (("Options", own), ("Common options", common)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+_SYNONYMS = {"list": "ls", "remove": "delete", "rm": "delete"}
+
+
+class Group(Command, click.Group):
+    """A group of commands, with the common options."""
+
+    command_class = Command
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, also by the name that it has in other programs."""
+        return super().get_command(ctx, _SYNONYMS.get(cmd_name, cmd_name))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options in two lists."""
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
+
+
+def combined(*options: Option) -> Option:
+    """Return a decorator that adds several options to a command, in this order."""
+    return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
+
+
+def format_option(*formats: str) -> Option:
+    """Add ``--format``; :attr:`Session.output` is the chosen format, by default the first."""
+
+    def remember(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+        if isinstance(ctx.obj, Session):
+            ctx.obj.format_name, ctx.obj.formats = value, formats
+
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(formats),
+        expose_value=False,
+        callback=remember,
+        help=f"How to print the result.  [default: {formats[0]}]",
+    )
+
+
+def choice_of(kind: type[StrEnum]) -> click.Choice[str]:
+    """Return the values of an enumeration as choices; click would offer the names of its members."""
+    return click.Choice([member.value for member in kind])
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    if value is None or not isinstance(ctx.obj, Session) or param.name is None:
+        return
+    setattr(ctx.obj, param.name, ctx.obj.cwd / value if isinstance(value, Path) else value)
+
+
+def _common_options() -> list[click.Option]:
+    folder = click.Path(file_okay=False, path_type=Path)
+    file = click.Path(dir_okay=False, path_type=Path)
+    options: dict[str, dict[str, Any]] = {
+        "--docs-dir": {
+            "type": _Folder(exists=True, file_okay=False, path_type=Path),
+            "metavar": "DIR",
+            "help": "Work on this folder without registering it.",
+        },
+        "--data-dir": {
+            "type": folder,
+            "metavar": "DIR",
+            "help": "Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
+        },
+        "--config": {"type": file, "metavar": "F", "help": "Read this configuration file."},
+        "--database": {"type": _Database(path_type=Path), "metavar": "F", "help": "Use this database."},
+        "--verbose": {"is_flag": True, "default": None, "help": "Print how long each step takes."},
+    }
+    return [
+        CommonOption([name], expose_value=False, callback=_remember, **settings)
+        for name, settings in options.items()
+    ]
+
+
+daemon_option = click.option(
+    "--no-daemon",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, param, value: _remember(ctx, param, value or None),
+    help="Do the work here even if the daemon of the database runs.",
+)
+"""``--no-daemon`` of the commands that a daemon answers."""
+wait_option = click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another import of the same collection.",
+)
+"""``--wait`` of the commands that write."""

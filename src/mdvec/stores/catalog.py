@@ -1,0 +1,129 @@
+"""Collections as rows, the same in every database with our tables: settings, and the state of each file."""
+
+# ruff: noqa: S608 - the SQL is put together from constants; values are always bound
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mdvec.errors import CollectionExistsError, CollectionNotFoundError
+from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
+from mdvec.stores.tables import TableReader
+from mdvec.types.change import Exclusion, Unreadable
+from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
+from mdvec.types.document import DocumentState
+from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.report import FileStatus
+
+
+class CatalogReader(TableReader):
+    """Reads collections."""
+
+    def collections(self) -> list[Collection]:
+        """Return all collections, by name."""
+        sql = f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name"
+        return list(self.memorized("collections", lambda: list(map(collection_of, self.rows(sql)))))
+
+    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
+        """Return the one state of every file, by path.
+
+        A file that failed or is excluded now has that state, even if an older version can still be found.
+        """
+        states = {
+            path: FileStatus(path, state, reason)
+            for table, state in (("exclusions", DocumentState.EXCLUDED), ("failures", DocumentState.FAILED))
+            for path, reason in self.outcome(table, collection_id).items()
+        }
+        rows = self.rows(
+            """SELECT d.path, count(c.id), count(c.id) - count(v.id), d.dirty_since_ms IS NOT NULL,
+            d.superseded, d.warnings
+            FROM documents d LEFT JOIN chunks c ON c.document_id = d.id
+            LEFT JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash
+            WHERE d.collection_id = ? GROUP BY d.path, d.id""",
+            space_id,
+            collection_id,
+        )
+        for path, chunks, missing, dirty, superseded, warnings in rows:
+            pending = 0 if superseded else missing
+            state = DocumentState.of(pending_chunks=pending, dirty=bool(dirty), superseded=bool(superseded))
+            known = states.get(path, FileStatus(path, state, "; ".join(warnings.splitlines())))
+            states[path] = FileStatus(path, known.state, known.reason, chunks, pending)
+        return [states[path] for path in sorted(states)]
+
+    def outcome(self, table: str, collection_id: CollectionId) -> dict[str, str]:
+        """Return the reasons in ``exclusions`` or ``failures``, by path."""
+        return dict(self.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id))
+
+
+class CatalogWriter(CatalogReader):
+    """Writes collections."""
+
+    @abstractmethod
+    def stored(self, text: str) -> str:
+        """Return a text without the characters that the database cannot hold."""
+
+    @abstractmethod
+    def replace_outcome(
+        self, table: str, collection_id: CollectionId, gone: Sequence[str], new: Mapping[str, str]
+    ) -> None:
+        """Remove the rows of some paths from ``exclusions`` or ``failures``, then add the new ones."""
+
+    def add_collection(
+        self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
+    ) -> Collection:
+        """Write a new, enabled collection."""
+        if self.rows("SELECT 1 FROM collections WHERE name = ?", name):
+            msg = f"there is already a collection named {name!r}"
+            raise CollectionExistsError(msg)
+        (row,) = self.rows(
+            f"""INSERT INTO collections(name, description, source, chunking, enabled)
+            VALUES (?, ?, ?, ?, true) RETURNING {COLLECTION_COLUMNS}""",
+            name,
+            description,
+            spec_json(source),
+            spec_json(chunking),
+        )
+        return collection_of(row)
+
+    def change_collection(
+        self, collection_id: CollectionId, change: Callable[[Collection], Collection]
+    ) -> Collection:
+        """Rewrite a collection from its state inside this transaction."""
+        current = next((each for each in self.collections() if each.id == collection_id), None)
+        if current is None:
+            msg = "the collection was deleted"
+            raise CollectionNotFoundError(msg)
+        changed = change(current)
+        if changed != current:
+            self.rows(
+                """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
+                last_indexed_ms = ?, settings = ? WHERE id = ?""",
+                changed.name,
+                changed.description,
+                spec_json(changed.source),
+                spec_json(changed.chunking),
+                changed.enabled,
+                changed.last_indexed_ms,
+                settings_json(changed),
+                changed.id,
+            )
+        return changed
+
+    def set_outcome(
+        self,
+        collection_id: CollectionId,
+        *,
+        exclusions: Iterable[Exclusion],
+        failures: Iterable[Unreadable],
+    ) -> None:
+        """Write which files are excluded and failed; only differences are written."""
+        self._set_outcome("exclusions", collection_id, {each.path: each.rule for each in exclusions})
+        self._set_outcome("failures", collection_id, {each.path: each.reason for each in failures})
+
+    def _set_outcome(self, table: str, collection_id: CollectionId, outcome: Mapping[str, str]) -> None:
+        wanted = {self.stored(path): self.stored(reason) for path, reason in outcome.items()}
+        known = self.outcome(table, collection_id)
+        gone = [path for path in known if known[path] != wanted.get(path)]
+        new = {path: reason for path, reason in wanted.items() if known.get(path) != reason}
+        self.replace_outcome(table, collection_id, gone, new)

@@ -1,0 +1,143 @@
+"""Dense search over the vectors in memory, the same for every store that has tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, cast
+
+from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, VectorRows
+from mdvec.stores.memo import Memorizing
+from mdvec.stores.records import ChunkPlace
+from mdvec.stores.vectors.index import VectorKind
+from mdvec.types.ids import ChunkId, DocumentId, SpaceId
+from mdvec.types.query import Where
+
+if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mdvec.stores.exact import ExactView
+
+Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
+"""The owners that may be found if they are few; otherwise a function that filters owners."""
+
+
+class DenseReader(Memorizing, ABC):
+    """The part of a snapshot that searches by vectors; a part of :class:`mdvec.stores.interface.View`.
+
+    Subclasses that search an index override the methods that begin with an underscore.
+
+    Attributes:
+        version: The version of the snapshot.
+        vector_epoch: Grows when vectors are removed; until then they are only appended.
+        loaded: The matrices of the store; None inside a transaction, whose rows no other snapshot may see.
+    """
+
+    version: int
+    vector_epoch: int
+    loaded: LoadedSpaces | None = None
+    _products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
+
+    @abstractmethod
+    def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
+        """Return the chunks inside and their documents if they are few; None if not, or for all chunks."""
+
+    @abstractmethod
+    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
+        """Return the chunks (for texts) or documents (for names) among ``ids`` that are inside ``where``."""
+
+    @abstractmethod
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        """Return the places of the chunks that exist, in order of id."""
+
+    @abstractmethod
+    def vector_rows(self) -> VectorRows:
+        """Return the rows from which a matrix is loaded."""
+
+    def nearest_chunks(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[ChunkId, float]]:
+        """Return the chunks whose texts are nearest to a query, by plain cosine similarity."""
+        found = self._nearest_inside(VectorKind.TEXT, space_id, query, where, limit)
+        return cast("list[tuple[ChunkId, float]]", found)
+
+    def nearest_documents(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[DocumentId, float]]:
+        """Return the documents whose names are nearest to a query."""
+        found = self._nearest_inside(VectorKind.NAME, space_id, query, where, limit)
+        return cast("list[tuple[DocumentId, float]]", found)
+
+    def chunk_similarities(
+        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of the chunks' texts."""
+        return self._similarities(VectorKind.TEXT, space_id, queries, ids)
+
+    def name_similarities(
+        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of the nearest of each document's names."""
+        return self._similarities(VectorKind.NAME, space_id, queries, documents)
+
+    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return chunks that are spread evenly over a whole space."""
+        return self.memorized(("sampled", space_id, count), lambda: self._sampled(space_id, count))
+
+    def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        return self.places(self._view(space_id).sample(count))
+
+    def _nearest_inside(
+        self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[int, float]]:
+        if limit <= 0 or not where.collections:
+            return []
+        few = self.few_inside(where)
+        inside: Inside = partial(self.owners_inside, kind, where)
+        if few is not None:
+            inside = few[0] if kind is VectorKind.TEXT else few[1]
+        return self._nearest(kind, space_id, query, where, limit, inside)
+
+    def _nearest(
+        self,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,  # noqa: ARG002 - for an index
+        limit: int,
+        inside: Inside,
+    ) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside."""
+        view = self._view(space_id)
+        owners = view.chunks if kind is VectorKind.TEXT else view.documents
+        return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
+
+    def _similarities(
+        self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of owners; NaN for those without a vector."""
+        view = self._view(space_id)
+        return view.similarities(view.chunks if kind is VectorKind.TEXT else view.documents, ids, queries)
+
+    @cached_property
+    def _views(self) -> dict[SpaceId, ExactView]:
+        return {}
+
+    def _view(self, space_id: SpaceId) -> ExactView:
+        if self.loaded is None:
+            return LoadedSpace(self.vector_rows(), space_id, self.version, self.vector_epoch).matrix.view()
+        if space_id not in self._views:
+            self._views[space_id] = self.loaded.view(
+                self.vector_rows(), space_id, self.version, self.vector_epoch
+            )
+        return self._views[space_id]
+
+    def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Multiply once for the texts and the names of one query."""
+        known = self._products
+        if known is None or known[0] != space_id or known[1] is not query:
+            known = space_id, query, self._view(space_id).products(query)
+            self._products = known if self.loaded is not None else None
+        return known[2]
