@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 import numpy as np
@@ -82,9 +82,13 @@ def _find(question: Question, index: Index, variant: Variant, depth: int) -> tup
     handed: list[Evidence] = []
 
     def record(
-        lexical: LexicalEvidence, dense: DenseEvidence, *, repetitions: Mapping[ChunkId, int]
+        lexical: LexicalEvidence,
+        dense: DenseEvidence,
+        *,
+        repetitions: Mapping[ChunkId, int],
+        revise: Callable[[fusion.Evidence], fusion.Evidence],
     ) -> list[Candidate]:
-        handed.append(Evidence(lexical, dense, repetitions))
+        handed.append(Evidence(lexical, dense, repetitions, revise))
         return []
 
     with applied([Patch(answer, "fuse", record)]):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from benchmarks.ablations.index import Index, Vector
 from mdvec.config.schema import ChunkingSettings
@@ -27,11 +28,19 @@ class Stage(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """The evidence of both sides for one question, and how often each candidate's text is repeated."""
+    """The evidence of both sides for one question, and what the real fusion is told beside it.
+
+    Attributes:
+        lexical: Of words.
+        dense: Of vectors.
+        repetitions: How often each candidate's text is repeated.
+        revise: Adds what candidates say of each other.
+    """
 
     lexical: LexicalEvidence
     dense: DenseEvidence
     repetitions: Mapping[ChunkId, int] = field(default_factory=dict)
+    revise: Callable[[fusion.Evidence], fusion.Evidence] = fusion.as_fused
 
 
 class Query(Struct, frozen=True):
@@ -95,9 +104,15 @@ def in_one_form(query: Query) -> Vector:
 
 def as_shipped(evidence: Evidence, _query: Query) -> list[ChunkId]:
     """Rank by the real fusion."""
-    return [
-        each.id for each in fusion.fuse(evidence.lexical, evidence.dense, repetitions=evidence.repetitions)
-    ]
+    fused = fusion.fuse(
+        evidence.lexical, evidence.dense, repetitions=evidence.repetitions, revise=evidence.revise
+    )
+    return [each.id for each in fused]
+
+
+def without_likeness(evidence: Evidence, query: Query) -> Sequence[ChunkId]:
+    """Rank by the real fusion, but candidates say nothing of each other."""
+    return as_shipped(replace(evidence, revise=fusion.as_fused), query)
 
 
 class Variant(Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.ablations import fusions, meaning, terms
 from benchmarks.ablations.sparse import with_sparse_head
-from benchmarks.ablations.variant import Patch, Stage, Variant, in_one_form
+from benchmarks.ablations.variant import Patch, Stage, Variant, in_one_form, without_likeness
 from mdvec.chunking import sections
 from mdvec.config.schema import ChunkingSettings
 from mdvec.indexing import prepare
@@ -206,6 +206,7 @@ def _of_fusion() -> Iterator[Variant]:
         Stage.FUSING,
         revise=fusions.one_language,
     )
+    yield Variant("no-likeness", "first hits say nothing of others", Stage.FUSING, rank=without_likeness)
     yield Variant("rrf-60", "reciprocal rank fusion", Stage.FUSING, rank=fusions.by_ranks)
 
 

@@ -87,6 +87,7 @@ def observed(world: World, view: View) -> dict[str, object]:
         ],
         "nearest_documents": view.nearest_documents(space, QUERY, where, 9),
         "chunk_similarities": view.chunk_similarities(space, QUERY.reshape(1, -1), ids).tobytes(),
+        "chunk_vectors": view.chunk_vectors(space, ids).tobytes(),
         "name_similarities": view.name_similarities(space, QUERY.reshape(1, -1), documents).tobytes(),
         "sampled_chunks": view.sampled_chunks(space, 9),
         "repetitions": view.repetitions(ids),

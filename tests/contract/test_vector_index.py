@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 from tests.contract.store_world import (
+    DIMENSION,
     SPACE,
     STORES,
     World,
@@ -90,6 +91,23 @@ def test_names_and_neighbours_change_no_similarity(world: World) -> None:
     ids = world.add("a.md", ["one", "two", "three"], aliases=("name",))
     world.embed_toward(QUERY, {"one": 0.0, "two": 0.6, "three": 0.3, "name": 1.0, "a.md": 0.9})
     assert dict(nearest(world)) == pytest.approx(dict(zip(ids, [0.0, 0.6, 0.3], strict=True)), abs=1e-3)
+
+
+def test_vectors_of_chunks(world: World) -> None:
+    """In the order asked for; NaN for a chunk without one, or that is not there."""
+    (one,) = world.add("a.md", ["one"])
+    (two,) = world.add("b.md", ["two"])
+    (pending,) = world.add("c.md", ["pending"])
+    (same,) = world.add("d.md", ["one"])
+    world.embed({"one": vector_of("one"), "two": vector_of("two")})
+    gone = ChunkId(10_000)
+    with world.store.read() as view:
+        found = view.chunk_vectors(world.space_id, [two, gone, one, pending, same, two])
+        assert view.chunk_vectors(world.space_id, []).shape == (0, DIMENSION)
+    expected = np.stack([vector_of("two"), vector_of("one"), vector_of("one"), vector_of("two")])
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found[[0, 2, 4, 5]], expected, atol=1e-3)
+    assert np.isnan(found[[1, 3]]).all()
 
 
 def test_a_document_is_as_near_as_the_nearest_of_its_names(world: World) -> None:

@@ -344,7 +344,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1 text of notes without a vector" in done.stderr
     assert "run 'mdvec import -n notes -m update', and publish again" in done.stderr
-    assert done.stdout.startswith(f"version 1 of {tmp_path / 'team'}: notes (1 documents, 1 chunks)\n")
+    assert done.stdout.startswith(f"version 1 of {tmp_path / 'team'}: notes (1 document, 1 chunk)\n")
     told = json.loads(mdvec("publish", "team", "--keep", "1", "--format", "json").stdout)
     assert (told["version"], told["removed"], told["documents"]) == (2, 1, 1)
     found = json.loads(

@@ -277,6 +277,20 @@ def test_a_folder_without_documents_is_not_to_be_imported_again(tmp_path: Path) 
     assert "import" not in result.hint
 
 
+def test_a_path_as_answers_show_it_is_explained(tmp_path: Path) -> None:
+    """They show ``docs/a.md``; a filter by path begins below ``docs/``."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("quagga\n", encoding="utf-8")
+    with open_workspace(docs_dir=tmp_path / "docs", embedder=HashingEmbedder()) as workspace:
+        shown = workspace.search(
+            SearchQuery("quagga", filters=Filters(path="docs/*.md")), wait_for_vectors=True
+        )
+        other = workspace.search(SearchQuery("quagga", filters=Filters(path="b.md")))
+    assert (shown.hits, other.hits) == ((), ())
+    assert "Leave 'docs/' out of the path" in str(shown.hint)
+    assert other.hint == "Nothing matches. Try other words, or fewer filters."
+
+
 def test_chunks_that_the_model_cannot_read_whole_are_told(tmp_path: Path, docs: Path) -> None:
     """Also when the configuration asks for them; they are embedded nevertheless."""
     config = Config(chunking=ChunkingSettings(max_tokens=5000))

@@ -180,8 +180,8 @@ class Cutter:
         blocks: Its blocks, in order.
         ruler: Measures the text.
         max_tokens: No part holds more.
-        overlap_tokens: About so many tokens of the part before are repeated.
-        least_rest_tokens: Fill each part up to the limit, yet leave so many for the last one; None makes
+        overlap_tokens: About how many tokens of the previous part are repeated.
+        least_rest_tokens: Fill each part up to the limit, but leave this many tokens for the last; None makes
             parts of about the same size.
     """
 
@@ -259,11 +259,11 @@ class Cutter:
         if (place := self._before_whole_fence(solid, window)) is not None:
             return place
         for places in (
-            self._blank_lines(window),
-            self._units(window),
+            self._matches(_BLANK_LINE, window),
+            self._inner_ends(window, lines_in=BlockKind.OTHER),
             self._sentences(window),
-            self._lines(window),
-            self._spaces(window),
+            self._matches(_LINE_END, window),
+            self._matches(_SPACE, window),
             *(self._matches(pattern, window, in_fences=True) for pattern in (_BLANK_LINE, _LINE_END, _SPACE)),
         ):
             if (place := self._nearest(places, window)) is not None:
@@ -304,17 +304,11 @@ class Cutter:
             if index == 0 or self._blocks[index - 1].kind is not BlockKind.HEADING:
                 yield self._block_starts[index]
 
-    def _blank_lines(self, window: _Window) -> Iterator[int]:
-        return self._matches(_BLANK_LINE, window, in_fences=False)
-
-    def _units(self, window: _Window) -> Iterator[int]:
-        """Yield ends of sentences in prose, of lines in lists, tables and the like."""
-        return self._inner_ends(window, lines_in=BlockKind.OTHER)
-
     def _sentences(self, window: _Window) -> Iterator[int]:
         return self._inner_ends(window, lines_in=None)
 
     def _inner_ends(self, window: _Window, *, lines_in: BlockKind | None) -> Iterator[int]:
+        """Yield the ends of lines in blocks of a kind, and the ends of sentences in the others."""
         first = max(0, bisect.bisect_right(self._block_starts, window.low) - 1)
         for index in range(first, bisect.bisect_right(self._block_starts, window.high)):
             block = self._blocks[index]
@@ -328,13 +322,9 @@ class Cutter:
                 ends = self._ends_in_block[index, by_line] = [block.start + end for end in found]
             yield from ends[bisect.bisect_left(ends, window.low) : bisect.bisect_right(ends, window.high)]
 
-    def _lines(self, window: _Window) -> Iterator[int]:
-        return self._matches(_LINE_END, window, in_fences=False)
-
-    def _spaces(self, window: _Window) -> Iterator[int]:
-        return self._matches(_SPACE, window, in_fences=False)
-
-    def _matches(self, pattern: re.Pattern[str], window: _Window, *, in_fences: bool) -> Iterator[int]:
+    def _matches(
+        self, pattern: re.Pattern[str], window: _Window, *, in_fences: bool = False
+    ) -> Iterator[int]:
         first, last = (bisect.bisect_left(self._block_starts, each) for each in (window.low, window.high))
         has_fence = any(each.kind is BlockKind.FENCE for each in self._blocks[max(0, first - 1) : last])
         for match in pattern.finditer(self._text, max(0, window.low - 1), window.high):
@@ -361,7 +351,7 @@ class Cutter:
         earliest = self._ruler.back(fresh, self._overlap_tokens, limit=begin + 1)
         window = _Window(earliest, earliest, fresh)
         starts = (trimmed_start(self._text, end, fresh) for end in self._sentences(window))
-        words = (trimmed_start(self._text, end, fresh) for end in self._spaces(window))
+        words = (trimmed_start(self._text, end, fresh) for end in self._matches(_SPACE, window))
         anywhere = iter(range(earliest, min(fresh, earliest + _MAX_CLUSTER)))
         for place in (*self._block_bounds(window), *starts, *words, *anywhere):
             if earliest <= place < fresh and self._can_start(place):

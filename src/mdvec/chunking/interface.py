@@ -22,10 +22,10 @@ For what people write, the estimate of a span is off by less than a third and ei
 
 
 class ChunkerFactory(Protocol):
-    """What the registry holds for a chunker.
+    """An entry of the registry.
 
-    One that can count less because it has an estimate says so by the attribute ``takes_token_estimate``, and
-    receives it as the argument ``token_estimate``, which may be None.
+    A factory with the attribute ``takes_token_estimate`` also receives the argument ``token_estimate``, which
+    may be None.
     """
 
     def __call__(
@@ -36,8 +36,8 @@ class ChunkerFactory(Protocol):
         Args:
             token_ends: Tokenises a text.
             tokenizer_name: Of that tokenizer, for the fingerprint.
-            token_limit: Most tokens that the embedder reads at once, of text and context; None without one.
-            settings: Those it declares (see :mod:`mdvec.settings`) and that are set, by the collection, in
+            token_limit: Most tokens of text and context that the embedder reads at once; None for no limit.
+            settings: The declared settings (see :mod:`mdvec.settings`) that are set by the collection, in
                 ``[chunking.NAME]``, or in ``[chunking]``.
 
         Raises:
@@ -47,11 +47,9 @@ class ChunkerFactory(Protocol):
 
 
 class Chunker(Protocol):
-    """Cuts documents. The same document gives the same chunks, always.
+    """Cuts documents, deterministically. See :class:`ChunkerFactory`.
 
-    Of its path only the name of its file counts: a document is not cut again when its folder changes.
-
-    See :class:`ChunkerFactory` for how it is made.
+    It uses only the file name of a path: a document that moves to another folder is not cut again.
     """
 
     @property

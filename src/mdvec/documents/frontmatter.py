@@ -29,7 +29,7 @@ _MAX_VALUES = 50_000
 # JSON readers (and Python's own int()) balk at longer integers.
 _MAX_INTEGER_BITS = 1024
 
-# So many repeated keys have a warning of their own, with so much of their names.
+# The most repeated keys with a warning each, and the most characters of their names.
 _MAX_NAMED = 8
 _MAX_KEY_CHARS = 80
 

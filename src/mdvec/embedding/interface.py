@@ -78,7 +78,7 @@ class EmbedderFactory(Protocol):
             model: Name, hub id or folder of the model; empty for the adapter's own choice.
             dimension: Length of the vectors; None for the model's own.
             runtime: The machine.
-            settings: Those of ``[embedding.<provider>]`` that are set.
+            settings: The settings of ``[embedding.<provider>]`` that are set.
 
         Raises:
             ConfigError: If a setting is impossible, such as a dimension the model does not offer.
@@ -87,19 +87,19 @@ class EmbedderFactory(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors. The model loads on first need.
+    """Turns texts into unit vectors. The model is loaded when it is first needed.
 
-    An adapter derives from this class. It has to have a space, token counts and :meth:`embed`; the rest has
-    the defaults of a small model that runs here.
+    An adapter derives from this class and defines ``space``, ``tokens`` and :meth:`embed`; the other members
+    have defaults for a small model on this machine.
 
-    Loading a model is reported to the current run as :attr:`mdvec.run.Stage.MODEL`, in per cent.
+    The current run reports the loading of a model as :attr:`mdvec.run.Stage.MODEL`, in per cent.
     """
 
     @property
     def space(self) -> EmbeddingSpace:
         """The space of its vectors; known without loading the model.
 
-        One request shows the length of a service's vectors when it is not configured.
+        For a service, one request determines the dimension unless it is configured.
 
         Raises:
             EmbeddingError: If that request fails.
@@ -108,12 +108,12 @@ class Embedder(Protocol):
 
     @property
     def tokens(self) -> TokenCounter:
-        """How the model counts tokens; an estimate where it cannot be used."""
+        """The token counter of the model; an estimate if the model cannot be used."""
         ...
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """The reason why it cannot be used here, found without loading the model; None when it can."""
+        """Why it cannot be used on this machine, found without loading the model; None if it can."""
         return None
 
     @property
@@ -128,15 +128,15 @@ class Embedder(Protocol):
 
     @property
     def is_small(self) -> bool:
-        """Whether each of several processes may have the model, since it takes little memory there."""
+        """Whether the model takes so little memory that each of several processes may load it."""
         return False
 
     @property
     def texts_at_once(self) -> int:
-        """How many passages of a few hundred tokens are worth passing at once.
+        """The best number of passages of a few hundred tokens for one call.
 
-        For a model that runs here, as many as take a few seconds on a laptop: all of them come in one part,
-        so this is what a kill costs. For a service, as many as keep all its connections busy.
+        For a model on this machine, as many as take a few seconds on a laptop: they come in one part, so a
+        kill loses at most these. For a service, as many as keep all connections busy.
         """
         return _LOCAL_TEXTS_AT_ONCE
 
@@ -153,9 +153,9 @@ class Embedder(Protocol):
         """Embed texts and yield their vectors as they are made, so that they can be stored meanwhile.
 
         Args:
-            texts: Any number, in any order of length; :attr:`texts_at_once` of them keep it busy.
-            role: Queries have the vectors that :meth:`embed_query` returns for each.
-            titles: The title of the document of each text, or none at all; for models that take titles apart.
+            texts: Any number, in any order; see :attr:`texts_at_once`.
+            role: With ``QUERY``, the vectors are those of :meth:`embed_query`.
+            titles: The title of the document of each text, or empty; for models with a separate input.
 
         Yields:
             Positions in ``texts`` and their vectors: float32, unit length, finite. Each position once, in any
@@ -169,14 +169,14 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a query that a person waits for; a service that cannot answer soon is given up.
+        """Embed a query while a person waits: a slow service is given up early.
 
         Returns:
             float32, shape (dim,), unit length, finite.
 
         Raises:
-            EmbedderUnavailableError: If an extra, a key, a model or a server is missing; its hint is what to
-                run or to set.
+            EmbedderUnavailableError: If an extra, a key, a model or a server is missing; its hint names the
+                next step.
             EmbeddingError: If a service refuses, or its response is not a vector.
         """
         [(_, vectors)] = self.embed([text], Role.QUERY)
@@ -184,7 +184,7 @@ class Embedder(Protocol):
         return vector
 
     def unload(self, *, idle_s: float) -> bool:  # noqa: ARG002
-        """Free the memory of a model that was not used for so long; the next use loads it again.
+        """Free the memory of a model that is idle; the next use loads it again.
 
         Args:
             idle_s: Seconds since its last use.

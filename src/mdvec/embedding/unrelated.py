@@ -1,4 +1,4 @@
-"""How similar a model finds texts that have nothing to do with each other."""
+"""Measures how similar unrelated texts are to a model."""
 
 from __future__ import annotations
 

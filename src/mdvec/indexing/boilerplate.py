@@ -1,4 +1,4 @@
-"""What stands in most documents of a collection, learned from the collection itself."""
+"""Finds the boilerplate of a collection: the lines that most of its documents share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdvec.types.collection import Boilerplate
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts
 
-# So many show what stands in most, however many there are.
+# A sample of this size is enough, however many documents there are.
 _SAMPLED_DOCUMENTS = 400
 _DOCUMENTS_AT_ONCE = 50
 
@@ -22,12 +22,12 @@ _DOCUMENTS_AT_ONCE = 50
 def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
     """Return the keys of a collection's boilerplate, for :func:`mdvec.text.boilerplate.without_boilerplate`.
 
-    It is looked for anew when the documents have doubled, or when half of the chunks are to be embedded; in
-    between it is what the collection remembers, so that a small update reads no other document.
+    It is learned again when the number of documents has doubled, or when half of the chunks are pending. In
+    between, the collection remembers it, so that a small update reads no other documents.
 
     Args:
         work: The collection.
-        counts: What it holds, with all texts.
+        counts: Its counts, with all texts written.
     """
     known = work.collection.boilerplate
     has_doubled = counts.documents >= 2 * known.documents
@@ -41,7 +41,7 @@ def known_boilerplate(work: Work, counts: CollectionCounts) -> frozenset[str]:
 
 
 def _sampled_bodies(work: Work, view: View) -> Iterator[str]:
-    """Yield the texts of documents from all over the collection, the same ones as long as it is the same."""
+    """Yield the texts of documents spread over the collection; the same for the same collection."""
     ids = sorted(view.documents_inside(Where((work.collection.id,))))
     sample = ids[:: 1 + len(ids) // _SAMPLED_DOCUMENTS]
     for start in range(0, len(sample), _DOCUMENTS_AT_ONCE):

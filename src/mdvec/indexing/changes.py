@@ -1,6 +1,6 @@
-"""What differs between a source and the index; nothing is prepared or written.
+"""The differences between a source and the index; nothing is prepared or written.
 
-A search looks before it answers, so this imports nothing that reads Markdown.
+Searches use this before they answer, so it imports nothing that parses Markdown.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from mdvec.types.ids import CollectionId
 
 
 class Changes(Struct, frozen=True):
-    """The changes that an import has to make, and where it reads the texts.
+    """The changes that an import has to make, and where to read the texts.
 
     Attributes:
         collection_id: The collection.
-        source: What it is made from.
+        source: Its source.
         recipe: How its documents are prepared.
-        store: What holds it.
-        known: What is known of its documents, by path.
-        plan: What differs.
-        exclusions: Files that are left out.
-        failures: Files that could not be looked at, and why.
+        store: Its store.
+        known: The documents in the store, by path.
+        plan: The differences.
+        exclusions: Excluded files.
+        failures: Files that could not be examined, and why.
         revision: The revision of the source; empty where it has none.
-        checked_up_to: The last path of the sample of files that were looked at; empty where all were.
-        stored: Documents whose content the store has already, though they have to be written again: the path
-            it is stored at, by the path of the entry.
+        checked_up_to: The last path of the sample of checked files; empty if all were checked.
+        stored: Documents to be written again whose content is in the store: their path in the store, by the
+            path of the entry.
         contexts: The contexts under which moved documents were embedded, by new path.
-        pushed: The documents come from clients alone.
-        folder_contexts: What files say of their folders.
+        pushed: Whether all documents come from clients.
+        folder_contexts: The folder contexts that files of the source define.
     """
 
     collection_id: CollectionId
@@ -71,7 +71,7 @@ class Changes(Struct, frozen=True):
 
     @property
     def moved_folders(self) -> tuple[Move, ...]:
-        """Moves of documents that are prepared as now, to another folder: nothing else of them changes."""
+        """Moves to another folder, of documents that need no new preparation: only their path changes."""
         return tuple(
             replace(move, entry=sized(move.entry, document.size or 0))
             for move in self.plan.moved
@@ -80,7 +80,7 @@ class Changes(Struct, frozen=True):
         )
 
     def prefetch(self) -> None:
-        """Let the source fetch what is read next, before anything is written."""
+        """Have the source fetch the files that are read next, before anything is written."""
         self.source.expect([entry for entry in self.entries if entry.path not in self.stored])
 
     def _dirty_since(self, entry: SourceEntry) -> float:
@@ -98,20 +98,20 @@ def find_changes(
     allow_empty: bool = False,
     check: bool = False,
 ) -> Changes:
-    """Compare a source with what is known of it; nothing is written.
+    """Compare a source with the store; nothing is written.
 
     Args:
         collection: The collection.
-        store: What holds it.
-        source: What it is made from.
+        store: Its store.
+        source: Its source.
         recipe: How its documents are prepared.
         rebuild: Whether to prepare every document anew.
-        allow_empty: Whether to believe a source that holds nothing though documents are known.
-        check: Whether to look at every file, and not only at a sample of those that look unchanged.
+        allow_empty: Whether to accept an empty source although documents are known.
+        check: Whether to check every file, not only a sample of those that look unchanged.
 
     Raises:
         SourceMissingError: If the root is not there.
-        SourceEmptyError: If it is empty though documents are known: an unmounted disk looks so.
+        SourceEmptyError: If it is empty although documents are known, as an unmounted disk is.
     """
     with store.read() as view:
         known = view.known_documents(collection.id)
@@ -121,7 +121,7 @@ def find_changes(
     binaries: list[Exclusion] = []
     sampled = () if check or rebuild else sample(listing, collection.checked_up_to)
     if rebuild:
-        # Everything is new; what could not be looked at stays.
+        # Everything is new; documents that could not be examined stay.
         missing = compare(listing, known, recipe.fingerprint).missing
         plan = Plan(new=listing.entries, deleted=tuple(document.path for document in missing))
     else:
@@ -168,7 +168,7 @@ def make_plan(
     *,
     look_at: Paths[str],
 ) -> tuple[Plan, list[Unreadable]]:
-    """Compare a listing with what is known; see :func:`mdvec.indexing.plan.compare`.
+    """Compare a listing with the known documents; see :func:`mdvec.indexing.plan.compare`.
 
     Returns:
         The plan, and the files whose content could not be compared.
@@ -190,10 +190,10 @@ def make_plan(
 def known_binaries(
     collection: Collection, listing: Listing, entries: Iterable[SourceEntry], view: View
 ) -> list[Exclusion]:
-    """Return the new files that the last import read and found to hold no text.
+    """Return the new files that the last import found to be binary.
 
-    Only reading shows that, so they look new every time. In a revision that was imported they need not
-    be fetched again.
+    Only reading a file shows this, so they look new each time. In the same revision they need not be fetched
+    again.
     """
     candidates = {entry.path for entry in entries}
     if not candidates or not listing.revision or listing.revision != collection.revision:
@@ -221,7 +221,7 @@ def _list(source: Source, *, knows_documents: bool, allow_empty: bool) -> Listin
 
 
 def _stored_texts(plan: Plan, known: Mapping[str, KnownDocument]) -> dict[str, str]:
-    """Return the documents that need not be read, since the source says that the store has their content."""
+    """Return the documents that need not be read: by their hashes, the store has their content."""
     stored = {
         entry.path: entry.path
         for entry in plan.changed  # only in how they are cut
@@ -236,16 +236,16 @@ def _stored_contexts(
 ) -> dict[str, list[str]]:
     """Return the contexts under which moved documents were embedded, by new path.
 
-    A file's name may be its title, and so part of what is embedded. A renamed document keeps the
-    old one there until its content changes: a rename alone embeds its new name, and no text.
+    The name of a file may be its title, and so part of the context. A renamed document keeps the old context
+    until its content changes, so that a rename embeds its new name and no text.
     """
     return {
         move.entry.path: view.contexts(collection.id, move.old_path)
         for move in plan.moved
-        if known[move.old_path].fingerprint == fingerprint  # else it is cut into other chunks
+        if known[move.old_path].fingerprint == fingerprint  # else its chunks differ
     }
 
 
 def sized(entry: SourceEntry, size: int) -> SourceEntry:
-    """Add the size of what was read, where the source compares by identity instead of times and sizes."""
+    """Set the size of the content, if the source identifies contents instead of comparing sizes."""
     return entry if entry.content_hash is None else replace(entry, size=size)

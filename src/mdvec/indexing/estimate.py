@@ -1,4 +1,4 @@
-"""What an import would embed, and how long that would take: counted in a sample, and nothing written."""
+"""Estimates what an import would embed, and how long it would take, from a sample; nothing is written."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from mdvec.types.ids import SpaceId, TextHash
 
 _Item = TypeVar("_Item")
 
-# A space that does not exist: everything is pending in it.
+# No space has this id, so everything is pending in it.
 _NOWHERE = SpaceId(0)
 
 _EVERYTHING = 2**62
-# So many documents, and so many texts that are in the store already, are counted; of more, as many are.
+# The sizes of the samples: documents to read, and pending texts in the store.
 _MOST_DOCUMENTS = 200
 _MOST_TEXTS = 500
-# A model is measured with a few texts, and with more if it is quick.
+# A model is timed with a few texts, then with more if it is fast.
 _FIRST_TEXTS = 4
 _MORE_TEXTS = 60
 _QUICK_S = 0.5
 
 
 class Outlook(Struct, frozen=True):
-    """The texts that would go through the model.
+    """The texts that an import would embed.
 
     Attributes:
         documents: Documents that would be read.
@@ -49,7 +49,7 @@ class Outlook(Struct, frozen=True):
         tokens: Tokens of both, and of the texts that measure a model in a new space.
         requests: Requests to a service, for all of them.
         unreadable: Files that cannot be read now, and why.
-        is_sampled: Whether chunks, names, tokens and requests were counted in a part and scaled.
+        is_sampled: Whether chunks, names, tokens and requests were scaled from a sample.
         seconds: How long a model on this machine takes, as measured now; None for others.
     """
 
@@ -74,19 +74,19 @@ def look_ahead(
     rebuild: bool,
     allow_empty: bool,
 ) -> Outlook:
-    """Do what an import does up to the model, and count what would go through it.
+    """Do the work of an import up to the model, and count the texts that it would embed.
 
-    Of many documents a sample is read, and what it holds is scaled to the size of all.
+    Of many documents, only a sample is read; the counts are scaled.
 
     Args:
         collection: What would be imported.
-        store: What is there already.
-        source: What the collection is made from.
+        store: Its store.
+        source: Its source.
         recipe: How documents are prepared.
-        embedder: Counts, and is measured if it runs here.
-        space_id: Where vectors are found already; None when there are none.
+        embedder: Counts tokens, and is timed if it runs on this machine.
+        space_id: The space of its vectors; None if it has none yet.
         rebuild: Whether every document is prepared anew.
-        allow_empty: Whether to believe a source that holds nothing.
+        allow_empty: Whether to accept an empty source.
 
     Raises:
         SourceMissingError: If the root is not there.
@@ -102,9 +102,7 @@ def look_ahead(
 
     def tally(kind: list[_Tally], scale: float) -> _Tally:
         for each in kind:
-            if (
-                each.scale == scale
-            ):  # an import puts what it reads and what was pending into the same requests
+            if each.scale == scale:  # an import sends new and pending texts in the same requests
                 return each
         at_once = embedder.texts_at_once
         made = _Tally(names_at_once(at_once) if kind is names else at_once, new, embedder, scale)
@@ -159,7 +157,7 @@ def look_ahead(
 
 
 def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> float | None:
-    """Measure a model that runs here with a few texts; return the seconds that so many tokens take."""
+    """Time a model on this machine with a few texts; return the seconds that ``tokens`` take."""
     if not texts or embedder.problem is not None or embedder.requests_for([texts[0].text]):
         return None
     embedder.embed_query("ok")  # loads it
@@ -178,7 +176,7 @@ def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> 
 
 
 def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:
-    """Return so many of the items at most, spread evenly."""
+    """Return at most ``most`` of the items, spread evenly."""
     if len(items) <= most:
         return items
     return [items[number * len(items) // most] for number in range(most)]
@@ -208,7 +206,7 @@ def _tokens(calls: Iterable[Sequence[str]], embedder: Embedder) -> int:
 
 
 class _NewTexts:
-    """Leaves out texts that have a vector, or were counted before."""
+    """Filters out texts that have a vector or were counted before."""
 
     def __init__(self, store: Store, space_id: SpaceId | None) -> None:
         self._store = store
@@ -216,7 +214,7 @@ class _NewTexts:
         self._seen: set[TextHash] = set()
 
     def among(self, items: Sequence[PendingText]) -> list[PendingText]:
-        """Return those of the texts that would be embedded, each once."""
+        """Return the texts that would be embedded, each once."""
         unseen = {item.text_hash: item for item in items if item.text_hash not in self._seen}
         self._seen |= unseen.keys()
         if self._space_id is not None:
@@ -227,14 +225,14 @@ class _NewTexts:
 
 
 class _Tally:
-    """Counts texts of one kind, in the batches in which an import embeds them.
+    """Counts texts of one kind, in the batches of an import.
 
     Attributes:
         texts: How many there were.
         tokens: Their tokens.
         requests: The requests they take.
-        scale: How many times as many there are in all.
-        sample: Some of them.
+        scale: The factor from the counted texts to all texts.
+        sample: The counted texts.
     """
 
     def __init__(self, batch_size: int, new: _NewTexts, embedder: Embedder, scale: float) -> None:
@@ -248,7 +246,7 @@ class _Tally:
         self._waiting: list[PendingText] = []
 
     def add(self, items: Sequence[PendingText]) -> None:
-        """Count those of the texts that would go through the model."""
+        """Count the texts that would be embedded."""
         new = self._new.among(items)
         self.texts += len(new)
         self.sample += new
@@ -259,7 +257,7 @@ class _Tally:
             del self._waiting[: self._batch_size]
 
     def close(self) -> None:
-        """Count the last batch, which is not full."""
+        """Count the last, partial batch."""
         if self._waiting:
             self._count_requests(self._waiting)
 
@@ -271,7 +269,7 @@ class _Tally:
 def _pending(
     collection: Collection, changes: Changes, view: View, space_id: SpaceId | None
 ) -> tuple[list[PendingText], list[PendingText]]:
-    """Return the chunks and the names that the documents that stay as they are lack."""
+    """Return the pending chunks and names of the documents that do not change."""
     space = _NOWHERE if space_id is None else space_id
     pending = view.pending(collection.id, space, _EVERYTHING)
     pending_names = view.pending_names(collection.id, space, _EVERYTHING)

@@ -1,4 +1,4 @@
-"""Reads what the folders of a source say they hold."""
+"""Reads folder contexts from the files of a source."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import FolderContext, context_line
 
-_MOST_FILES = 200  # they are kept with the collection, and read with it
+_MOST_FILES = 200  # contexts are stored with the collection, and read with it
 
 
 def read_contexts(
     collection: Collection, listing: Listing, source: Source
 ) -> tuple[tuple[FolderContext, ...], list[Exclusion]]:
-    """Return what the files of a source say of their folders, and the files that are too many.
+    """Return the folder contexts in the files of a source, and the files above the limit.
 
-    Those nearest to the root come first. What a revision says that was imported is known.
+    Files nearest to the root come first. For a revision that was imported, they are known.
     """
     if listing.pushed or (listing.revision and listing.revision == collection.revision):
         return contexts_of_files(collection), []
@@ -32,18 +32,18 @@ def read_contexts(
 
 
 def contexts_of_files(collection: Collection) -> tuple[FolderContext, ...]:
-    """Return what files said when the collection was imported."""
+    """Return the contexts that files defined at the last import."""
     return tuple(each for each in collection.folder_contexts if each.from_file)
 
 
 def with_contexts_of_files(collection: Collection, found: tuple[FolderContext, ...]) -> Collection:
-    """Return a collection with other contexts from files; those that were set stay."""
+    """Return a collection with these contexts from files; contexts that users set stay."""
     set_here = tuple(each for each in collection.folder_contexts if not each.from_file)
     return replace(collection, folder_contexts=(*set_here, *found))
 
 
 def _read(entry: SourceEntry, source: Source) -> FolderContext | None:
-    """Return what a file says; None when it says nothing, or cannot be read."""
+    """Return the context in a file; None if it is empty or cannot be read."""
     try:
         decoded = decode(source.read(entry))
     except UnreadableFileError:

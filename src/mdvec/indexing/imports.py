@@ -23,8 +23,8 @@ from mdvec.stores.records import DamagedRows
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import ImportMode, ImportReport
 
-# Vectors that no chunk uses are kept, so that a checkout of another branch and back costs nothing;
-# beyond this many the oldest go.
+# Unused vectors are kept, so that checking out another branch and back embeds nothing; beyond this number the
+# oldest are removed.
 _UNUSED_VECTORS_KEPT = 50_000
 
 _SEND_AGAIN = "Delete its sections and send them again."
@@ -45,25 +45,24 @@ def run_import(
     """Bring a collection up to date.
 
     Args:
-        work: The collection and the claim on it; its chunking and embedding are used from now on.
-        source: What the collection is made from.
+        work: The collection and the claim on it; its chunking and embedding settings are saved.
+        source: Its source.
         recipe: How documents are prepared.
-        embedder: Makes vectors, in the space that the collection is searched in; None when there is no model
-            here.
-        mode: What to do with what is there already.
+        embedder: Makes the vectors, in the space of the collection; None without a model.
+        mode: What to do with indexed documents.
         embed: Whether to make the vectors now.
-        allow_empty: Whether to believe a source that holds nothing.
-        check: Whether to look at every file, and to discard and make anew what is damaged in the store.
-        processes: Those that may be started to prepare documents; None for none.
+        allow_empty: Whether to accept an empty source.
+        check: Whether to read every file, and to discard and rebuild damaged data in the store.
+        processes: Processes that may be started to prepare documents; None for none.
 
     Returns:
-        What was done. When the embedder fails, the texts and what it made before are kept and searchable, and
-        ``failure`` says why the rest is pending.
+        The report. If the embedder fails, the texts and the vectors made so far are kept and searchable, and
+        ``failure`` is the reason why the rest is pending.
 
     Raises:
         CollectionNotEmptyError: If ``mode`` is ``new`` and the collection was imported before.
         SourceMissingError: If the source is not there.
-        SourceEmptyError: If it is empty though documents are known.
+        SourceEmptyError: If it is empty although documents are known.
         ImportStoppedError: If the run is cancelled.
     """
     started = time.perf_counter()
@@ -75,7 +74,7 @@ def run_import(
             msg = f"collection {collection.name!r} already has {documents} documents"
             raise CollectionNotEmptyError(msg)
     with work.write() as writer:
-        # Before anything is cut, so that a run that is interrupted is resumed in the same way.
+        # Saved before anything is cut, so that an interrupted import resumes with the same settings.
         writer.change_collection(
             collection.id,
             lambda now: replace(now, chunking=collection.chunking, embedding=collection.embedding),
@@ -117,12 +116,12 @@ def run_import(
 
 
 def _about_damage(damaged: DamagedRows, *, pushed: bool, lost: Sequence[str]) -> Iterator[str]:
-    """Yield what was damaged in the index, and what has become of it.
+    """Yield messages about damage in the index and its repair.
 
     Args:
-        damaged: What was.
+        damaged: The damaged rows.
         pushed: Whether clients write the documents, so that there is no source to read again.
-        lost: Those of which the sections cannot be read any more.
+        lost: Pushed documents whose sections cannot be read any more.
     """
     yield from (f"{_about_lost(path)}. {_SEND_AGAIN}" for path in lost)
     found = [path for path in damaged.paths if path not in lost]
@@ -152,7 +151,7 @@ def _set_imported(work: Work, changes: Changes) -> None:
             lambda now: replace(
                 with_contexts_of_files(now, changes.folder_contexts),
                 last_indexed_ms=now_ms,
-                # Of another place, if the collection was pointed there meanwhile, nothing is imported yet.
+                # If the source was changed meanwhile, nothing of the new one is imported yet.
                 revision=changes.revision if now.source == source else "",
                 checked_up_to=changes.checked_up_to,
             ),

@@ -1,9 +1,9 @@
-"""What an import has to do: a source's listing compared with what is known, without any I/O.
+"""The plan of an import: compares the listing of a source with the known documents, without any I/O.
 
-It takes two steps, so that most files whose time and size are as before are not even opened:
-:func:`compare` says which contents have to be known, :func:`resolve` makes the plan of their hashes.
-Where the source itself says what identifies a content, times and sizes do not matter. Elsewhere a file can
-have other content and the same time and size, so each import looks at a :func:`sample` of them.
+It takes two steps, so that most files with unchanged time and size are not opened: :func:`compare` returns
+the files to hash, and :func:`resolve` makes the plan from their hashes. If the source identifies contents
+itself, times and sizes do not matter. Otherwise a file can change without a new time or size, so each import
+checks a :func:`sample` of the files.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ class Comparison(Struct, frozen=True):
     """The differences that names, times and sizes show.
 
     Attributes:
-        to_hash: Entries that may be known content, sorted by path; and those to look at anyway.
-        looks_as_known: The paths of these last.
-        differing: Entries that are new or changed, whatever they hold, sorted by path.
-        unchanged: How many entries are as known.
-        missing: Known documents that the source does not offer any more, sorted by path. Those that it
-            could not look at are not among them.
-        known: What is known of both kinds of entries, by path; a new one has none.
+        to_hash: Entries whose content may be known, and the sample, sorted by path.
+        looks_as_known: The paths of the sample.
+        differing: Entries that are new or changed, whatever their content, sorted by path.
+        unchanged: The number of entries without differences.
+        missing: Known documents that the source no longer lists, sorted by path, without unreadable ones.
+        known: The known documents at the paths of ``to_hash`` and ``differing``.
         fingerprint: How documents are prepared now.
     """
 
@@ -45,12 +44,12 @@ class Comparison(Struct, frozen=True):
 
 
 def sample(listing: Listing, after: str) -> tuple[str, ...]:
-    """Return the paths of the next files to look at, whatever their time and size: a few, and small ones.
+    """Return the paths of the next files to check, whatever their time and size: a few, up to a total size.
 
     Args:
-        listing: The source's answer.
-        after: The last path of the sample before, which may be gone; empty for the first one. After the last
-            file comes the first, so that in the end all were looked at.
+        listing: The listing of the source.
+        after: The last path of the previous sample, which may be gone; empty for the first sample. The first
+            file follows the last, so that all files are checked in turn.
     """
     files = sorted((entry for entry in listing.entries if entry.content_hash is None), key=_path)
     start = bisect_right(files, after, key=_path)
@@ -71,17 +70,17 @@ def compare(
     *,
     look_at: Collection[str] = (),
 ) -> Comparison:
-    """Compare a listing with what is known: by spelling, fingerprint, and content hash or time and size.
+    """Compare a listing with the known documents by spelling, fingerprint, and content hash or time and size.
 
     Args:
-        listing: The source's answer, in any order.
-        known: What the store knows, by path.
-        fingerprint: How documents are prepared now.
-        look_at: Paths of which time and size prove nothing.
+        listing: The listing of the source, in any order.
+        known: The documents in the store, by path.
+        fingerprint: The current fingerprint.
+        look_at: Paths to hash even if time and size are unchanged.
 
     Returns:
-        What is settled, and what has to be hashed. A known path that is, or lies below, an unreadable
-        one is in neither: nothing can be said about it, so it stays as it is.
+        The known differences, and the entries to hash. Known paths that are unreadable, or below an
+        unreadable folder, are in neither: they stay as they are.
     """
     if listing.pushed:
         return Comparison((), frozenset(), (), len(known), (), {}, fingerprint)
@@ -117,14 +116,13 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
 
     Args:
         comparison: From :func:`compare`.
-        hashes: What identifies the content of each entry in ``comparison.to_hash``, by path; None when
-            it could not be read.
+        hashes: The content hash of each entry in ``comparison.to_hash``, by path; None if it could not be
+            read.
 
     Returns:
-        The plan, every part sorted by path. An entry that could not be read is in none of them. One
-        with other content, or prepared in another way, is changed. A new entry with the content of a
-        missing document is that document, moved; of several, the one of the same file name is taken,
-        then the first by path, each once.
+        The plan, every part sorted by path, without unreadable entries. An entry with another content hash or
+        fingerprint is changed. A new entry with the content of a missing document is a move of it; of several
+        such documents, one with the same file name comes first, then the first by path, each once.
     """
     new: list[SourceEntry] = []
     changed: list[SourceEntry] = []
@@ -161,7 +159,7 @@ def resolve(comparison: Comparison, hashes: Mapping[str, bytes | None]) -> Plan:
 
 
 def altered(plan: Plan, known: Mapping[str, KnownDocument]) -> list[str]:
-    """Return the known documents whose files are not what was indexed, by path; not those to be cut again."""
+    """Return the known documents whose files changed, moved or are gone, by path."""
     changed = [
         entry.path
         for entry in plan.changed
@@ -188,7 +186,7 @@ def _is_as_known(entry: SourceEntry, document: KnownDocument | None, fingerprint
 
 
 def _may_be_known(entry: SourceEntry, sizes: Collection[int | None]) -> bool:
-    """Return False if an entry has another size than all documents that it may be."""
+    """Return False if no document that an entry may equal has its size."""
     return entry.content_hash is not None or entry.size in sizes or None in sizes
 
 

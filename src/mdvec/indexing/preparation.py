@@ -1,4 +1,4 @@
-"""Reads and prepares what has changed, in this process or in several."""
+"""Reads and prepares changed documents, in this process or in several."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 _MOST_SIZES = 50  # of the chunks of one document, in the details of a step
 
-# Starting a process takes a second of processor time, with what each learns anew: less work is done here.
+# Starting a process takes a second of CPU time, caches included; less work than this is done here.
 _LEAST_BYTES = 8_000_000
 _LEAST_DOCUMENTS = 100
-# A document costs as much time as so many bytes, beside its own.
+# The fixed cost of a document, in bytes of text.
 _BYTES_OF_DOCUMENT = 1_000
-# What a process is given at once: enough that handing it over costs little, yet all have work to the end.
+# The size of a task: large enough to send cheaply, small enough to keep all processes busy to the end.
 _TASK_BYTES = 250_000
 _WAITING_PER_PROCESS = 2  # bounds the memory
 
@@ -64,8 +64,8 @@ def prepared(
     """Prepare the documents that changed, in order, in other processes where that pays.
 
     Args:
-        changes: What changed.
-        processes: Those that may be started; None for none.
+        changes: The changes.
+        processes: Processes that may be started; None for none.
     """
     entries = changes.entries
     if processes is None or processes.number < 2 or not processes_pay([each.size for each in entries]):
@@ -77,7 +77,7 @@ def prepared(
 
     executor = ProcessPoolExecutor(
         processes.number,
-        get_context("spawn"),  # threads are at work here, which a copy of the process would lack
+        get_context("spawn"),  # a fork would lack the threads of this process
         _begin,
         (processes.make_recipe, changes.recipe.fingerprint),
     )
@@ -106,7 +106,7 @@ def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Un
 
 
 def _read(changes: Changes, entry: SourceEntry) -> _Task:
-    """Read a document from the store if the source says that it is there unchanged, else from the source.
+    """Read a document: from the store if its hash is known there, else from the source.
 
     Raises:
         UnreadableFileError: If it cannot be read; the message is the reason alone.
@@ -135,7 +135,7 @@ def _prepare(task: _Task, recipe: Recipe) -> Prepared | Exclusion:
 def _prepared_by(
     executor: Executor, changes: Changes, *, most_waiting: int
 ) -> Iterator[Prepared | Exclusion | Unreadable]:
-    """Have documents prepared; what processes leave behind that end early is prepared here."""
+    """Have documents prepared by processes; the tasks of a process that dies are done here."""
     waiting: deque[tuple[Future[list[Prepared | Exclusion]] | None, list[_Task]]] = deque()
     for tasks in _tasks(changes):
         if isinstance(tasks, Unreadable):
@@ -149,7 +149,7 @@ def _prepared_by(
 
 
 def _tasks(changes: Changes) -> Iterator[list[_Task] | Unreadable]:
-    """Read the documents, so many at once as a process is given."""
+    """Yield the documents, read, in tasks for one process each."""
     tasks: list[_Task] = []
     size = 0
     for entry in changes.entries:
@@ -167,7 +167,7 @@ def _tasks(changes: Changes) -> Iterator[list[_Task] | Unreadable]:
 
 
 def _submitted(executor: Executor, tasks: Sequence[_Task]) -> Future[list[Prepared | Exclusion]] | None:
-    """Hand tasks over; return None where no process is left."""
+    """Submit tasks; return None if no process is left."""
     from concurrent.futures import BrokenExecutor
 
     try:
@@ -184,21 +184,21 @@ def _results(
     with run.current().step("prepare_elsewhere"):
         try:
             found = None if future is None else future.result()
-        except BrokenExecutor:  # such as when memory was short
+        except BrokenExecutor:  # for example, out of memory
             found = None
     if found is None:
         found = [_prepare(task, recipe) for task in tasks]
     yield from found
 
 
-_recipes: list[Recipe] = []  # of a process that helps: its one recipe
+_recipes: list[Recipe] = []  # in a worker process: its one recipe
 
 
 def _begin(make_recipe: Callable[[], Recipe], fingerprint: str) -> None:
-    """Begin a process that helps.
+    """Initialise a worker process.
 
     Raises:
-        RuntimeError: If it would prepare documents otherwise.
+        RuntimeError: If its recipe has another fingerprint.
     """
     from mdvec.processes import end_with_parent
 
@@ -216,7 +216,7 @@ def _prepare_all(tasks: Sequence[_Task]) -> list[Prepared | Exclusion]:
 
 
 def _without_structure(item: Prepared | Exclusion) -> Prepared | Exclusion:
-    """Leave out what was needed for cutting alone, and takes long to be sent."""
+    """Drop the structure, which only the chunker needs and which is slow to send."""
     if isinstance(item, Exclusion):
         return item
     document = replace(item.record.document, sections=(), blocks=())

@@ -1,4 +1,4 @@
-"""From raw bytes to everything that is written of a document; computed before any transaction."""
+"""Computes everything that is written of a document from its bytes, before any transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Prepared(Struct, frozen=True):
     """A document ready to be written.
 
     Attributes:
-        record: What is written.
+        record: The record to write.
         warnings: For people.
     """
 
@@ -41,10 +41,10 @@ def prepare(
         entry: What the source listed.
         raw: The bytes of the file.
         recipe: How to do it.
-        contexts: Used instead of the chunks' own when there are as many: those of the same content.
+        contexts: Replace the contexts of the chunks, if there are as many.
 
     Returns:
-        The prepared document, or an exclusion when the bytes are no text.
+        The prepared document, or an exclusion if the file is binary.
     """
     decoded = decode(raw)
     if decoded is None:
@@ -71,7 +71,7 @@ def prepare_text(
         text: As :func:`mdvec.text.encodings.decode` gives it.
         recipe: How to do it.
         content_hash: The identity of the file's content.
-        contexts: Used instead of the chunks' own when there are as many: those of the same content.
+        contexts: Replace the contexts of the chunks, if there are as many.
     """
     document = recipe.parse(entry.path, text)
     cut = recipe.chunker.chunk(document)
@@ -87,14 +87,14 @@ def prepare_text(
 def make_record(
     entry: SourceEntry, content_hash: bytes, fingerprint: str, document: Document, chunks: tuple[Chunk, ...]
 ) -> DocumentRecord:
-    """Return all that is written of a document that was cut, with the terms of its chunks."""
+    """Return the record of a document and its chunks, with their terms."""
     # Bounded, since the terms are written with every chunk.
     names = embedded_names(document)
     headings = ["\n".join(chunk.heading_path) for chunk in chunks]
-    # The chunk of a document without text is its frontmatter.
+    # A document without text has one chunk, its frontmatter.
     is_text = bool(chunks) and chunks[0].end > document.content_start
     if is_text and (properties := property_text(document.frontmatter)):
-        # As one more heading of its first chunk, a document is found by the words of its properties.
+        # The words of its properties count as another heading of its first chunk.
         headings[0] = "\n".join((*chunks[0].heading_path, properties))
     texts = [part_addresses(chunk.text) for chunk in chunks]
     bare = skeletons([each.text for each in texts], names) if is_text else [""] * len(chunks)
@@ -126,7 +126,7 @@ def terms_of_chunks(
     of_heading = dict(zip(others[1:], found, strict=False))
     for heading, body in zip(map(of_heading.__getitem__, headings), found[len(of_heading) :], strict=True):
         every = (title, heading, body)
-        # How often a particle follows a noun says nothing of what a text is about: once is enough.
+        # How often a particle follows a noun carries no meaning, so each pair counts once.
         pairs = once(" ".join(each.pairs for each in every))
         singles = once(" ".join(each.singles for each in every))
         # The words of the title twice, since its main terms weigh twice.

@@ -1,4 +1,4 @@
-"""How documents are prepared, as far as deciding whether they have to be needs to know."""
+"""How documents are prepared: parser, chunker, and the fingerprint of both."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class Recipe(Struct, frozen=True):
 
     @property
     def fingerprint(self) -> str:
-        """All that decides what is written for the same bytes; a new one means preparing anew."""
+        """Identifies everything that decides the record of a file; a new one means preparing it again."""
         return f"p{self.parser_version}/t{TERMS_VERSION}/{self.chunker.fingerprint}"

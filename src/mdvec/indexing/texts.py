@@ -1,6 +1,6 @@
-"""The first half of an import: brings documents and words up to date with the source.
+"""The first half of an import: brings documents and terms up to date with the source.
 
-From the end of each transaction on, the documents in it are found by words; vectors follow.
+After each transaction, its documents are found by words; vectors follow.
 """
 
 from __future__ import annotations
@@ -46,17 +46,16 @@ class TextOutcome(Struct):
 def write_changes(
     work: Work, changes: Changes, *, space_id: SpaceId | None, processes: Processes | None = None
 ) -> TextOutcome:
-    """Write what is new, changed or moved, and remove what is gone.
+    """Write new, changed and moved documents, and remove deleted ones.
 
     Args:
-        work: Where and under which claim.
-        changes: What to do.
-        space_id: Where vectors may be found already; None when there are none.
-        processes: Those that may be started to prepare documents; None for none.
+        work: The collection and the claim on it.
+        changes: The changes.
+        space_id: The space in which to count known vectors; None for none.
+        processes: Processes that may be started to prepare documents; None for none.
 
     Returns:
-        What was done. A file that could not be read is a failure, not an exception: what was known
-        of it stays searchable.
+        The outcome. An unreadable file is a failure, not an exception: its indexed version stays searchable.
     """
     plan = changes.plan
     outcome = TextOutcome(
@@ -64,7 +63,7 @@ def write_changes(
         exclusions=list(changes.exclusions),
         failures=list(changes.failures),
     )
-    changes.prefetch()  # when new documents cannot be fetched, the old ones stay
+    changes.prefetch()  # if new documents cannot be fetched, the old ones stay
     _write_small_changes(work, changes, outcome)
     changes = _move_folders(work, changes, outcome)
     plan = changes.plan
@@ -160,7 +159,7 @@ def _write_batch(
         if space_id is not None:
             cached = writer.cached(space_id, hashes)
             outcome.cached_chunks += sum(digest in cached for digest in hashes)
-        # In one transaction with the new place: a document is never found twice, nor not at all.
+        # In the transaction that writes the new path: a moved document is always found exactly once.
         moved = [old_paths[each.entry.path] for each in records if each.entry.path in old_paths]
         writer.delete_documents(work.collection.id, moved)
         writer.put_documents(work.collection.id, records)

@@ -1,4 +1,4 @@
-"""The second half of an import: gives every name and every chunk without a vector one."""
+"""The second half of an import: embeds every name and every chunk without a vector."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NAMES_FOR_A_TEXT = 10
 
 
 class Embedded(Struct, frozen=True):
-    """The texts that went through the model.
+    """The texts that were embedded.
 
     Attributes:
         names: Names of documents.
         texts: Texts of chunks.
-        failure: Why not all of what was pending did; None when it did.
+        failure: Why texts are still pending; None if none are.
         stopped: Whether it ended early because it was no longer wanted.
     """
 
@@ -51,21 +51,19 @@ class Embedded(Struct, frozen=True):
 def embed_pending(
     work: Work, embedder: Embedder, space_id: SpaceId, *, wanted: Callable[[View], bool] | None = None
 ) -> Embedded:
-    """Embed until nothing is pending: names first, so that they are never what is missing.
+    """Embed until nothing is pending, names first. Before that, measure a model that was not measured yet.
 
-    Before that, a model that was never measured in its space is.
-
-    Every part is committed as it comes, and no transaction is open while the model computes. Stopping at any
-    instant loses at most what a model that runs here has in work, or the requests to a service under way.
+    Each part is committed as it arrives, and no transaction is open while the model computes. Stopping loses
+    at most the current part of a local model, or the current requests to a service.
 
     Args:
         work: The collection, and the claim under which it is written.
         embedder: Makes the vectors.
         space_id: Space of the embedder.
-        wanted: Checked after each part; returns False when the rest is no longer wanted. None for always.
+        wanted: Called after each part; returns False if the rest is no longer wanted. None for always.
 
     Returns:
-        What went through the model, also where it failed on the way.
+        The number of embedded texts, also if the model failed on the way.
 
     Raises:
         ImportStoppedError: If the run is cancelled.
@@ -98,7 +96,7 @@ def embed_pending(
 
 
 def names_at_once(texts_at_once: int) -> int:
-    """Return how many names are as much work as so many chunks."""
+    """Return the number of names that are as much work as a number of chunks."""
     return texts_at_once * _NAMES_FOR_A_TEXT
 
 
@@ -106,8 +104,8 @@ def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
     """Return the texts that measure a model in its space, one sequence a call; none once it was measured.
 
     Args:
-        view: What is there already.
-        space_id: The model's space; None when there is none yet.
+        view: The snapshot.
+        space_id: The space of the model; None if it has none yet.
     """
     measured = None if space_id is None else view.unrelated(space_id)
     return () if measured is not None and measured.complete else (QUESTIONS, PASSAGES)
@@ -116,8 +114,8 @@ def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
 def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> None:
     """Measure how similar unrelated texts are in a space, once there is a chunk.
 
-    Where everything is embedded already, as in a database of an older version, a model that cannot be used
-    now is no failure: the next import tries again.
+    If nothing is pending, as in a database of an older version, a failing model is no error: the next import
+    tries again.
     """
     with work.store.read() as view:
         measured = view.unrelated(space_id)
@@ -153,9 +151,9 @@ def _embed_batches(
 
 
 def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Iterator[list[PendingText]]:
-    """Yield what is pending, a batch at a time; the vectors of one are written before the next is taken.
+    """Yield pending texts in batches; the vectors of one are written before the next is read.
 
-    What another process has taken in a shared store is waited for, and done here if that process ends first.
+    In a shared store, this waits for texts that another process has taken, and embeds them if it ends first.
     """
     collection_id, names_limit = work.collection.id, names_at_once(texts_at_once)
     while True:
@@ -171,12 +169,12 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
 
 
 def _embedded(item: PendingText, boilerplate: Collection[str]) -> str:
-    """Return what is embedded of a text: lines of most documents would make it like all others."""
+    """Return a text without boilerplate, which would make it similar to all others."""
     return item.text[: item.start] + without_boilerplate(item.text[item.start :], boilerplate)
 
 
 def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[list[PendingText]]:
-    """Yield those of the texts that no other process is embedding, if there are any."""
+    """Yield the texts that no other process is embedding, if there are any."""
     if isinstance(work.store, SharedWork):
         mine = work.store.take_texts(work.claim, space_id, [each.text_hash for each in texts])
         texts = [each for each in texts if each.text_hash in mine]

@@ -37,7 +37,7 @@ _POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
 
 
 class WatchTimes(Struct, frozen=True):
-    """How often is looked.
+    """How often collections are checked.
 
     Attributes:
         poll_s: At a folder in which changes raise no events, and again after a failure, in seconds.
@@ -123,14 +123,14 @@ class Watcher:
         self._thread.start()
 
     def close(self, most_s: float) -> None:
-        """Stop, and wait for what is at work to end, for so many seconds at most."""
+        """Stop, and wait at most ``most_s`` seconds for running updates to end."""
         self._stop.set()
         self._wake.set()
         self._rest()
         self._thread.join(most_s)
 
     def join(self, most_s: float | None = None) -> None:
-        """Wait until it is closed, for so many seconds at most."""
+        """Wait until it is closed, at most ``most_s`` seconds."""
         self._thread.join(most_s)
 
     # --- the lease -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import assert_never
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from mdvec.search.fusion import (
     rank_by_words,
 )
 from mdvec.search.lexical import find_by_words
+from mdvec.search.likeness import with_likeness
 from mdvec.search.passages import Passage, joined_passages, single_chunks
 from mdvec.search.proximity import QuerySpace, evidence_in, nearest_in, neighbourhood
 from mdvec.stores.interface import View
@@ -108,18 +110,22 @@ def depth_for(hits: int) -> int:
     return max(_MIN_DEPTH, _DEPTH_PER_HIT * hits)
 
 
-def words_of(query: SearchQuery, where: Where, view: View) -> LexicalEvidence | None:
-    """Return the first candidates by words; None if the query does not search by words.
+def words_of(
+    query: SearchQuery, where: Where, view: View, depth: int | None = None
+) -> LexicalEvidence | None:
+    """Return the candidates by words; None if the query does not search by words.
 
     This needs no vector, so it can run while a model embeds the query.
+
+    Args:
+        query: The query.
+        where: Which chunks may be found.
+        view: The snapshot that is searched.
+        depth: The most candidates; None for those that :func:`find` takes first.
     """
-    return _words(query, where, view, depth_for(query.limit))
-
-
-def _words(query: SearchQuery, where: Where, view: View, depth: int) -> LexicalEvidence | None:
     if not query.text or query.mode is SearchMode.DENSE:
         return None
-    words = find_by_words(query.text, view, where=where, limit=depth)
+    words = find_by_words(query.text, view, where=where, limit=depth or depth_for(query.limit))
     if not words.named:
         words = replace(words, exact=exact_matches(query.text, words, where, view))
     return words
@@ -135,7 +141,7 @@ def _rank(
 ) -> _Ranking:
     if not query.text:
         return _listed(query, where, view)
-    words = words or _words(query, where, view, depth)
+    words = words or words_of(query, where, view, depth)
     ranked = () if words is None else (chunk for chunk, _ in words.ranking)
     by_words = [] if words is None else [*dict.fromkeys((*ranked, *words.named, *words.exact))]
     searched = () if query.mode is SearchMode.LEXICAL else spaces
@@ -156,9 +162,13 @@ def _rank(
             return _Ranking(rank_by_similarity(*dense, repetitions=repetitions), places, complete)
         case SearchMode.HYBRID:
             assert words is not None  # noqa: S101 - made above
-            words = replace(words, other_language=_other_language(query, by_words, dense, places))
+            other_language = _other_language(query, by_words, dense, places)
+            words = replace(words, other_language=other_language)
+            revise = partial(
+                with_likeness, spaces=searched, other_language=other_language, places=places, view=view
+            )
             with run.current().step("fuse"):
-                fused = fuse(words, *dense, repetitions=repetitions)
+                fused = fuse(words, *dense, repetitions=repetitions, revise=revise)
             return _Ranking(fused, places, complete and len(words.ranking) < depth)
         case _:
             assert_never(query.mode)

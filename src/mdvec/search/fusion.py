@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from mdvec.types.ids import ChunkId
 from mdvec.types.space import Unrelated
+
+Evidence = Mapping[ChunkId, float]
+"""The fused evidence for each candidate, in standard deviations."""
 
 # What BM25 is worth in standard deviations of similarity, once it is divided by the square root of the
 # maximum score (docs/decisions/0020-words-as-deviations.md).
@@ -129,8 +132,16 @@ class Candidate(NamedTuple):
     ordinary: float | None = None
 
 
+def as_fused(evidence: Evidence) -> Evidence:
+    """Return the evidence unchanged."""
+    return evidence
+
+
 def fuse(
-    lexical: LexicalEvidence, *dense: DenseEvidence, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
+    lexical: LexicalEvidence,
+    *dense: DenseEvidence,
+    repetitions: Mapping[ChunkId, int] = _NOT_REPEATED,
+    revise: Callable[[Evidence], Evidence] = as_fused,
 ) -> list[Candidate]:
     """Rank by ``z + 0.8 * bm25 / sqrt(max_score) - ln(repetitions / 3)``.
 
@@ -151,6 +162,7 @@ def fuse(
         lexical: The evidence of words.
         dense: The evidence of vectors, in each space; no chunk is in two of them.
         repetitions: How many chunks have the text of each, where it is more than one.
+        revise: Adds what candidates say of each other.
 
     Returns:
         Every chunk of both sides once, best first; ties in order of id.
@@ -165,10 +177,11 @@ def fuse(
     lexical_ranks = _ranks(_order_of_words(lexical, _words_alone(lexical, shares, lost)))
     dense_ranks = _ranks(_order_of_meaning(dense, deviations, lost))
     words = _evidence_of_words(lexical, shares, _credit(lexical, shares, dense))
-    fused = {
+    fused: Evidence = {
         chunk: deviations.get(chunk, unknown) + words.get(chunk, 0.0) - lost.get(chunk, 0.0)
         for chunk in deviations.keys() | shares.keys()
     }
+    fused = revise(fused)
     return [
         Candidate(
             chunk,

@@ -1,4 +1,4 @@
-"""Blocks of vectors: float16 rows, multiplied with a query as they are, or by bytes that stand for them."""
+"""Blocks of vectors: float16 rows, and one-byte codes of them that are faster to multiply with a query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 _ROWS_AT_ONCE = 4096  # that are widened to float32, 6 MB at 384 dimensions
 _LARGEST_CODE = 127
-_MEAN_OF_ROWS = 16_384  # the mean of so many rows is near enough that of all
+_MEAN_OF_ROWS = 16_384  # the mean of a sample of this size is near enough that of all rows
 
 # A float16 that is moved so far has its sign and its digits where a float32 has them; the exponents of a
 # float32 begin so much lower.

@@ -98,7 +98,7 @@ class CatalogWriter(CatalogReader):
         if changed != current:
             self.rows(
                 """UPDATE collections SET name = ?, description = ?, source = ?, chunking = ?, enabled = ?,
-                last_indexed_ms = ?, settings = ? WHERE id = ? RETURNING id""",
+                last_indexed_ms = ?, settings = ? WHERE id = ?""",
                 changed.name,
                 changed.description,
                 spec_json(changed.source),

@@ -33,11 +33,11 @@ _FIRST_FACTOR = 2
 _LARGEST_FACTOR = 16
 _MARGIN = 1.25
 
-# From so many values on, a sample of them says about where the largest begin.
+# With this many values or more, a sample shows about where the largest begin.
 _SAMPLED_FROM = 32_768
 _SAMPLE = 4096
 
-# So many rows are compared exactly at once, which bounds the memory for them in float64.
+# The rows compared exactly at once; bounds the memory for them in float64.
 _ROWS_AT_ONCE = 128
 
 
@@ -49,6 +49,17 @@ def encode(vectors: NDArray[np.float32]) -> list[bytes]:
 def decode(stored: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     """Return vectors that :func:`encode` made, shape (n, dim)."""
     return np.frombuffer(b"".join(stored), STORED).reshape(len(stored), dimension).astype(np.float32)
+
+
+def in_rows_of(
+    wanted: Sequence[int], ids: Sequence[int], vectors: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return vectors, shape (m, dim), as rows of the wanted ids, shape (n, dim), NaN where there is none."""
+    row_of = {key: row for row, key in enumerate(ids)}
+    known = [(at, row_of[key]) for at, key in enumerate(wanted) if key in row_of]
+    found = np.full((len(wanted), vectors.shape[1]), np.nan, np.float32)
+    found[[at for at, _ in known]] = vectors[[row for _, row in known]]
+    return found
 
 
 class Owners(Struct, frozen=True, dict=True):
@@ -340,7 +351,7 @@ def _top(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
 
 
 def _about_top(values: NDArray[np.float32], count: int) -> NDArray[np.intp] | None:
-    """Return where at least so many of the largest values stand, and some more; None if they are all needed.
+    """Return the positions of at least the ``count`` largest values; None if all are needed.
 
     A partition of a million values takes ten times as long as a comparison.
     """

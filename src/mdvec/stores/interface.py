@@ -235,6 +235,10 @@ class View(Protocol):
         """
         ...
 
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
+        ...
+
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mdvec.errors import NotAllowedError, StoreError
 from mdvec.stores.interface import Claim, Store, View, Writer
+from mdvec.stores.memo import Known, Memo, Memorizing
 from mdvec.stores.records import DocumentFrequencies
 from mdvec.types.collection import Collection
 from mdvec.types.query import Where
@@ -22,7 +23,7 @@ PASSED_ON = frozenset(
         *("find_document", "document_chunks", "chunks", "bodies", "places", "places_in", "repetitions"),
         *("contexts", "links_of", "links_to", "previous_links", "files_named", "documents_called"),
         *("holds_few", "bm25", "holding", "find_space", "unrelated", "nearest_chunks", "nearest_documents"),
-        *("chunk_similarities", "name_similarities", "sampled_chunks"),
+        *("chunk_similarities", "chunk_vectors", "name_similarities", "sampled_chunks"),
     }
 )
 """What a view is asked by the ids of what it has shown, or inside a ``Where`` of collections it has shown.
@@ -31,23 +32,19 @@ What is neither here nor a method of :class:`RestrictedView` is not there at all
 """
 
 
-# Of more, those of another version of the store are forgotten.
-_MOST_KNOWN_TERMS = 50_000
-
-
-class RestrictedView:
+class RestrictedView(Memorizing):
     """A snapshot of a store that shows some of its collections; a :class:`mdvec.stores.interface.View`.
 
     Args:
         view: The snapshot of the whole store.
         names: The collections that may be read.
-        held: Which terms they hold, as far as that is known of this version of the store; grows.
+        known: Whether these collections hold a term, for this version of the store; grows.
     """
 
-    def __init__(self, view: View, names: frozenset[str], held: dict[str, bool]) -> None:
+    def __init__(self, view: View, names: frozenset[str], known: Known) -> None:
+        super().__init__(known)
         self._view = view
         self._names = names
-        self._held = held
 
     def __getattr__(self, name: str) -> Any:
         if name not in PASSED_ON:
@@ -84,9 +81,9 @@ class RestrictedView:
         return DocumentFrequencies(everywhere.chunks, held)
 
     def _holds(self, term: str, inside: Where) -> bool:
-        if term not in self._held:
-            self._held[term] = bool(inside.collections and self._view.holding([[term]], inside, limit=1))
-        return self._held[term]
+        return self.memorized(
+            term, lambda: bool(inside.collections and self._view.holding([[term]], inside, limit=1))
+        )
 
 
 class RestrictedStore:
@@ -100,7 +97,7 @@ class RestrictedStore:
     def __init__(self, store: Store, names: frozenset[str]) -> None:
         self._store = store
         self._names = names
-        self._held: tuple[int, dict[str, bool]] = -1, {}
+        self._memo = Memo()
 
     @property
     def location(self) -> str:
@@ -121,14 +118,7 @@ class RestrictedStore:
     def read(self) -> Iterator[View]:
         """Open a snapshot of what may be read."""
         with self._store.read() as view:
-            yield cast("View", RestrictedView(view, self._names, self._held_at(view.version)))
-
-    def _held_at(self, version: int) -> dict[str, bool]:
-        known_version, held = self._held
-        if known_version != version or len(held) > _MOST_KNOWN_TERMS:
-            held = {}
-            self._held = version, held
-        return held
+            yield cast("View", RestrictedView(view, self._names, self._memo.values(view.version)))
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return the version of the whole store as soon as it is not this one, or when time is over."""

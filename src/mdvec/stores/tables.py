@@ -63,7 +63,7 @@ class TableReader(Memorizing, ABC):
 
     @abstractmethod
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that is written as for SQLite.
+        """Run a statement that is written as for SQLite; return its rows, if any.
 
         ``CROSS JOIN`` keeps the order of the joins in SQLite, and a plus sign keeps it from using an index:
         without statistics its planner guesses wrong.

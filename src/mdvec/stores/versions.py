@@ -6,8 +6,10 @@ import graphlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from mdvec.stores.interface import View
+from mdvec.stores.memo import Memo, Memorizing
 from mdvec.text.links import link_key, resolve
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.types.links import PlacedLink, Versions
@@ -17,18 +19,12 @@ class VersionCache:
     """Which documents replace which, found once for each version of the store. Safe for several threads."""
 
     def __init__(self) -> None:
-        self._known: dict[CollectionId, tuple[int, Versions]] = {}
+        self._memo = Memo()
 
     def of(self, collections: Iterable[CollectionId], view: View) -> dict[CollectionId, Versions]:
         """Return which documents of each collection replace which."""
-        return {each: self._of(each, view) for each in collections}
-
-    def _of(self, collection_id: CollectionId, view: View) -> Versions:
-        version, known = self._known.get(collection_id, (-1, Versions()))
-        if version != view.version:
-            known = read_versions(collection_id, view)
-            self._known[collection_id] = view.version, known
-        return known
+        known = Memorizing(self._memo.values(view.version))
+        return {each: known.memorized(each, partial(read_versions, each, view)) for each in collections}
 
 
 def read_versions(collection_id: CollectionId, view: View) -> Versions:

@@ -389,6 +389,15 @@ class MemoryView:
         texts = {chunk.id: [chunk.text_hash] for _, chunk in self._chunks()}
         return self._similarities(space_id, queries, [texts.get(each, []) for each in ids])
 
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        found = np.full((len(ids), self._contents.spaces[space_id].dimension), np.nan, np.float32)
+        texts = {chunk.id: chunk.text_hash for _, chunk in self._chunks()}
+        for row, each in enumerate(ids):
+            if each in texts and self._has_vector(space_id, texts[each]):
+                found[row] = decode([self._contents.vectors[space_id, texts[each]]], found.shape[1])[0]
+        return found
+
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> NDArray[np.float64]:

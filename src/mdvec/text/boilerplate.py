@@ -10,11 +10,11 @@ from mdvec.text.hashing import text_hash
 from mdvec.text.prose import FENCE, part_addresses
 
 LEAST_DOCUMENTS = 8
-"""Fewer show nothing."""
+"""In fewer documents, repeated lines prove nothing."""
 
-# A line of fewer says what kind of document it stands in: leaving those of a quarter out costs.
+# A line in fewer documents tells their kind; leaving out the lines of a quarter made search worse.
 _LEAST_SHARE = 0.5
-# They are kept with the collection, which every search reads.
+# They are stored with the collection, which every search reads.
 _MOST_LINES = 200
 # Boilerplate stands near the ends of a document, which may be megabytes long.
 _END_CHARS = 20_000
@@ -27,10 +27,10 @@ _FRONTMATTER = re.compile(r"(---|\+\+\+)[^\n]*\n.*?^\1[^\n]*$", re.MULTILINE | r
 
 
 def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
-    """Return the keys of the lines that stand in most of some documents, the most frequent first.
+    """Return the keys of the lines that most of some documents share, the most frequent first.
 
-    Two lines are one if they differ in addresses, numbers, signs and markup alone. Headings and code are left
-    out: they say what stands below or beside them.
+    Lines that differ only in addresses, numbers, signs and markup are equal. Headings and code are never
+    boilerplate: they describe the text below or beside them.
 
     Args:
         bodies: The documents, each read once; their frontmatter does not count.
@@ -49,7 +49,7 @@ def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
 
 
 def without_boilerplate(text: str, known: Collection[str]) -> str:
-    """Return a text without the lines with these keys; as it is where nothing but headings would be left."""
+    """Return a text without the lines with these keys; unchanged if only headings would be left."""
     lines = list(_lines(text)) if known else []
     rest = [line for line, words in lines if not words or _key(words) not in known]
     if len(rest) == len(lines) or all(line.isspace() or _HEADING.match(line) for line in rest):

@@ -1,4 +1,4 @@
-"""Several texts as one, and characters as numbers: what loops over all of them is not Python."""
+"""Joins texts, and handles characters as arrays of numbers, so that no Python code loops over them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PART = "\x01"
 
 _BETWEEN = f"\n{PART}\n"  # markup that is looked for in a line ends with it
 
-# So much is looked at once: bounds the memory, and is more than enough to be quick.
+# The size of a batch: bounds the memory, and is large enough to be fast.
 _MOST_CHARS = 1 << 16
 
 
 def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the texts in order, so many at once as one should join; a long one stands alone."""
+    """Yield the texts in order, in batches to be joined; a long text is a batch of its own."""
     start = chars = 0
     for at, text in enumerate(texts):
         chars += len(text)
@@ -57,10 +57,10 @@ def text_of(codes: NDArray[np.uint32]) -> str:
 
 
 class CharacterKinds:
-    """The kind of each character, which is asked for once. Threads may share it.
+    """The kinds of characters, each computed once. Threads may share it.
 
     Args:
-        kind_of: Gives the kind, from 1 to 255.
+        kind_of: Returns the kind of a character, from 1 to 255.
     """
 
     def __init__(self, kind_of: Callable[[str], int]) -> None:
@@ -82,14 +82,14 @@ class CharacterKinds:
         return found
 
 
-# What folding makes of a character: another one, one of kana, several, or what depends on those before it.
+# The result of folding a character: one other, one kana, several, or dependent on the characters before it.
 _ONE, _KANA, _SEVERAL, _DEPENDS = range(1, 5)
 _IS_KANA = re.compile(f"[{HIRAGANA}{KATAKANA}]")
 _HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")
 
 
 class _Folding:
-    """Folds single characters, each asked for once. Threads may share it."""
+    """Folds single characters, each computed once. Threads may share it."""
 
     def __init__(self) -> None:
         import numpy as np

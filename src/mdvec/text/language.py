@@ -1,4 +1,4 @@
-"""How a query is written: with spaces between words, as English, or without, as Japanese."""
+"""Decides whether a query is written without spaces between words, as Japanese is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _FUNCTION_WORDS_OF_PROSE = 2
 def is_unspaced_query(text: str) -> bool:
     """Return True if a query is in a script without spaces, whatever names in other letters it holds.
 
-    Names are no prose, however long. English that asks for a Japanese word has function words and, where
-    these are, the larger share decides.
+    Names are not prose, however long. A text in English that asks for a Japanese word has function words;
+    then the larger share decides.
     """
     if not holds_unspaced(text):
         return False

@@ -1,8 +1,8 @@
 """The operators of a query as people type them: quotes, a minus, a star, ``path:``, ``tag:`` and ``title:``.
 
-Whatever is no operator is ordinary text, so every text is a query: a minus alone, a quotation mark without
-its partner, ``C++``, ``-1``, ``foo-bar``, ``--flag``, ``http://…``, ``note: text``. In a sentence, which may
-be pasted, quotation marks, a minus and a star are what they are in every text; fields are operators there.
+Everything else is ordinary text, so every text is a query: a lone minus or quotation mark, ``C++``, ``-1``,
+``foo-bar``, ``--flag``, ``http://…``, ``note: text``. In a sentence, which may be pasted, only fields are
+operators; quotation marks, a minus and a star are ordinary text there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPERATOR = re.compile(
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
 _SENTENCE_WORDS = 7  # outside of operators
 _WORD_LETTERS = 3  # of a word in a script without spaces, about
-_PHRASE_LETTERS = 14  # so many of them are more than one word
+_PHRASE_LETTERS = 14  # longer text without spaces is more than one word
 _LEAST_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
 
 
@@ -82,12 +82,12 @@ class ParsedQuery(Struct, frozen=True):
 
     @property
     def plain(self) -> tuple[str, ...]:
-        """What is no operator, in order."""
+        """The text between the operators, in order."""
         return tuple(part for part in self.parts if isinstance(part, str))
 
     @property
     def text(self) -> str:
-        """What passages are ranked by: plain text, and phrases without their quotation marks."""
+        """The text that ranks passages: plain text, and phrases without their quotation marks."""
         if not self.operators:
             return "".join(self.plain)
         ranked = (

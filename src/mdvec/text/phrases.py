@@ -1,4 +1,4 @@
-"""Phrases: texts that hold another one word for word, apart from case, width, signs and white space."""
+"""Phrases: finds one text in another word for word, apart from case, width, signs and white space."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
     Words are found whole: ``422`` is not in ``1422``. Scripts without spaces have no bounds to respect.
 
     Args:
-        phrase: What is to be held.
-        prefix: Whether its last word may go on.
+        phrase: The phrase.
+        prefix: Whether its last word is only a prefix.
     """
     folded = fold_name(phrase)
     if not any(map(str.isalnum, folded)):
@@ -73,7 +73,7 @@ def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[
 
 
 def is_heading(phrase: str, heading: str) -> bool:
-    """Return True if a heading says what a phrase does; an anchor such as ``{#name}`` is no part of it."""
+    """Return True if a heading is a phrase, apart from an anchor such as ``{#name}``."""
     return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
 
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from mdvec.text.folding import nfc
 
 MAX_PROPERTIES = 200
-"""A document has no more values to filter by; a longer list is data."""
+"""The most values of a document to filter by; a longer list is data."""
 
 MAX_VALUE_CHARS = 200
-"""Values are compared by so many characters."""
+"""The number of characters by which values are compared."""
 
 # Found by filters and fields of their own.
 _NAMES = frozenset({"title", "aliases", "alias", "tags", "tag"})

@@ -19,14 +19,14 @@ _SCHEME = rf"\b[A-Za-z][A-Za-z0-9+.-]{{0,{_MOST_SCHEME_CHARS - 1}}}+"
 _ADDRESS = re.compile(rf"{_SCHEME}://[^\s<>\"'`)\]}}]+")
 _SCHEME_AT_END = re.compile(rf"{_SCHEME}\Z")
 _TARGET = re.compile(r"[^()\s]+(?=[)\s])")
-# What is rare in a text, and stands in every address, or before the target of a link.
+# Rare in a text, and part of every address, or right before the target of a link.
 _ADDRESS_SIGN = re.compile(r"://|\]\(")
 
 # Neither goes on in another line, and so not in another text.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _NUMBER = re.compile(r"\d+")
-# What is left in a skeleton, with the sign between texts.
+# The characters of a skeleton, and the separator between texts.
 _LETTERS = re.compile(rf"[^\W\d_]|{PART}")
 _ASCII_LETTERS = {code: " " for code in range(128) if not _LETTERS.match(chr(code))}
 _SPACE = 0x20
@@ -82,14 +82,14 @@ def part_addresses(text: str) -> Prose:
 
 
 def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
-    """Return what texts are without the parts that differ where they are repeated.
+    """Return texts without the parts that differ between repetitions.
 
     A footer that links to its page, or a template that holds the name of its note, is the same text in every
     document: addresses, wikilinks, markup, numbers and the names of its document do not count.
 
     Args:
-        texts: Without their addresses.
-        names: Those of their document.
+        texts: The texts, without addresses.
+        names: The names of their document.
 
     Returns:
         For each text folded words between single spaces; empty when nothing is left.

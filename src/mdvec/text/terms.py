@@ -9,6 +9,7 @@ from operator import add
 from typing import TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from mdvec.text.folding import ascii_words, normalise
 from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled
@@ -118,16 +119,8 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
         text: A question or keywords.
         limit: Most terms of each kind.
     """
-    found = _by_kind(text)
-    return QueryTerms(
-        words=_once(found.words)[:limit],
-        bigrams=_once(found.bigrams)[:limit],
-        written=_once(found.written)[:limit],
-        pairs=_once(found.pairs)[:limit],
-        singles=_once(found.singles)[:limit],
-        particles=_once(found.particles)[:limit],
-        stop_words=_once(found.stop_words)[:limit],
-    )
+    kinds = asdict(_by_kind(text))
+    return QueryTerms(**{kind: _once(terms)[:limit] for kind, terms in kinds.items()})
 
 
 def run_pattern(text: str) -> re.Pattern[str]:

@@ -409,6 +409,11 @@ def _hint(
         return "There is no vector yet. Search in mode hybrid or lexical."
     if meant.operators:
         return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
+    shown = next(
+        (each.name for each in searched if (query.filters.path or "").startswith(f"{each.name}/")), ""
+    )
+    if shown:  # answers show "notes/a.md", and paths are compared below "notes/"
+        return f"Nothing matches. Leave '{shown}/' out of the path: it starts below the collection's name."
     return "Nothing matches. Try other words, or fewer filters."
 
 

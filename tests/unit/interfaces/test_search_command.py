@@ -236,6 +236,8 @@ def test_what_became_of_words_is_said(mdvec: Mdvec, workspace: FakeWorkspace) ->
     answer = json.loads(mdvec("search", "retnetion", "--format", "json").out)
     assert answer["corrections"] == [{"typed": "retnetion", "searched": "retention"}]
     assert answer["unknown_words"] == ["samesite"]
+    workspace.result = replace(RESULT, unknown_words=("x" * 9_000,))
+    assert len(mdvec("search", "x").err.splitlines()[0]) < 90
 
 
 def test_a_query_may_begin_with_a_minus(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

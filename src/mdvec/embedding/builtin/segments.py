@@ -22,7 +22,7 @@ _ID_BYTES = 4
 # About 20 MB.
 _MAX_SEGMENTS = 1 << 16
 _MAX_CHARS = 1 << 20
-# So many short segments are searched at once.
+# The number of short segments that are searched at once.
 _LEAST_AT_ONCE = 100
 _SHORT_CHARS = 32
 

@@ -1,4 +1,4 @@
-"""What is set for every model that runs here."""
+"""The settings of every model on this machine."""
 
 from __future__ import annotations
 

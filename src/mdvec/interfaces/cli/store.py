@@ -189,7 +189,7 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
     location = visible(report.location)
     write(
         f"version {report.version} of {location}: {', '.join(report.collections)} "
-        f"({report.documents:,} documents, {report.chunks:,} chunks)\n"
+        f"({quantity(report.documents, 'document')}, {quantity(report.chunks, 'chunk')})\n"
         f"{report.sent_bytes / _BYTES_PER_MB:,.1f} MB sent, {report.size_bytes / _BYTES_PER_MB:,.1f} MB here "
         "and on every machine that searches it\n"
         + (f"{report.removed:,} old versions removed\n" if report.removed else "")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import psycopg
 from psycopg import errors
@@ -22,7 +24,7 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.stores.columns import storable
-from mdvec.stores.postgres.address import shown, without_secrets
+from mdvec.text.addresses import without_password
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 """A connection; to be used by one thread at a time."""
@@ -30,6 +32,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _CONNECT_TIMEOUT_S = 10
 _APPLICATION = "mdvec"
 _NUL = "\0"
+
+_CREDENTIALS = re.compile(r"(?<=://)(\S*)@")
+_SECRET_PARAMETERS = re.compile(r"[?&][^=&\s]*(?:pass|key|token|secret)[^=&\s]*=([^&\s]+)", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[:/@?#\[\]]")
 
 
 def stored_text(text: str) -> str:
@@ -76,7 +82,7 @@ def connect(address: str, *, prepared_statements: bool) -> Connection:
     try:
         known = psycopg.conninfo.conninfo_to_dict(address)
     except psycopg.ProgrammingError:
-        msg = f"{shown(address)} is not an address of PostgreSQL"
+        msg = f"{without_password(address)} is not an address of PostgreSQL"
         hint = "Write postgresql://USER@HOST/DATABASE, special characters of a password as %XX."
         raise ConfigError(msg, hint=hint) from None  # the error repeats what it does not understand
     defaults: dict[str, Any] = {"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": _APPLICATION}
@@ -88,7 +94,7 @@ def connect(address: str, *, prepared_statements: bool) -> Connection:
             **{name: value for name, value in defaults.items() if name not in known},
         )
     except psycopg.OperationalError as error:
-        msg = f"{shown(address)} cannot be reached: {_reason(error, address)}"
+        msg = f"{without_password(address)} cannot be reached: {_reason(error, address)}"
         raise StoreUnavailableError(msg) from None  # it may repeat a piece of the password
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(Binary, _BinaryDumper)
@@ -134,8 +140,25 @@ def insert_rows(
         connection.execute(sql, values)
 
 
+def without_secrets(message: str, address: str) -> str:
+    """Take everything out of a message that is secret in an address, also in parts.
+
+    libpq reads an address with an unescaped sign in its password in another way than its author, and repeats
+    a piece of the password as a port or a host that cannot be used.
+    """
+    found = _CREDENTIALS.search(address)
+    credentials = found[1] if found else ""
+    secrets = {credentials.partition(":")[2], *_SECRET_PARAMETERS.findall(address)}
+    if _SEPARATORS.search(credentials.partition(":")[2]):
+        secrets.add(credentials)
+    pieces = {part for secret in secrets for part in (secret, *_SEPARATORS.split(secret))}
+    for piece in sorted({*pieces, *map(unquote, pieces)} - {""}, key=len, reverse=True):
+        message = message.replace(piece, "***")
+    return without_password(message)
+
+
 def _translation(error: psycopg.Error, address: str) -> StoreError | None:
-    place = shown(address)
+    place = without_password(address)
     match error:
         case errors.LockNotAvailable() | errors.QueryCanceled() | errors.DeadlockDetected():
             return WriterBusyError(f"{place} has been locked by another process for too long")

@@ -63,9 +63,10 @@ class Reader(TableReader):
         super().__init__(None if memo is None else memo.values(self.version))
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that is written as for SQLite; the planner here has statistics."""
+        """Run a statement that is written as for SQLite; return its rows, if any."""
         text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
-        return self.connection.execute(text, arguments, binary=True).fetchall()
+        cursor = self.connection.execute(text, arguments, binary=True)
+        return cursor.fetchall() if cursor.description else []
 
 
 class Database:
@@ -161,7 +162,8 @@ class Database:
         """Listen to commits on a connection of its own, which must not go through a transaction pooler.
 
         Yields:
-            Waits so many seconds at most for a commit of any process; returns False if there was none.
+            A function that waits at most a number of seconds for a commit of any process; it returns False if
+            there was none.
         """
         with translated(self.access.address), self._connect() as connection:
             connection.execute(f"LISTEN {identifier(self.channel)}")

@@ -172,7 +172,7 @@ class LargeSpaceReader(VectorReader):
         return documents, self._similarities(kind, space_id, query[np.newaxis], documents)[0]
 
     def _look_at(self, count: int) -> None:
-        """Have indexes look at so many vectors at a time; as many as for texts when a transaction begins."""
+        """Set how many vectors an index examines; a transaction begins with the number for texts."""
         if count != self._looked_at:
             self.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
             self._looked_at = count

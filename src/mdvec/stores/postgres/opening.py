@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from mdvec.errors import ConfigError, NewerDatabaseError, StoreError
 from mdvec.stores.postgres.access import renew_rights
-from mdvec.stores.postgres.address import shown
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.schema import MIGRATIONS
+from mdvec.text.addresses import without_password
 
 LOCK_TIMEOUT_S = 60
 """How long a writer waits for another one; transactions are short, but for the making of an index."""
@@ -99,7 +99,8 @@ def open_first(connection: Connection, schema: str, address: str) -> Opened:
     (facts,) = connection.execute(_FACTS).fetchall()
     server, encoding, vector_schema, vector_version, available, database = facts
     if server < _OLDEST_SERVER:
-        msg = f"{shown(address)} is PostgreSQL {server // 10_000}; 15 is the oldest that mdvec can use"
+        place = without_password(address)
+        msg = f"{place} is PostgreSQL {server // 10_000}; 15 is the oldest that mdvec can use"
         raise ConfigError(msg, hint="Upgrade the server.")
     if encoding != "UTF8":
         msg = f"the database {database} has the encoding {encoding}"
@@ -126,11 +127,11 @@ def _version(connection: Connection, schema: str, address: str) -> int:
         return 0
     row = connection.execute(f"SELECT value FROM {meta} WHERE key = 'schema_version'").fetchone()  # noqa: S608
     if row is None:
-        msg = f"the schema {schema!r} of {shown(address)} belongs to another program"
+        msg = f"the schema {schema!r} of {without_password(address)} belongs to another program"
         raise StoreError(msg, hint="Choose another one: [store.postgres] schema.")
     version: int = row[0]
     if version > len(MIGRATIONS):
-        msg = f"{shown(address)} was written by a newer mdvec (format {version})"
+        msg = f"{without_password(address)} was written by a newer mdvec (format {version})"
         raise NewerDatabaseError(msg)
     return version
 

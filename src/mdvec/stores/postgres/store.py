@@ -14,7 +14,6 @@ from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres import access
-from mdvec.stores.postgres.address import shown
 from mdvec.stores.postgres.claims import Claims
 from mdvec.stores.postgres.database import Access, Database, Reader
 from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
@@ -23,6 +22,7 @@ from mdvec.stores.postgres.problems import find_problems
 from mdvec.stores.postgres.snapshots import Snapshot, Transaction
 from mdvec.stores.postgres.views import make_views
 from mdvec.stores.vectors.index import VectorIndex
+from mdvec.text.addresses import without_password
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
 
@@ -95,7 +95,7 @@ class PostgresStore:
     @property
     def location(self) -> str:
         """The address, without user name and password."""
-        return shown(self._database.access.address)
+        return without_password(self._database.access.address)
 
     @property
     def size_bytes(self) -> int:

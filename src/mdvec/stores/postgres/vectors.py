@@ -13,10 +13,10 @@ from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, little_endian
 from mdvec.stores.records import DamagedRows, PendingText
+from mdvec.stores.spaces import SpaceReader, SpaceWriter
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
-from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
@@ -73,7 +73,7 @@ _DROP_UNUSED = """DELETE FROM vectors WHERE id IN (
     ORDER BY v.id DESC OFFSET %s)"""
 
 
-class VectorReader(ClaimReader, DocumentReader, DenseReader):
+class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
     """Reads vectors and spaces, and finds the texts without a vector.
 
     Args:
@@ -98,20 +98,6 @@ class VectorReader(ClaimReader, DocumentReader, DenseReader):
         """Return the rows from which a matrix is loaded: these."""
         return self
 
-    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
-        """Return the id of a space that is known already."""
-
-        def find() -> SpaceId | None:
-            found = self.connection.execute("SELECT id FROM spaces WHERE key = %s", (space.key,)).fetchone()
-            return None if found is None else SpaceId(found[0])
-
-        return self.memorized(("space", space.key), find)
-
-    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
-        """Return every space that a vector was ever made in."""
-        rows = self.connection.execute("SELECT id, key FROM spaces ORDER BY id")
-        return {SpaceId(key): EmbeddingSpace.from_key(text) for key, text in rows}
-
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
@@ -127,19 +113,21 @@ class VectorReader(ClaimReader, DocumentReader, DenseReader):
         matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
         return [TextHash(row[0]) for row in rows], matrix.reshape(len(rows), self.dimension(space_id))
 
-    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until it was measured."""
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        import numpy as np
 
-        def read() -> UnrelatedTexts | None:
-            sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = %s"
-            rows = self.connection.execute(sql, (space_id,))
-            found = {
-                unspaced: Unrelated(mean, spread, bytes(passages))
-                for unspaced, mean, spread, passages in rows
-            }
-            return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
+        from mdvec.stores.exact import in_rows_of
 
-        return self.memorized(("unrelated", space_id), read)
+        rows = self.connection.execute(
+            f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
+            WHERE v.space_id = %s AND c.id = ANY(%s)""",  # noqa: S608 - constants
+            (space_id, list(ids)),
+            binary=True,
+        ).fetchall()
+        matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
+        matrix = matrix.reshape(len(rows), self.dimension(space_id))
+        return in_rows_of(ids, [row[0] for row in rows], matrix)
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -179,10 +167,6 @@ class VectorReader(ClaimReader, DocumentReader, DenseReader):
     def vector_count(self, space_id: SpaceId) -> int:
         """Return the number of vectors of a space."""
         return self._number("SELECT count(*) FROM vectors WHERE space_id = %s", (space_id,))
-
-    def dimension(self, space_id: SpaceId) -> int:
-        """Return the length of a vector of a space."""
-        return self._number("SELECT dimension FROM spaces WHERE id = %s", (space_id,))
 
     def newest(self) -> Seen:
         """Return the largest ids there are; 0 without a row."""
@@ -228,29 +212,8 @@ class VectorReader(ClaimReader, DocumentReader, DenseReader):
         return np.array(rows, np.int64).reshape(len(rows), 2)
 
 
-class VectorWriter(VectorReader):
+class VectorWriter(VectorReader, SpaceWriter):
     """Writes vectors and spaces."""
-
-    def open_space(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space, writing it when it is new."""
-        known = self.find_space(space)
-        if known is not None:
-            return known
-        sql = "INSERT INTO spaces(key, dimension) VALUES (%s, %s) RETURNING id"
-        return SpaceId(self._number(sql, (space.key, space.dimension)))
-
-    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless all of that is known."""
-        known = self.unrelated(space_id)
-        if known is not None and known.complete:
-            return
-        for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
-            self.connection.execute(
-                """INSERT INTO unrelated VALUES (%s, %s, %s, %s, %s)
-                ON CONFLICT (space_id, unspaced) DO UPDATE
-                SET mean = excluded.mean, spread = excluded.spread, passages = excluded.passages""",
-                (space_id, unspaced, each.mean, each.spread, each.passages),
-            )
 
     def put_vectors(
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]

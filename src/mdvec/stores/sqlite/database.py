@@ -26,7 +26,7 @@ _MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are c
 
 
 class Reader(TableReader):
-    """A part of a snapshot; :class:`mdvec.stores.sqlite.store.Snapshot` is made of these.
+    """A part of a snapshot; :class:`mdvec.stores.sqlite.snapshots.Snapshot` is made of these.
 
     Attributes:
         connection: Inside a transaction of SQLite, for one thread.
@@ -50,7 +50,7 @@ class Reader(TableReader):
         super().__init__(None if memo is None else memo.values(self.version))
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
+        """Run a statement; return its rows, if any."""
         return list(self.connection.execute(sql, arguments))
 
 

@@ -43,7 +43,7 @@ _VECTORS_OF = """SELECT c.id, v.id FROM json_each(?) j CROSS JOIN chunks c ON c.
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""
 _HOLDS_VECTORS = "SELECT EXISTS(SELECT 1 FROM vectors WHERE space_id = ?)"
 
-# Of a file so many vectors and chunks are compared: half of them the latest, the others spread over all.
+# How many vectors and chunks of a file are compared: half of them the latest, half spread over all.
 _COMPARED = 64
 
 
@@ -156,7 +156,7 @@ class SqliteVectors:
 
 
 def _compared(count: int) -> NDArray[np.int64]:
-    """Return which of so many are compared, ascending and each once."""
+    """Return which of ``count`` rows are compared, ascending, each once."""
     import numpy as np
 
     spread = np.linspace(0, max(count - 1, 0), _COMPARED // 2).astype(np.int64)

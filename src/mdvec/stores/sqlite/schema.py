@@ -99,7 +99,7 @@ CREATE TABLE claims(
 
 _REMOVED_OWNERS = """
 -- Chunks, names and spaces that are gone, so that a vector index beside the store can follow. Triggers write
--- here, which exist once an index was attached (changes.py); the oldest rows are removed again.
+-- here, which exist once an index was attached (attaching.py); the oldest rows are removed again.
 CREATE TABLE removed_owners(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL,

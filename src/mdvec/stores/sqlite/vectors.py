@@ -12,6 +12,7 @@ from mdvec.stores.dense import DenseReader
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.records import DamagedRows, PendingText
+from mdvec.stores.spaces import SpaceReader, SpaceWriter
 from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import DocumentReader
@@ -19,9 +20,8 @@ from mdvec.stores.sqlite.matrices import SqliteVectors
 from mdvec.stores.sqlite.where import keep_chunks, keep_documents
 from mdvec.stores.sqlite.words import WhereReader
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import CollectionId, SpaceId, TextHash
+from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
-from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
@@ -40,12 +40,12 @@ _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.t
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
     ORDER BY c.id"""
 
-# Where a vector index was attached (changes.py).
+# Only if a vector index was attached (attaching.py).
 _REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space', ?
     WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
 
 
-class VectorReader(DocumentReader, WhereReader, DenseReader):
+class VectorReader(DocumentReader, WhereReader, SpaceReader, DenseReader):
     """Reads vectors and spaces, and finds the texts without a vector."""
 
     def __init__(self, connection: Connection, memo: Memo | None, loaded: LoadedSpaces | None) -> None:
@@ -60,34 +60,30 @@ class VectorReader(DocumentReader, WhereReader, DenseReader):
         """Return the rows from which a matrix is loaded."""
         return SqliteVectors(self.connection, self.loaded)
 
-    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
-        """Return every space that was opened."""
-        rows = self.connection.execute("SELECT id, key FROM spaces ORDER BY id")
-        return {SpaceId(row[0]): EmbeddingSpace.from_key(row[1]) for row in rows}
-
-    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
-        """Return the id of a space that is known already."""
-        return self.memorized(("space", space.key), lambda: _find_space(self.connection, space))
-
-    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
-        """Return how similar unrelated texts are in a space; None until it was measured."""
-        return self.memorized(("unrelated", space_id), lambda: _unrelated(self.connection, space_id))
-
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors as they are stored, in order of hash."""
         from mdvec.stores.exact import decode
 
+        sql = """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
+            ORDER BY text_hash LIMIT ?"""
+        rows = self.rows(sql, space_id, after, limit)
+        return [TextHash(row[0]) for row in rows], decode([row[1] for row in rows], self.dimension(space_id))
+
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        from mdvec.stores.exact import decode, in_rows_of
+
         dimension = self.connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
         rows = list(
             self.connection.execute(
-                """SELECT text_hash, vector FROM vectors WHERE space_id = ? AND text_hash > ?
-                ORDER BY text_hash LIMIT ?""",
-                (space_id, after, limit),
+                """SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
+                CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash""",
+                (json.dumps(ids), space_id),
             )
         )
-        return [TextHash(row[0]) for row in rows], decode([row[1] for row in rows], dimension)
+        return in_rows_of(ids, [row[0] for row in rows], decode([row[1] for row in rows], dimension))
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
@@ -164,32 +160,8 @@ class VectorReader(DocumentReader, WhereReader, DenseReader):
             self.loaded.embedded_up_to[table, collection_id, space_id, self.vector_epoch] = after
 
 
-class VectorWriter(VectorReader):
+class VectorWriter(VectorReader, SpaceWriter):
     """Writes vectors and spaces."""
-
-    def open_space(self, space: EmbeddingSpace) -> SpaceId:
-        """Return the id of a space, writing it when it is new."""
-        known = _find_space(self.connection, space)
-        if known is not None:
-            return known
-        self.connection.execute(
-            "INSERT INTO spaces(key, dimension) VALUES (?, ?)", (space.key, space.dimension)
-        )
-        return SpaceId(self.connection.last_insert_rowid())
-
-    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
-        """Write how similar unrelated texts are, unless all of that is known."""
-        known = self.unrelated(space_id)
-        if known is not None and known.complete:
-            return
-        self.connection.executemany(
-            """INSERT OR REPLACE INTO unrelated(space_id, unspaced, mean, spread, passages)
-            VALUES (?, ?, ?, ?, ?)""",
-            [
-                (space_id, unspaced, each.mean, each.spread, each.passages)
-                for unspaced, each in ((0, measured.spaced), (1, measured.unspaced))
-            ],
-        )
 
     def put_vectors(
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
@@ -197,8 +169,7 @@ class VectorWriter(VectorReader):
         """Add unit vectors; a hash that has one keeps it."""
         from mdvec.stores.exact import encode
 
-        dimension = self.connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
-        expected = (len(hashes), dimension)
+        expected = (len(hashes), self.dimension(space_id))
         if vectors.shape != expected:
             msg = f"vectors of shape {vectors.shape} where {expected} was expected"
             raise ValueError(msg)
@@ -237,17 +208,6 @@ class VectorWriter(VectorReader):
         if removed:
             self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
         return removed
-
-
-def _find_space(connection: Connection, space: EmbeddingSpace) -> SpaceId | None:
-    found = connection.execute("SELECT id FROM spaces WHERE key = ?", (space.key,)).get
-    return None if found is None else SpaceId(found)
-
-
-def _unrelated(connection: Connection, space_id: SpaceId) -> UnrelatedTexts | None:
-    sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
-    found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in connection.execute(sql, (space_id,))}
-    return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
 
 
 def _body(connection: Connection, document_id: int) -> str:

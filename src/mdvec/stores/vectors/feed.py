@@ -1,6 +1,6 @@
-"""What a vector index beside a store has missed: removed owners, and owners with new vectors.
+"""The changes that a vector index beside a store has missed: removed owners, and owners with new vectors.
 
-The queries are those of every store in SQL; their ids only grow, and never are used again.
+The queries are the same for every store with tables; ids only grow, and are never reused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, Vector
 from mdvec.types.ids import SpaceId
 
 BATCH = 2048
-"""About so many entries are applied at a time."""
+"""About how many entries are applied at a time."""
 
 KEPT_REMOVALS = 200_000
 """An index that missed more is built again. A few megabytes at most."""

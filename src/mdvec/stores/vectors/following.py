@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A search catches up with about so many entries, a second or two of work. What is left waits for the next
-# search or import, and the vectors of the store answer.
+# A search catches up with about this many entries, a second or two of work. The rest waits for the next
+# search or import; until then, the vectors of the store answer.
 _MOST_PER_SEARCH = 3_000
 
 # The index ranks by similarities of its own: the last of the nearest may come out just behind.

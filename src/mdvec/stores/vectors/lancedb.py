@@ -58,7 +58,7 @@ class LanceSettings(Section, frozen=True, kw_only=True):
     """``[store.lancedb]``. Keys of S3 come from the usual variables (``AWS_ACCESS_KEY_ID`` and so on).
 
     Attributes:
-        flat_rows: Of fewer rows every one is looked at; from so many on an HNSW graph is built.
+        flat_rows: Tables with fewer rows are searched exactly; larger ones get an HNSW graph.
         refine: How many times as many candidates of the graph are compared exactly.
         region: The region of an S3 bucket; None for that of the environment.
         endpoint: The address of a server other than Amazon's that speaks S3.

@@ -27,7 +27,7 @@ class Sample(Struct, frozen=True):
     rows: int
 
     def is_current(self, rows: int, wanted: int) -> bool:
-        """Return True if it still stands for a space with so many rows, from which so many are wanted."""
+        """Return True if it still represents a space with ``rows`` rows, for ``wanted`` chunks."""
         if self.rows == rows:
             return True
         return len(self.ids) == wanted and 0 <= rows - self.rows <= _DRIFT * self.total

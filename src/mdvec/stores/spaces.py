@@ -1,0 +1,66 @@
+"""Embedding spaces as rows, the same in every database with our tables."""
+
+from __future__ import annotations
+
+from mdvec.stores.tables import TableReader
+from mdvec.types.ids import SpaceId
+from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
+
+
+class SpaceReader(TableReader):
+    """Reads spaces."""
+
+    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
+        """Return every space that was opened."""
+        rows = self.rows("SELECT id, key FROM spaces ORDER BY id")
+        return {SpaceId(space_id): EmbeddingSpace.from_key(key) for space_id, key in rows}
+
+    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space; None if it was never opened."""
+
+        def find() -> SpaceId | None:
+            found = self.rows("SELECT id FROM spaces WHERE key = ?", space.key)
+            return SpaceId(found[0][0]) if found else None
+
+        return self.memorized(("space", space.key), find)
+
+    def dimension(self, space_id: SpaceId) -> int:
+        """Return the length of a vector of a space."""
+        ((dimension,),) = self.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
+        return int(dimension)
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until that was measured."""
+
+        def read() -> UnrelatedTexts | None:
+            sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
+            found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in self.rows(sql, space_id)}
+            return UnrelatedTexts(spaced=found[False], unspaced=found[True]) if found else None
+
+        return self.memorized(("unrelated", space_id), read)
+
+
+class SpaceWriter(SpaceReader):
+    """Writes spaces."""
+
+    def open_space(self, space: EmbeddingSpace) -> SpaceId:
+        """Return the id of a space; a new one is written."""
+        known = self.find_space(space)
+        if known is not None:
+            return known
+        sql = "INSERT INTO spaces(key, dimension) VALUES (?, ?) RETURNING id"
+        ((space_id,),) = self.rows(sql, space.key, space.dimension)
+        return SpaceId(space_id)
+
+    def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
+        """Write how similar unrelated texts are, unless a complete measurement is known."""
+        known = self.unrelated(space_id)
+        if known is not None and known.complete:
+            return
+        for unspaced, each in ((False, measured.spaced), (True, measured.unspaced)):
+            self.rows(
+                """INSERT INTO unrelated(space_id, unspaced, mean, spread, passages) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT (space_id, unspaced) DO UPDATE
+                SET mean = excluded.mean, spread = excluded.spread, passages = excluded.passages""",
+                *(space_id, unspaced, each.mean, each.spread, each.passages),
+            )

@@ -1,0 +1,78 @@
+"""What candidates gain by being like the first hits, and unlike those behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.contract.store_world import World, chunk_ids, unit_vectors
+
+from mdvec.search.likeness import GAIN, with_likeness
+from mdvec.search.proximity import QuerySpace, neighbourhood
+from mdvec.testing.stores import MemoryStore
+from mdvec.types.ids import ChunkId
+
+FIRST, BEHIND, REST = unit_vectors(3, seed=5)
+
+
+@pytest.fixture
+def world() -> World:
+    """Nine documents, of which the last one but one is like the first, and the last like those behind it."""
+    world = World(MemoryStore())
+    for number in range(9):
+        world.add(f"{number}.md", [f"text {number}"])
+    near = {0: FIRST, 5: BEHIND, 6: BEHIND, 7: FIRST, 8: BEHIND}
+    world.embed({f"text {number}": near.get(number, REST) for number in range(9)})
+    return world
+
+
+def gains(
+    world: World, evidence: dict[ChunkId, float], other_language: frozenset[ChunkId] = frozenset()
+) -> dict[ChunkId, float]:
+    with world.store.read() as view:
+        space = QuerySpace(world.space_id, world.collections, REST, None, 9, unspaced=False)
+        places = neighbourhood([*evidence], view)
+        found = with_likeness(evidence, [space], other_language, places, view)
+    return {chunk: found[chunk] - before for chunk, before in evidence.items()}
+
+
+def evidence_of(world: World) -> dict[ChunkId, float]:
+    """Return evidence of which the first document has much more than the others."""
+    with world.store.read() as view:
+        ids = [chunk for number in range(9) for chunk in chunk_ids(view, world.first.id, f"{number}.md")]
+    return {chunk: 9.0 - number - 4 * bool(number) for number, chunk in enumerate(ids)}
+
+
+def test_what_is_like_the_first_hits_gains(world: World) -> None:
+    """In standard deviations of their likeness, so that candidates gain nothing on average."""
+    evidence = evidence_of(world)
+    gained = gains(world, evidence)
+    values = np.array([*gained.values()])
+    assert values[7] > 0 > values[8]
+    assert values[7] == pytest.approx(values[0])
+    assert values.mean() == pytest.approx(0.0, abs=1e-9)
+    assert values.std() == pytest.approx(GAIN)
+
+
+def test_hits_in_the_other_writing_say_nothing(world: World) -> None:
+    """They would speak for others in that writing."""
+    evidence = evidence_of(world)
+    first, *_, alike, _ = evidence
+    assert gains(world, evidence, frozenset({first}))[alike] < GAIN / 100
+    assert not any(gains(world, evidence, frozenset(evidence)).values())
+
+
+def test_a_few_documents_say_nothing_of_each_other(world: World) -> None:
+    """None are behind the first ones."""
+    evidence = dict([*evidence_of(world).items()][:5])
+    assert not any(gains(world, evidence).values())
+
+
+def test_what_has_no_vector_yet_keeps_its_evidence(world: World) -> None:
+    """Among the first hits, too."""
+    (pending,) = world.add("pending.md", ["pending"])
+    evidence = evidence_of(world)
+    with_pending = gains(world, {**evidence, pending: 20.0})
+    assert with_pending.pop(pending) == 0.0
+    assert max(with_pending.values()) < GAIN / 100  # the others are far behind it
+    assert not any(gains(world, {**evidence, pending: 900.0}).values())
+    assert gains(world, {**evidence, pending: -9.0})[pending] == 0.0
