@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from benchmarks import scale
 from benchmarks.quality import markdown_table
 from benchmarks.speed import PAGE, README, README_JA, RECORD, short_table, table
 from benchmarks.speed_plot import plot
 from benchmarks.summary import summary_table
+
+from mdvec.search import confidence
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,3 +89,11 @@ def test_the_figures_of_speed_are_the_recorded_ones() -> None:
     for theme in ("light", "dark"):
         drawn = (ROOT / f"docs/images/speed.{theme}.svg").read_text(encoding="utf-8")
         assert drawn == plot(figures["search"], theme)
+
+
+@pytest.mark.parametrize("page", ["reference/json.md", "reference/mcp.md", "explanation/confidence.md"])
+def test_the_levels_of_confidence_are_those_of_the_code(page: str) -> None:
+    """A page that says from which score on an answer has a level says it as the code has it."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    levels = (f"`{level.value}` from {least:g}".replace(" 0.", " .") for least, level in confidence._LEVELS)
+    assert ", ".join(levels) in " ".join(text.split())

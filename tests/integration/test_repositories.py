@@ -323,7 +323,7 @@ def test_a_damaged_file_fails_alone_and_heals(on_github: Workspace, server: Gith
     server.damaged.add("old.md")
     report = _update(on_github)
     assert (report.failed, report.added) == (1, 1)
-    assert any("old.md: what came over the network is damaged" in each for each in report.warnings)
+    assert any("old.md: the downloaded data is damaged" in each for each in report.warnings)
     assert "water" in on_github.read("old.md").text
     server.damaged.clear()
     report = _update(on_github)
