@@ -26,8 +26,12 @@ class SpaceReader(TableReader):
 
     def dimension(self, space_id: SpaceId) -> int:
         """Return the length of a vector of a space."""
-        ((dimension,),) = self.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
-        return int(dimension)
+
+        def read() -> int:
+            ((dimension,),) = self.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
+            return int(dimension)
+
+        return self.memorized(("dimension", space_id), read)
 
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
         """Return how similar unrelated texts are in a space; None until that was measured."""

@@ -75,7 +75,6 @@ class VectorReader(DocumentReader, WhereReader, SpaceReader, DenseReader):
         """Return the vectors of the chunks' texts."""
         from mdvec.stores.exact import decode, in_rows_of
 
-        dimension = self.connection.execute("SELECT dimension FROM spaces WHERE id = ?", (space_id,)).get
         rows = list(
             self.connection.execute(
                 """SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
@@ -83,7 +82,9 @@ class VectorReader(DocumentReader, WhereReader, SpaceReader, DenseReader):
                 (json.dumps(ids), space_id),
             )
         )
-        return in_rows_of(ids, [row[0] for row in rows], decode([row[1] for row in rows], dimension))
+        return in_rows_of(
+            ids, [row[0] for row in rows], decode([row[1] for row in rows], self.dimension(space_id))
+        )
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""
