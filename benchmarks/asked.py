@@ -25,14 +25,19 @@ from mdvec.types.report import ImportMode, ImportOptions
 
 QUESTIONS = Path(__file__).parent / "asked"
 
-# Of the wiki, the parts on living and working; its lists of software are four times as long. Of the handbook,
-# the company and the larger departments but the product's.
+# Of the wiki, the parts on living and working; its lists of software are four times as long. Of the first
+# handbook, the company and the larger departments but the product's; of the one in Japanese, what anybody
+# who works there looks up.
 INCLUDED = {
     "knowledge": (
         *("anki", "backups", "books", "cli", "drugs", "education", "environment", "fitness", "focusing"),
         *("health", "keyboards", "life", "looking-back", "macOS", "mindfulness", "minimalism", "movies"),
         *("other", "psychology", "relationships", "research", "sharing", "sleep", "space", "talks"),
         *("travel", "unix", "web", "work", "writing"),
+    ),
+    "gitlab-handbook-ja": (
+        *("business-technology", "communication", "finance", "hiring", "leadership", "legal"),
+        *("people-group", "people-policies", "tools-and-tips", "total-rewards"),
     ),
     "sourcegraph-handbook": (
         *("benefits-pay-perks", "company-info-and-process", "handbook"),
