@@ -149,7 +149,8 @@ def socket_path(place: DaemonPlace, env: Mapping[str, str]) -> Path:
     runtime = env.get("XDG_RUNTIME_DIR")
     folders = [Path(runtime, "mdvec")] if runtime else []
     folders.append(Path(tempfile.gettempdir(), f"mdvec-{os.geteuid()}"))
-    name = f"{place.folder.name}.sock"
+    # Of the whole path: daemons with folders of their own may share the one for sockets.
+    name = f"{_short_hash(os.fspath(place.folder))}.sock"
     fitting = (each for each in folders if len(os.fsencode(each / name)) <= _MOST_SOCKET_BYTES)
     folder = next(fitting, Path("/tmp", f"mdvec-{os.geteuid()}"))  # noqa: S108 - checked below
     with suppress(FileExistsError):
