@@ -335,7 +335,7 @@ def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
 def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
     """Return the documents whose paths end so, without regard to case; the whole path comes before.
 
-    Spaces at either end of a file's name, which nobody sees, may be left out where no other file is meant.
+    Spaces at either end of a file's name are invisible; they may be left out if no other file is meant.
     """
     spelling = spellings(path)[-1].removeprefix("/")
     key = link_key(Link(LinkKind.WIKI, spelling))
