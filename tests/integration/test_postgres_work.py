@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read, unit_vectors
@@ -13,12 +15,17 @@ from tests.waiting import HANG_S
 
 from mdvec import open_workspace
 from mdvec.config import load_config
+from mdvec.embedding.interface import Role
+from mdvec.embedding.unrelated import PASSAGES
 from mdvec.errors import WriterBusyError
 from mdvec.stores import holders
 from mdvec.stores.awaiting import await_change
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.text.hashing import text_hash
 from mdvec.types.report import ImportReport
+
+if TYPE_CHECKING:
+    from mdvec.embedding.interface import Parts
 
 pytestmark = pytest.mark.postgres
 
@@ -68,12 +75,24 @@ def test_those_that_watch_divide_the_collections() -> None:
 
 
 class SlowEmbedder(HashingEmbedder):
-    """Takes a few texts at a time, so that two of them have something to do."""
+    """Takes a few texts at a time, and begins when the others do, so that each has something to do."""
+
+    def __init__(self, others: threading.Barrier) -> None:
+        super().__init__(dimension=16)
+        self._others: threading.Barrier | None = others
 
     @property
     def texts_at_once(self) -> int:
         """Fewer than there are."""
         return 4
+
+    def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
+        """Wait for the others with the first texts of documents."""
+        others, is_work = self._others, role is Role.DOCUMENT and tuple(texts) != PASSAGES
+        if others is not None and is_work:
+            self._others = None
+            others.wait(HANG_S)
+        return super().embed(texts, role, titles)
 
 
 def test_two_machines_embed_no_text_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +107,8 @@ def test_two_machines_embed_no_text_twice(tmp_path: Path, monkeypatch: pytest.Mo
             (tmp_path / name / f"{number}.md").write_text(text)
     env = {"MDVEC_STORE_LOCATION": shared_server(), "MDVEC_STORE_POSTGRES_SCHEMA": new_schema()}
     config = load_config(cwd=tmp_path, env=env).config
-    embedders = {name: SlowEmbedder(dimension=16) for name in ("a", "b")}
+    both = threading.Barrier(2)
+    embedders = {name: SlowEmbedder(both) for name in ("a", "b")}
     reports: list[ImportReport] = []
     with open_workspace(config, embedder=HashingEmbedder(dimension=16)) as workspace:
         for name in ("a", "b"):

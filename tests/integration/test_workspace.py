@@ -26,6 +26,7 @@ from mdvec.errors import (
     ImportStoppedError,
     InvalidNameError,
     SourceMissingError,
+    StoreError,
 )
 from mdvec.run import Stage
 from mdvec.stores.records import StoredChunk
@@ -397,6 +398,15 @@ def test_the_generation_tells_of_other_processes(workspace: Workspace, docs: Pat
     assert after > before
     workspace.search(SearchQuery("tomatoes"))
     assert workspace.generation() == after
+
+
+def test_a_closed_workspace_opens_nothing(workspace: Workspace) -> None:
+    """A thread that begins to wait a moment too late would open a store that nobody closes."""
+    version = workspace.generation()
+    workspace.close()
+    with pytest.raises(StoreError, match="has been closed"):
+        workspace.wait_for_change(version, timeout_s=HANG_S)
+    workspace.close()
 
 
 def test_an_old_collection_with_a_reserved_name_is_noted(workspace: Workspace) -> None:

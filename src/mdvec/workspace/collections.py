@@ -19,6 +19,7 @@ from mdvec.errors import (
     CollectionNotFoundError,
     NoIndexError,
     SourceMissingError,
+    StoreError,
     UsageError,
 )
 from mdvec.stores.interface import Store, View
@@ -115,6 +116,7 @@ class Collections:
         self._makes = makes
         self._store: Store | None = None
         self._opening = threading.Lock()
+        self._closed = False
 
     @property
     def shown(self) -> str:
@@ -131,8 +133,12 @@ class Collections:
 
         Raises:
             NoIndexError: If it is not there and must not be made.
+            StoreError: If it was closed.
         """
         with self._opening:
+            if self._closed:  # by another thread; nobody would close what this one opened
+                msg = "the workspace has been closed"
+                raise StoreError(msg)
             if self._store is None:
                 self._check_may_make()
                 store = open_database(self.location, self._config, folder=self._came_with)
@@ -164,8 +170,9 @@ class Collections:
             raise NoIndexError(msg, hint=hint)
 
     def close(self) -> None:
-        """Release the store; the next use opens it again."""
+        """Close the store for good; a second call does nothing."""
         with self._opening:
+            self._closed = True
             store, self._store = self._store, None
         if store is not None:
             store.close()
