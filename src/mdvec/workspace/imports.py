@@ -20,7 +20,8 @@ from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.databases import DOCS_COLLECTION
-from mdvec.workspace.wiring import Model, Parts, set_only
+from mdvec.workspace.wiring.embedders import Model
+from mdvec.workspace.wiring.parts import Parts, set_only
 
 # A search that finds another process making the index waits this long for it to be complete.
 _OTHER_PROCESS_WAIT_S = 60.0

@@ -31,7 +31,7 @@ from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.reading import file_of, find, links_of, outline_of
 from mdvec.workspace.search import is_stale, where_of
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.documents.targets import Embedded

@@ -38,7 +38,8 @@ from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.reading import file_of, path_of_reference
-from mdvec.workspace.wiring import Model, Parts
+from mdvec.workspace.wiring.embedders import Model
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.search.forms import Vectors

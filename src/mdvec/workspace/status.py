@@ -42,7 +42,8 @@ from mdvec.types.report import (
 )
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import configured_otherwise
-from mdvec.workspace.wiring import Model, Parts
+from mdvec.workspace.wiring.embedders import Model
+from mdvec.workspace.wiring.parts import Parts
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
 _SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")

@@ -45,7 +45,7 @@ from mdvec.workspace.search import Search, SearchPool, answer, is_stale, recorde
 from mdvec.workspace.sections import Sections
 from mdvec.workspace.status import describe_all, explaining
 from mdvec.workspace.stores import Stores
-from mdvec.workspace.wiring import Parts, set_only
+from mdvec.workspace.wiring.parts import Parts, set_only
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
