@@ -13,6 +13,7 @@ from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
 from mdvec.stores.postgres.claims import Claims
 from mdvec.stores.postgres.database import Access, Database, Reader
@@ -86,11 +87,8 @@ class PostgresStore:
         self._spaces = LoadedSpaces()
         self._exact_up_to = exact_up_to
         self._index = vector_index
-        try:
+        with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
-        except BaseException:
-            self._database.close()
-            raise
 
     @property
     def location(self) -> str:

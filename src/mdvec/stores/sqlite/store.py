@@ -14,6 +14,7 @@ from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
 from mdvec.stores.sqlite.claims import Claims
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
@@ -74,7 +75,8 @@ class SqliteStore:
         keeps_spaces = not self.read_only if keeps_spaces is None else keeps_spaces
         self._spaces = LoadedSpaces(self.path, read_only=not keeps_spaces)
         self._index = vector_index
-        self._attached = None if vector_index is None else self._attach(vector_index)
+        with closed_on_error(self._database):
+            self._attached = None if vector_index is None else self._attach(vector_index)
 
     @staticmethod
     def mark_of(path: Path) -> int | None:
