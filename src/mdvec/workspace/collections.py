@@ -44,7 +44,7 @@ from mdvec.workspace.databases import (
     open_database,
     register_folder,
 )
-from mdvec.workspace.wiring import Parts, set_only
+from mdvec.workspace.wiring.parts import Parts, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset

@@ -30,7 +30,7 @@ from mdvec.stores.interface import Store, View
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import DEFAULT_SOURCE, ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset

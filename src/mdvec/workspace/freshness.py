@@ -15,7 +15,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mdvec.types.collection import Collection
     from mdvec.types.ids import SpaceId
     from mdvec.workspace.collections import Collections
-    from mdvec.workspace.wiring import Parts
+    from mdvec.workspace.wiring.parts import Parts
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 _VECTORS_A_PAGE = 20_000

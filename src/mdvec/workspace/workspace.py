@@ -33,19 +33,23 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.workspace import reading
 from mdvec.workspace.collections import Changes, Collections, Folders, Registration
 from mdvec.workspace.databases import DOCS_COLLECTION, FolderChoice
+from mdvec.workspace.doctor import explaining
+from mdvec.workspace.documents import reading
+from mdvec.workspace.documents.browse import Browse
+from mdvec.workspace.documents.pages import Pages
+from mdvec.workspace.documents.reading import is_stale
+from mdvec.workspace.documents.references import Lines, find
+from mdvec.workspace.documents.sections import Sections
+from mdvec.workspace.first_index import FirstIndex
 from mdvec.workspace.freshness import Freshness
-from mdvec.workspace.imports import FirstIndex, import_into, recorded_import
+from mdvec.workspace.imports import import_into, recorded_import
 from mdvec.workspace.models import Models
-from mdvec.workspace.pages import Browse, Pages
-from mdvec.workspace.reading import Lines
-from mdvec.workspace.search import Search, SearchPool, answer, is_stale, recorded_search
-from mdvec.workspace.sections import Sections
-from mdvec.workspace.status import describe_all, explaining
+from mdvec.workspace.search import Search, SearchPool, answer, recorded_search
+from mdvec.workspace.status import describe_all
 from mdvec.workspace.stores import Stores
-from mdvec.workspace.wiring import Parts, set_only
+from mdvec.workspace.wiring.parts import Parts, set_only
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
@@ -336,7 +340,7 @@ class Workspace:
             UsageError: If the lines do not exist, or more than one document is meant.
         """
         with self._collections.store().read() as view:
-            found = reading.find(path, collection, self._collections, view)
+            found = find(path, collection, self._collections, view)
         stale = is_stale(found.document, self._parts.source(found.collection.source))
         if lines is None and section is None:
             lines = found.lines
@@ -350,7 +354,7 @@ class Workspace:
             UsageError: If more than one document is meant.
         """
         with self._collections.store().read() as view:
-            found = reading.find(path, collection, self._collections, view)
+            found = find(path, collection, self._collections, view)
             versions = self._versions.of((found.collection.id,), view)[found.collection.id]
             return reading.links_of(found.document, versions, view)
 
@@ -419,7 +423,7 @@ class Workspace:
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
-        from mdvec.workspace.status import examine
+        from mdvec.workspace.doctor import examine
 
         return examine(self._collections, self._parts)
 

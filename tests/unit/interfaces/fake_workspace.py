@@ -45,9 +45,9 @@ from mdvec.types.report import (
     WorkspaceStatus,
 )
 from mdvec.workspace import FolderChoice, Workspace
+from mdvec.workspace.documents.browse import Browse
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.models import Models
-from mdvec.workspace.pages import Browse
 from mdvec.workspace.stores import Stores
 
 HIT = SearchHit(
