@@ -62,9 +62,7 @@ class Reader(TableReader):
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement that is written as for SQLite; return its rows, if any."""
-        text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
-        cursor = self.connection.execute(text, arguments, binary=True)
-        return cursor.fetchall() if cursor.description else []
+        return fetch_rows(self.connection, sql, *arguments)
 
 
 class Database:
@@ -199,6 +197,13 @@ class Database:
 
     def _connect(self) -> Connection:
         return connect(self.access.address, prepared_statements=self.access.prepared_statements)
+
+
+def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+    """Run a statement that is written as for SQLite; return its rows, if any."""
+    text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
+    cursor = connection.execute(text, arguments, binary=True)
+    return cursor.fetchall() if cursor.description else []
 
 
 def _roll_back(connection: Connection) -> None:

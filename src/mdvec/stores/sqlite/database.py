@@ -50,7 +50,7 @@ class Reader(TableReader):
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return its rows, if any."""
-        return list(self.connection.execute(sql, arguments))
+        return fetch_rows(self.connection, sql, *arguments)
 
 
 class Database:
@@ -174,3 +174,8 @@ class Database:
                 connection.close()
             else:
                 self._pool.give_back(connection)
+
+
+def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+    """Run a statement; return its rows, if any."""
+    return list(connection.execute(sql, arguments))
