@@ -36,7 +36,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Expansion, Filters, SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector

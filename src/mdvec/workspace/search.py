@@ -331,7 +331,7 @@ def _unfinished(
             return "they are being made"
         if all(name in working for name in names):
             return "; ".join(working[name] for name in names)
-        return f"'{collections.import_command(names, ImportMode.UPDATE)}' {verb}"
+        return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
     partial = _partial(searched)
