@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from mdvec.errors import ImportStoppedError, MdvecError, UsageError
 from mdvec.interfaces.requests import DocumentRequest, LineRange, SearchRequest, search_query
 from mdvec.types.hit import SearchResult
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
 _WRITER_WAIT_S = 30.0
 
 
-def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
+def search(workspace: Workspace, request: SearchRequest, *, as_passages: bool = True) -> SearchResult:
     """Answer a request from the index; missing vectors are made in the background."""
     query = search_query(request, workspace.search_settings(request.collections))
-    return workspace.search(query, wait_for_vectors=False)
+    return workspace.search(replace(query, as_passages=as_passages), wait_for_vectors=False)
 
 
 def read(workspace: Workspace, request: DocumentRequest, parse_lines: Callable[[str], LineRange]) -> Passage:
