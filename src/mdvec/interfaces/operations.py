@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from mdvec.errors import ImportStoppedError, MdvecError, UsageError
+from mdvec.errors import ImportStoppedError, MdvecError
 from mdvec.interfaces.requests import DocumentRequest, LineRange, SearchRequest, search_query
 from mdvec.types.hit import SearchResult
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Passage
@@ -26,14 +26,7 @@ def search(workspace: Workspace, request: SearchRequest, *, as_passages: bool = 
 
 
 def read(workspace: Workspace, request: DocumentRequest, parse_lines: Callable[[str], LineRange]) -> Passage:
-    """Return the part of a document that is requested.
-
-    Raises:
-        UsageError: If both lines and a section are named.
-    """
-    if request.lines is not None and request.section is not None:
-        msg = "`lines` and `section` cannot be used together"
-        raise UsageError(msg, hint="Give one of them.")
+    """Return the part of a document that is requested."""
     lines = None if request.lines is None else parse_lines(request.lines)
     return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)
 

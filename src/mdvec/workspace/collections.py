@@ -19,8 +19,8 @@ from mdvec.errors import (
     CollectionNotFoundError,
     NoIndexError,
     SourceMissingError,
-    StoreError,
     UsageError,
+    WorkspaceClosedError,
 )
 from mdvec.stores.interface import Store, View
 from mdvec.text.addresses import without_password
@@ -79,7 +79,7 @@ class Changes(TypedDict, total=False):
     """What can be changed of a registered collection; None leaves a field as it is."""
 
     description: str | None
-    location: str | None
+    location: str | Path | None
     include: Sequence[str] | None
     exclude: Sequence[str] | None
     chunking: ChunkingSpec | None
@@ -133,12 +133,11 @@ class Collections:
 
         Raises:
             NoIndexError: If it is not there and must not be made.
-            StoreError: If it was closed.
+            WorkspaceClosedError: If it was closed.
         """
         with self._opening:
             if self._closed:  # by another thread; nobody would close what this one opened
-                msg = "the workspace has been closed"
-                raise StoreError(msg)
+                raise WorkspaceClosedError
             if self._store is None:
                 self._check_may_make()
                 store = open_database(self.location, self._config, folder=self._came_with)
@@ -255,7 +254,9 @@ class Collections:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def add(self, name: str, description: str, location: str, **options: Unpack[Registration]) -> Collection:
+    def add(
+        self, name: str, description: str, location: str | Path, **options: Unpack[Registration]
+    ) -> Collection:
         """Register a source; see :meth:`mdvec.workspace.Workspace.add_collection`.
 
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
@@ -326,13 +327,13 @@ class Collections:
             writer.delete_collection(collection.id)
 
 
-def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
+def source_spec(location: str | Path, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
     """Parse a source; nothing but a folder of this machine is looked for.
 
     Args:
         location: ``NAME:PLACE`` or ``NAME+ADDRESS`` for a source of that name, such as
             ``github:OWNER/REPO[@REF][:PATH]``, ``git+URL[@REF][:PATH]`` and ``s3://BUCKET[/PATH]``; else a
-            folder. A folder whose name starts so is written ``./github:…``.
+            folder. A folder whose name starts so is written ``./github:…``; a path is always one.
         include: Globs of files to take; all when empty.
         exclude: Globs of files to leave out.
 
@@ -344,6 +345,7 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
         UsageError: If it starts like a repository and is none, or carries a password.
         SourceMissingError: If there is no such folder.
     """
+    location = str(location.absolute()) if isinstance(location, Path) else location
     if location.startswith(_WEB):
         msg = f"a repository needs its kind, not {location.partition('://')[0]!r} alone"
         raise SourceMissingError(msg, hint="Write github:OWNER/REPO, or git+ in front of the address.")

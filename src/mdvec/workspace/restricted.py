@@ -42,9 +42,6 @@ class _RestrictedCollections(Collections):
             known = self._shown = store, RestrictedStore(store, self._names)
         return known[1]
 
-    def close(self) -> None:
-        """Do nothing: the whole store stays open."""
-
 
 class RestrictedWorkspace(Workspace):
     """Read access to some collections of a workspace; all others seem not to exist.
@@ -71,6 +68,9 @@ class RestrictedWorkspace(Workspace):
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0
+
+    def close(self) -> None:
+        """Do nothing: the whole workspace stays open."""
 
     def add_collection(self, *_: Any, **__: Any) -> Collection:
         """Refuse, before anything on this machine is looked at.

@@ -17,7 +17,13 @@ from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
 from mdvec.embedding.machine import available_cores
-from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
+from mdvec.errors import (
+    ConfigError,
+    EmbedderUnavailableError,
+    EmbeddingError,
+    UsageError,
+    WorkspaceClosedError,
+)
 from mdvec.indexing.recipe import Recipe
 from mdvec.settings import settings_kind
 from mdvec.sources.interface import Source, SourceFactory
@@ -121,6 +127,7 @@ class Embedders:
         self._models: dict[EmbeddingSpec, Model] = {}
         self._cluster: Cluster | None = None
         self._small_only = False
+        self._closed = False
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -142,10 +149,13 @@ class Embedders:
 
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
+            WorkspaceClosedError: If they were closed.
         """
         if self._override is not None:
             return self._override
         with self._guard:  # one for all, however many threads come first
+            if self._closed:
+                raise WorkspaceClosedError
             if spec not in self._made:
                 made = self._make(spec)
                 if self._small_only and not made.is_small:
@@ -257,6 +267,13 @@ class Embedders:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
         made = [*self._made.values()] if self._override is None else [self._override]
         return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0
+
+    def close(self) -> None:
+        """Free all models but one that was given, and make none any more."""
+        with self._guard:
+            self._closed = True
+        for embedder in self._made.values():
+            embedder.unload(idle_s=0)
 
 
 class Parts:
@@ -371,8 +388,7 @@ class Parts:
         factory: ChunkerFactory = registry.load("chunking", spec.strategy)
         known = _sizes_of(factory)
         own = set_only(**{name: getattr(spec, name) for name in _SIZES})
-        unknown = own.keys() - known
-        if unknown:
+        if unknown := own.keys() - known:
             msg = f"the chunker {spec.strategy!r} does not know {', '.join(sorted(unknown))}"
             raise ConfigError(msg, hint="Leave it out, or choose another chunker with --chunker.")
         # Whether the model can be used now must not matter: without its key, nothing has changed.
@@ -383,8 +399,7 @@ class Parts:
             tokens = embedder.tokens
             token_ends, limit, estimate = tokens.ends, tokens.max_tokens, tokens.estimate
             tokenizer = embedder.space.model if tokens.is_exact else _ESTIMATE
-        known_estimate = getattr(factory, "takes_token_estimate", False)
-        estimating = {"token_estimate": estimate} if known_estimate else {}
+        estimating = {"token_estimate": estimate} if getattr(factory, "takes_token_estimate", False) else {}
         configured = set_only(**{name: getattr(self._config.chunking, name) for name in known})
         return factory(
             token_ends=token_ends,
