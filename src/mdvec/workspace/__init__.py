@@ -8,8 +8,10 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.databases import FolderChoice, folder_with_index
-from mdvec.workspace.workspace import Workspace
+from mdvec.workspace.storage.database import Place
+from mdvec.workspace.storage.docs_folder import FolderChoice
+from mdvec.workspace.storage.opening import folder_with_index
+from mdvec.workspace.workspace import Workspace, workspace_at
 
 __all__ = ["FolderChoice", "Workspace", "folder_with_index", "open_workspace"]
 
@@ -53,13 +55,11 @@ def open_workspace(
     is_inside = (
         root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)
     )
-    came_with = root if is_inside else None
-    return Workspace(
+    wanted = Place(
         place,
-        config,
         docs_dir=root,
-        came_with=came_with,
-        embedder=embedder,
+        came_with=root if is_inside else None,
         choice=choice or FolderChoice(),
         makes=makes,
     )
+    return workspace_at(wanted, config, embedder)

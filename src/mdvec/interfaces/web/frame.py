@@ -175,7 +175,7 @@ def search_url(parameters: Mapping[str, Any]) -> str:
 
 
 class PageAddresses:
-    """The addresses of documents and images on the page; see :class:`mdvec.workspace.pages.Addresses`."""
+    """Addresses for :meth:`mdvec.workspace.documents.pages.Pages.read`."""
 
     def document(self, collection: str, path: str) -> str:
         """Return the address of a document."""
