@@ -15,7 +15,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
@@ -126,7 +126,7 @@ class Freshness:
                     self._import(name, options)
             self._looked_ms[collection.id] = looked_ms
         except ImportStoppedError:
-            command = self._collections.import_command([name], ImportMode.UPDATE)
+            command = self._collections.place.import_command([name], ImportMode.UPDATE)
             if left := progress.total - progress.done:
                 return f"changed documents of {name} that are not read yet: {left:,}; '{command}' reads them"
             budget_ms = self._config.search.sync_budget_ms
