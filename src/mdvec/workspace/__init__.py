@@ -20,8 +20,8 @@ def open_workspace(
     config: Config | None = None,
     *,
     database: Path | str | None = None,
-    docs_dir: Path | None = None,
-    data_dir: Path | None = None,
+    docs_dir: Path | str | None = None,
+    data_dir: Path | str | None = None,
     embedder: Embedder | None = None,
     choice: FolderChoice | None = None,
     makes: bool = True,
@@ -45,11 +45,12 @@ def open_workspace(
         SourceMissingError: If ``docs_dir`` is not a folder.
     """
     config = config or Config()
-    if docs_dir is not None and not docs_dir.is_dir():
+    root = None if docs_dir is None else Path(docs_dir).resolve()
+    if root is not None and not root.is_dir():
         msg = f"{docs_dir} is not a folder"
         raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
-    root = None if docs_dir is None else docs_dir.resolve()
-    place = database_place(config.store.location, database=database, docs_dir=root, data_dir=data_dir)
+    index = None if data_dir is None else Path(data_dir)
+    place = database_place(config.store.location, database=database, docs_dir=root, data_dir=index)
     # A database that is named is the user's own.
     is_inside = (
         root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec.structs import replace
@@ -58,7 +59,7 @@ class Changes(TypedDict, total=False):
     """What can be changed of a registered collection; None leaves a field as it is."""
 
     description: str | None
-    location: str | None
+    location: str | Path | None
     include: Sequence[str] | None
     exclude: Sequence[str] | None
     chunking: ChunkingSpec | None
@@ -145,7 +146,9 @@ class Collections:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def add(self, name: str, description: str, location: str, **options: Unpack[Registration]) -> Collection:
+    def add(
+        self, name: str, description: str, location: str | Path, **options: Unpack[Registration]
+    ) -> Collection:
         """Register a source; see :meth:`mdvec.workspace.Workspace.add_collection`.
 
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
@@ -216,13 +219,13 @@ class Collections:
             writer.delete_collection(collection.id)
 
 
-def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
+def source_spec(location: str | Path, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
     """Parse a source; nothing but a folder of this machine is looked for.
 
     Args:
         location: ``NAME:PLACE`` or ``NAME+ADDRESS`` for a source of that name, such as
             ``github:OWNER/REPO[@REF][:PATH]``, ``git+URL[@REF][:PATH]`` and ``s3://BUCKET[/PATH]``; else a
-            folder. A folder whose name starts so is written ``./github:…``.
+            folder. A folder whose name starts so is written ``./github:…``; a path is always one.
         include: Globs of files to take; all when empty.
         exclude: Globs of files to leave out.
 
@@ -234,6 +237,7 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
         UsageError: If it starts like a repository and is none, or carries a password.
         SourceMissingError: If there is no such folder.
     """
+    location = str(location.absolute()) if isinstance(location, Path) else location
     if location.startswith(_WEB):
         msg = f"a repository needs its kind, not {location.partition('://')[0]!r} alone"
         raise SourceMissingError(msg, hint="Write github:OWNER/REPO, or git+ in front of the address.")

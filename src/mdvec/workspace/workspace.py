@@ -17,7 +17,7 @@ from mdvec import run
 from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import ImportStoppedError, StoreError
+from mdvec.errors import ImportStoppedError, StoreError, UsageError, WorkspaceClosedError
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.types.collection import Collection, SearchDefaults
@@ -119,7 +119,7 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Cancel imports that are under way, and release the database."""
+        """Cancel imports that are under way, and release the database and the models."""
         with self._guard:
             self._closed = True
             running = list(self._runs)
@@ -131,6 +131,7 @@ class Workspace:
         if self.searchers is not None:
             self.searchers.close()
         self._collections.database.close()
+        self._parts.embedders.close()
 
     # --- collections ---------------------------------------------------------------------------
 
@@ -147,7 +148,7 @@ class Workspace:
         return self._collections.named(name)
 
     def add_collection(
-        self, name: str, description: str, location: str, **options: Unpack[Registration]
+        self, name: str, description: str, location: str | Path, **options: Unpack[Registration]
     ) -> Collection:
         """Register a source; nothing is indexed yet.
 
@@ -310,8 +311,12 @@ class Workspace:
 
         Raises:
             DocumentNotFoundError: If there is no such document or section.
-            UsageError: If the lines do not exist, or more than one document is meant.
+            UsageError: If the lines do not exist, both lines and a section are given, or more than one
+                document is meant.
         """
+        if lines is not None and section is not None:
+            msg = "`lines` and `section` cannot be used together"
+            raise UsageError(msg, hint="Give one of them.")
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
         stale = is_stale(found.document, self._parts.source(found.collection.source))
@@ -430,13 +435,14 @@ class Workspace:
         """Let :meth:`close` cancel the call.
 
         Raises:
+            WorkspaceClosedError: If it was closed before.
             ImportStoppedError: If it was cancelled so, by itself or because the store was closed.
         """
         current = run.bound_run() or run.Run()
         with self._guard:
-            self._runs.append(current)
             if self._closed:
-                current.cancel()
+                raise WorkspaceClosedError
+            self._runs.append(current)
         try:
             with run.bound(current):
                 yield

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mdvec.config.paths import database_place, is_folder_name
 from mdvec.config.schema import Config
-from mdvec.errors import NoIndexError, StoreError
+from mdvec.errors import NoIndexError, WorkspaceClosedError
 from mdvec.stores.interface import Store
 from mdvec.text.addresses import without_password
 from mdvec.types.report import ImportMode
@@ -85,12 +85,11 @@ class Database:
 
         Raises:
             NoIndexError: If it is not there and must not be made.
-            StoreError: If it was closed.
+            WorkspaceClosedError: If it was closed.
         """
         with self._opening:
             if self._closed:  # by another thread; nobody would close what this one opened
-                msg = "the workspace has been closed"
-                raise StoreError(msg)
+                raise WorkspaceClosedError
             if self._store is None:
                 self._store = self._open()
             return self._store
