@@ -46,7 +46,8 @@ from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import import_into, recorded_import
 from mdvec.workspace.models import Models
-from mdvec.workspace.search import Search, SearchPool, answer, recorded_search
+from mdvec.workspace.search import Search, answer, recorded_search
+from mdvec.workspace.searchers import Searchers
 from mdvec.workspace.status import describe_all
 from mdvec.workspace.storage.database import Database, Place
 from mdvec.workspace.storage.docs_folder import DOCS_COLLECTION
@@ -75,12 +76,11 @@ class Workspace:
         may_write: Whether it can change anything (see :mod:`mdvec.workspace.restricted`).
         readable: Names of the collections that may be read; None for all.
         searchers: Other processes that answer searches; None where this process answers all.
-        reopen: Opens the same workspace in another process; the database must exist.
     """
 
     may_write = True
     readable: frozenset[str] | None = None
-    searchers: SearchPool | None = None
+    searchers: Searchers | None = None
 
     def __init__(self, collections: Collections, config: Config) -> None:
         self._collections = collections
@@ -88,7 +88,6 @@ class Workspace:
         self._config = config
         place = collections.place
         self.database = place.location if isinstance(place.location, Path) else default_database()
-        self.reopen = partial(workspace_at, replace(place, makes=False), config)
         self._first_index: FirstIndex | None = None
         if place.docs_dir is not None and self.may_write:
             self._first_index = FirstIndex(
