@@ -58,7 +58,8 @@ class Freshness:
         settings = self._config.watch
         if not (force or settings.enabled):
             return
-        from mdvec.indexing.watch import Watcher, WatchTimes
+        from mdvec.indexing.watch import Watcher
+        from mdvec.indexing.watch_targets import WatchTimes
 
         self._collections.chosen(names)
         times = WatchTimes(
