@@ -22,7 +22,8 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
-from mdvec.workspace.wiring import Cluster, Embedders, Parts
+from mdvec.workspace.wiring.embedders import Cluster, Embedders
+from mdvec.workspace.wiring.parts import Parts
 
 
 class Models:
