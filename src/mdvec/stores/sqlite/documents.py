@@ -18,7 +18,6 @@ from mdvec.stores.rows import (
     property_rows,
 )
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
-from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.where import WhereReader
 from mdvec.stores.sqlite.words import put_terms
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
@@ -70,12 +69,6 @@ _BESIDE = """LEFT JOIN chunks before ON before.id = c.id - 1 AND before.document
     LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"""
 
 
-def places_of(connection: Connection, ids: Sequence[int]) -> list[ChunkPlace]:
-    """Return the places of those of the chunks that exist, in order of id."""
-    sql = f"SELECT {PLACE_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_BESIDE}"  # noqa: S608
-    return places_of_rows(connection.execute(sql, (json.dumps(sorted(set(ids))),)))
-
-
 class DocumentReader(WhereReader, DocumentTables):
     """Reads documents, chunks and links."""
 
@@ -96,7 +89,8 @@ class DocumentReader(WhereReader, DocumentTables):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""
-        return places_of(self.connection, ids)
+        sql = f"SELECT {PLACE_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_BESIDE}"  # noqa: S608
+        return places_of_rows(self.rows(sql, json.dumps(sorted(set(ids)))))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
