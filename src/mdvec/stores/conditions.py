@@ -87,11 +87,6 @@ def any_of(parts: Iterable[Sql]) -> Sql:
     return Sql(f"({joined.text or '1 = 0'})", joined.arguments)
 
 
-def negated(part: Sql) -> Sql:
-    """Return the condition that a condition is not met."""
-    return Sql(f"NOT {part.text}", part.arguments)
-
-
 def _joined(word: str, parts: Sequence[Sql]) -> Sql:
     return Sql(
         word.join(part.text for part in parts),

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from mdvec.stores.conditions import Sql, all_of, filter_conditions, negated
+from mdvec.stores.conditions import Sql, all_of, filter_conditions
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.tables import TableReader
 from mdvec.stores.vectors.index import VectorKind
@@ -35,6 +35,10 @@ class WhereTables(TableReader):
     def listed(self, column: str, ids: Iterable[int]) -> Sql:
         """Return the condition that a column is one of any number of ids."""
         return self.one_of(column, ids)
+
+    @abstractmethod
+    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is none of any number of ids."""
 
     @abstractmethod
     def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:
@@ -101,7 +105,7 @@ class WhereTables(TableReader):
         if where.only is not None:
             conditions.append(self.listed("d.id", where.only))
         if where.hidden:
-            conditions.append(negated(self.listed("d.id", where.hidden)))
+            conditions.append(self.unlisted("d.id", where.hidden))
         conditions += filter_conditions(filters, date=self.date_condition, labels=self.labels_table)
         if filters.path is not None:
             conditions.append(self.path_condition(filters.path, where.collections))
@@ -116,7 +120,7 @@ class WhereTables(TableReader):
         if where.chunks is not None:
             conditions.append(self.listed(key, where.chunks))
         if where.hidden_chunks:
-            conditions.append(negated(self.listed(key, where.hidden_chunks)))
+            conditions.append(self.unlisted(key, where.hidden_chunks))
         return conditions
 
     def _covers_everything(self, where: Where) -> bool:

@@ -35,6 +35,10 @@ class WhereReader(Reader, WhereTables):
         """Return the condition that a column is one of any number of ids."""
         return Sql(f"{column} IN (SELECT value FROM json_each(?))", (_id_list(ids),))
 
+    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is none of any number of ids."""
+        return Sql(f"{column} NOT IN (SELECT value FROM json_each(?))", (_id_list(ids),))
+
     def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:  # noqa: ARG002
         """Return the condition that the path of a document ``d`` matches a glob."""
         return Sql("matches_glob(?, d.path)", (glob,))
