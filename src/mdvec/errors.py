@@ -27,6 +27,7 @@ MdvecError
 │   ├── DatabaseFullError
 │   ├── ReadOnlyDatabaseError
 │   ├── StoreUnavailableError
+│   ├── WorkspaceClosedError
 │   └── WriterBusyError
 ├── EmbeddingError
 │   ├── EmbedderUnavailableError
@@ -260,6 +261,13 @@ class StoreUnavailableError(StoreError):
     code = "store_unavailable"
     default_hint = "What was committed is kept. Run again when the server can be reached."
     retry = True
+
+
+class WorkspaceClosedError(StoreError):
+    """The workspace has been closed."""
+
+    code = "closed"
+    default_hint = "Open another one with open_workspace()."
 
 
 class WriterBusyError(StoreError):

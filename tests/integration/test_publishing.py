@@ -33,7 +33,7 @@ from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions(mode=ImportMode.UPDATE)
@@ -288,7 +288,7 @@ def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
 
         copy_store(opened._collections.store(), store, parse_document, wait_s=0)
         opened._collections.store().close()
-        opened._collections._store = store
+        opened._collections.database._store = store
         report = opened.stores.publish(str(tmp_path / "published"))
     published = follow(tmp_path / "published", tmp_path)
     assert len(paths(published)) == report.documents == 2

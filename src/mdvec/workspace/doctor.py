@@ -9,11 +9,7 @@ from pathlib import Path
 
 from mdvec import __version__
 from mdvec.embedding.machine import available_cores
-from mdvec.errors import (
-    DamagedDatabaseError,
-    MdvecError,
-    NoIndexError,
-)
+from mdvec.errors import DamagedDatabaseError, MdvecError, NoIndexError
 from mdvec.stores.interface import Store
 from mdvec.stores.vectors.following import IndexedStore
 from mdvec.stores.versions import read_versions
@@ -21,12 +17,7 @@ from mdvec.text.quantity import quantity
 from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.links import Versions
-from mdvec.types.report import (
-    CollectionStatus,
-    Finding,
-    ImportMode,
-    Severity,
-)
+from mdvec.types.report import CollectionStatus, Finding, ImportMode, Severity
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.status import describe_all
 from mdvec.workspace.wiring.embedders import Model
@@ -47,7 +38,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     Returns:
         The findings, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(collections.shown)]
+    findings = [_about_machine(), *_about_place(collections.place.shown)]
     try:
         store = collections.store()
     except NoIndexError as error:
@@ -65,7 +56,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     try:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(parts, registered))
-        findings.append(_about_database(collections.shown, store))
+        findings.append(_about_database(collections.place.shown, store))
         findings.extend(_about_vector_index(store))
         findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
         with store.read() as view:
@@ -101,7 +92,7 @@ def explaining(collections: Collections) -> Iterator[None]:
 
 def _find_damage(collections: Collections) -> DamagedDatabaseError | None:
     """Return the damage in a database; None if it is intact, was not used or cannot be examined."""
-    if not collections.is_open:
+    if not collections.database.is_open:
         return None
     try:
         problems = collections.store().check()
@@ -109,7 +100,7 @@ def _find_damage(collections: Collections) -> DamagedDatabaseError | None:
         return None
     if not problems:
         return None
-    return DamagedDatabaseError(f"{collections.shown} is damaged: {problems[0]}", hint=problems[0].hint)
+    return DamagedDatabaseError(f"{collections.place.shown} is damaged: {problems[0]}", hint=problems[0].hint)
 
 
 def _about_machine() -> Finding:
@@ -237,7 +228,7 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
     name = status.collection.name
     counts = status.counts
     is_new = status.collection.last_indexed_ms is None
-    update = collections.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
+    update = collections.place.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
     if status.is_unreachable:
         yield Finding(
             Severity.NOTE,

@@ -15,7 +15,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.databases import DOCS_COLLECTION
+from mdvec.workspace.storage.docs_folder import DOCS_COLLECTION
 from mdvec.workspace.wiring.parts import Parts
 
 # A search that finds another process making the index waits this long for it to be complete.
@@ -195,7 +195,7 @@ class FirstIndex:
             return query, warnings
         if query.mode is not SearchMode.HYBRID:
             return query, warnings
-        everything = self._collections.import_command([DOCS_COLLECTION], ImportMode.UPDATE)
+        everything = self._collections.place.import_command([DOCS_COLLECTION], ImportMode.UPDATE)
         return replace(query, mode=SearchMode.LEXICAL), (
             *warnings,
             f"searched by words only: {counts.pending_chunks:,} chunks have no vector yet; the same command "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -60,22 +60,6 @@ class Search(Struct, frozen=True):
     importing: bool = False
     related_to: str | None = None
     readable: frozenset[str] | None = None
-
-
-class SearchPool(Protocol):
-    """Answers searches in other processes. Safe to use from several threads."""
-
-    def answer(self, search: Search, here: Callable[[], SearchResult]) -> SearchResult:
-        """Answer a search, by ``here`` in this process where that is better."""
-        ...
-
-    def end_idle(self, idle_s: float) -> bool:
-        """End processes that were not used for that many seconds; return whether there were any."""
-        ...
-
-    def close(self) -> None:
-        """End all processes, each after its current search."""
-        ...
 
 
 class _Embedded(Struct, frozen=True):
@@ -331,7 +315,7 @@ def _unfinished(
             return "they are being made"
         if all(name in working for name in names):
             return "; ".join(working[name] for name in names)
-        return f"'{collections.import_command(names, ImportMode.UPDATE)}' {verb}"
+        return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
     partial = _partial(searched)

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from mdvec.errors import (
-    MdvecError,
-    SourceUnavailableError,
-    UnreadableFileError,
-)
+from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.changes import known_binaries, make_plan
 from mdvec.indexing.recipe import Recipe
 from mdvec.sources.interface import Source
@@ -19,12 +15,7 @@ from mdvec.stores.sharing import FollowingStore
 from mdvec.text.encodings import decode
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
-from mdvec.types.report import (
-    ChangeProgress,
-    CollectionStatus,
-    DiskCheck,
-    WorkspaceStatus,
-)
+from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import configured_otherwise
 from mdvec.workspace.wiring.embedders import Model
@@ -35,9 +26,9 @@ def describe_all(
     names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
 ) -> WorkspaceStatus:
     """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
-    if collections.is_missing and not names:
+    if collections.place.is_missing and not names:
         model = _described(parts.embedders.model(None))
-        return WorkspaceStatus(collections.shown, 0, model, ())
+        return WorkspaceStatus(collections.place.shown, 0, model, ())
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
@@ -49,7 +40,7 @@ def describe_all(
         statuses = [_checked(each, store, parts) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
-        database=collections.shown,
+        database=collections.place.shown,
         size_bytes=store.size_bytes,
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),

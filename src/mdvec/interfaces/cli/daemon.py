@@ -114,7 +114,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
     """Run it in the foreground, for a service manager."""
     from mdvec.interfaces.cli.served import methods
     from mdvec.interfaces.http.options import server_options
-    from mdvec.workspace.searchers import use_processes
+    from mdvec.workspace.search_processes import use_processes
 
     session: Session = ctx.obj
     place = _place(session)

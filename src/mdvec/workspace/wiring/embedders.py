@@ -14,7 +14,13 @@ from mdvec import __version__, registry
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.embedding.interface import Embedder, EmbedderFactory, Runtime
-from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError, UsageError
+from mdvec.errors import (
+    ConfigError,
+    EmbedderUnavailableError,
+    EmbeddingError,
+    UsageError,
+    WorkspaceClosedError,
+)
 from mdvec.stores.interface import View
 from mdvec.types.collection import Collection, EmbeddingSpec
 from mdvec.types.ids import SpaceId
@@ -94,6 +100,7 @@ class Embedders:
         self._models: dict[EmbeddingSpec, Model] = {}
         self._cluster: Cluster | None = None
         self._small_only = False
+        self._closed = False
 
     @property
     def configured(self) -> EmbeddingSpec:
@@ -115,10 +122,13 @@ class Embedders:
 
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
+            WorkspaceClosedError: If they were closed.
         """
         if self._override is not None:
             return self._override
         with self._guard:  # one for all, however many threads come first
+            if self._closed:
+                raise WorkspaceClosedError
             if spec not in self._made:
                 made = self._make(spec)
                 if self._small_only and not made.is_small:
@@ -230,6 +240,13 @@ class Embedders:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
         made = [*self._made.values()] if self._override is None else [self._override]
         return sum(embedder.unload(idle_s=idle_s) for embedder in made) > 0
+
+    def close(self) -> None:
+        """Free all models but one that was given, and make none any more."""
+        with self._guard:
+            self._closed = True
+        for embedder in self._made.values():
+            embedder.unload(idle_s=0)
 
 
 def make_embedder(spec: EmbeddingSpec, settings: EmbeddingSettings, arguments: Mapping[str, Any]) -> Embedder:
