@@ -58,6 +58,7 @@ class MdvecError(Exception):
     code: ClassVar[str] = "error"
     default_hint: ClassVar[str] = ""
     retry: ClassVar[bool] = False
+    is_logged = False
 
     def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
         super().__init__(message or (self.__doc__ or "").strip().splitlines()[0])

@@ -118,7 +118,7 @@ def test_a_store_that_takes_no_vector_index_says_so(
     monkeypatch.setattr(SqliteStore, "takes_vector_index", False)
     with pytest.raises(ConfigError, match="'sqlite' searches its own vectors"):
         open_store(tmp_path / "i.sqlite", configure("[store]\nvectors = 'toy-vectors'\n"))
-    with pytest.raises(ConfigError, match="no vector_indexes adapter named 'nope'") as caught:
+    with pytest.raises(ConfigError, match="no vector index 'nope'") as caught:
         open_store("toy://a", configure("[store]\nvectors = 'nope'\n[store.toy]\nfolder = '.'\n"))
     assert "toy-vectors" in caught.value.hint
 
@@ -132,7 +132,7 @@ def test_a_store_that_takes_no_vector_index_says_so(
         ("[embedding.toys]\nx = 1\n", ":1: unknown setting embedding.toys; did you mean embedding.toy?"),
         ("[store.toy]\nfolder = 5\n", ":2: store.toy.folder must be a path, not 5"),
         ("[toy]\nrepeat = 1\n[sources.toy]\nrepeat = 2\n", ":4: toy.repeat sets the same as "),
-        ("[gone]\nx = 1\n", ":1: [gone]: the sources adapter 'gone' cannot be loaded: "),
+        ("[gone]\nx = 1\n", ":1: [gone]: the source 'gone' cannot be loaded: "),
         ("[folder]\nx = 1\n", ":2: unknown setting folder.x; [folder] has no settings"),
     ],
 )

@@ -385,7 +385,7 @@ def test_a_provider_that_is_gone_leaves_words(workspace: Workspace, monkeypatch:
     with open_workspace(database=workspace.database) as without:
         result = without.search(SearchQuery("guitar strings"))
         assert result.hits
-        assert "there is no embedding adapter named 'hashing'" in result.warnings[0]
+        assert "there is no embedding provider 'hashing'" in result.warnings[0]
         assert "hashing" in without.status().model
         without.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert without.collection("notes").embedding == OLD
