@@ -20,7 +20,6 @@ from mdvec.types.links import Versions
 from mdvec.types.report import CollectionStatus, Finding, ImportMode, Severity
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.status import describe_all
-from mdvec.workspace.wiring.embedders import Model
 from mdvec.workspace.wiring.parts import Parts
 
 # Folders that sync clients copy file by file: a database and its log must not be copied apart.
@@ -41,18 +40,9 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
     findings = [_about_machine(), *_about_place(collections.place.shown)]
     try:
         store = collections.store()
-    except NoIndexError as error:
-        return [
-            *findings,
-            *_about_models(parts, ()),
-            Finding(Severity.NOTE, "database", str(error), error.hint),
-        ]
     except MdvecError as error:
-        return [
-            *findings,
-            *_about_models(parts, ()),
-            Finding(Severity.PROBLEM, "database", str(error), error.hint),
-        ]
+        severity = Severity.NOTE if isinstance(error, NoIndexError) else Severity.PROBLEM
+        return [*findings, *_about_models(parts, ()), Finding(severity, "database", str(error), error.hint)]
     try:
         registered = collections.chosen((), include_disabled=True)
         findings.extend(_about_models(parts, registered))
@@ -129,18 +119,13 @@ def _about_models(parts: Parts, collections: Sequence[Collection]) -> Iterator[F
 
 def _try_model(parts: Parts, spec: EmbeddingSpec | None) -> Finding:
     try:
-        return _about_model(parts.embedders.model(spec))
+        model = parts.embedders.model(spec)
+        if model.problem is not None:
+            return Finding(Severity.NOTE, "model", str(model.problem), model.problem.hint)
+        embedder = parts.embedders.tried(model.spec)
     except MdvecError as error:
         return Finding(Severity.PROBLEM, "model", str(error), error.hint)
-
-
-def _about_model(model: Model) -> Finding:
-    if model.embedder is None:
-        return Finding(
-            Severity.NOTE, "model", str(model.problem), model.problem.hint if model.problem else ""
-        )
-    model.embedder.embed_query("ok")
-    warnings = "; ".join(model.embedder.warnings)
+    warnings = "; ".join(embedder.warnings)
     if warnings:
         return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
     return Finding(Severity.OK, "model", model.name)

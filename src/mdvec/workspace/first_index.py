@@ -247,7 +247,7 @@ class FirstIndex:
     def _count(self) -> CollectionCounts:
         docs = self._docs()
         with self._collections.store().read() as view:
-            return view.counts(docs.id, self._parts.model(docs).space_id(docs, view))
+            return self._parts.model(docs).counts(docs, view)
 
     def _has_text(self) -> bool:
         """Return True if the folder was imported, and was not empty then."""

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.errors import EmbeddingError, WriterBusyError
 from mdvec.indexing.work import Work
-from mdvec.stores.interface import Store, View
 from mdvec.stores.vectors.following import update_vector_index
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec
 from mdvec.types.report import ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
+from mdvec.workspace.model_change import resume_change
 from mdvec.workspace.wiring.embedders import Model
 from mdvec.workspace.wiring.parts import Parts, set_only
 
@@ -22,14 +22,7 @@ from mdvec.workspace.wiring.parts import Parts, set_only
 _COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")
 
 
-def import_into(
-    name: str,
-    options: ImportOptions,
-    *,
-    collections: Collections,
-    parts: Parts,
-    resume_change: Callable[[Work, ImportReport], ImportReport],
-) -> ImportReport:
+def import_into(name: str, options: ImportOptions, *, collections: Collections, parts: Parts) -> ImportReport:
     """Bring a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`.
 
     A change of model that is under way is resumed. Until it is complete the old model's vectors are kept
@@ -47,36 +40,34 @@ def import_into(
         resuming = options.embed and following is not None and following.embedder is not None
         pinned = _pinned(collection, model, parts, embed=options.embed)
         with store.read() as view:
-            was_pending = pending_chunks(collection, model, view)
+            was_pending = model.counts(collection, view).pending_chunks
         report = run_import(
             Work(replace(collection, chunking=chunking, embedding=pinned), store, claim),
+            replace(options, embed=options.embed and not (resuming and was_pending)),
             source=parts.source(collection.source),
             recipe=parts.recipe(chunking, cutter),
             embedder=None if pinned is None else model.embedder,
-            mode=options.mode,
-            embed=options.embed and not (resuming and was_pending),
-            allow_empty=options.allow_empty,
-            check=options.check,
             processes=parts.processes(chunking, cutter, options.processes),
         )
         if model.embedder is None:  # what it embedded before is not pending
             with store.read() as view:
-                report = replace(report, pending_chunks=pending_chunks(collection, model, view))
-        report = with_warnings(report, parts.size_warnings(chunking, cutter))
+                report = replace(report, pending_chunks=model.counts(collection, view).pending_chunks)
+        report = _with_warnings(report, parts.size_warnings(chunking, cutter))
         if resuming and report.failure is None:
             collection = collections.named(name)
             try:
-                report = resume_change(Work(collection, store, claim), report)
+                report = resume_change(Work(collection, store, claim), report, parts)
             except EmbeddingError as error:
-                report = replace(
-                    report, failure=error, pending_chunks=_left(collection, report, parts, store)
-                )
-    report = with_warnings(report, update_vector_index(store))
+                report = replace(report, failure=error)
+                if (left := parts.next_model(collection)) is not None:
+                    with store.read() as view:
+                        report = replace(report, pending_chunks=left.counts(collection, view).pending_chunks)
+    report = _with_warnings(report, update_vector_index(store))
     if report.failure is not None and not options.accept_pending:
         raise report.failure
     if not options.embed:
         return report
-    return with_warnings(report, model_warnings(collections.named(name), parts))
+    return _with_warnings(report, tuple(_model_warnings(collections.named(name), parts)))
 
 
 @contextmanager
@@ -114,19 +105,9 @@ def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
     return replace(collection.chunking, **sizes)
 
 
-def pending_chunks(collection: Collection, model: Model, view: View) -> int:
-    """Return how many chunks a search by meaning misses."""
-    return view.counts(collection.id, model.space_id(collection, view)).pending_chunks
-
-
-def with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportReport:
+def _with_warnings(report: ImportReport, warnings: tuple[str, ...]) -> ImportReport:
     """Add warnings to a report."""
     return replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
-
-
-def model_warnings(collection: Collection, parts: Parts) -> tuple[str, ...]:
-    """Return warnings about the models of a collection."""
-    return tuple(_model_warnings(collection, parts))
 
 
 def configured_otherwise(collection: Collection, parts: Parts) -> tuple[str, ...]:
@@ -143,14 +124,6 @@ def configured_otherwise(collection: Collection, parts: Parts) -> tuple[str, ...
         f"the configured model is {wanted}, but {collection.name} uses {own}: "
         f"'mdvec model use {wanted} -n {collection.name}' changes it",
     )
-
-
-def _left(collection: Collection, report: ImportReport, parts: Parts, store: Store) -> int:
-    following = parts.next_model(collection)
-    if following is None:
-        return report.pending_chunks
-    with store.read() as view:
-        return pending_chunks(collection, following, view)
 
 
 def _model_warnings(collection: Collection, parts: Parts) -> Iterator[str]:

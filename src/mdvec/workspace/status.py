@@ -54,7 +54,7 @@ def _describe(collection: Collection, view: View, parts: Parts, *, files: bool) 
     space_id = model.space_id(collection, view)
     change = None
     if following is not None:
-        left = view.counts(collection.id, following.space_id(collection, view))
+        left = following.counts(collection, view)
         change = ChangeProgress(str(following.spec), left.chunks, left.pending_chunks)
     activity = next((each for each in view.activities() if each.collection == collection.name), None)
     return CollectionStatus(

@@ -158,7 +158,7 @@ class Stores:
         """Warn of texts that are published without a vector."""
         for each in collections:
             with self._collections.store().read() as view:
-                pending = view.counts(each.id, self._parts.model(each).space_id(each, view)).pending_chunks
+                pending = self._parts.model(each).counts(each, view).pending_chunks
             if pending:
                 command = self._collections.place.import_command([each.name], ImportMode.UPDATE)
                 run.current().warn(

@@ -214,15 +214,7 @@ class Workspace:
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
         with self._running(), recorded_import(name, options) as record:
-            return record(
-                import_into(
-                    name,
-                    options,
-                    collections=self._collections,
-                    parts=self._parts,
-                    resume_change=self.models.resume_change,
-                )
-            )
+            return record(import_into(name, options, collections=self._collections, parts=self._parts))
 
     # --- reading -------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from mdvec.errors import (
 from mdvec.stores.interface import View
 from mdvec.types.collection import Collection, EmbeddingSpec
 from mdvec.types.ids import SpaceId
+from mdvec.types.report import CollectionCounts
 from mdvec.types.space import EmbeddingSpace
 
 _PROBE = "dimension"  # embedded to see whether a model works
@@ -69,6 +70,10 @@ class Model(Struct, frozen=True):
             return None  # no service gets a request for the length of vectors before there is one
         space = self.space
         return None if space is None else view.find_space(space)
+
+    def counts(self, collection: Collection, view: View) -> CollectionCounts:
+        """Count what a collection holds; chunks are pending that a search by this model misses."""
+        return view.counts(collection.id, self.space_id(collection, view))
 
 
 class Cluster(Protocol):
@@ -207,11 +212,8 @@ class Embedders:
         model = wanted.model or space.model if embedder.folder is None else str(embedder.folder)
         return EmbeddingSpec(wanted.provider, model, space.dimension)
 
-    def checked(self, spec: EmbeddingSpec) -> EmbeddingSpec:
-        """Try a model, so that what is missing is reported before anything is written.
-
-        Returns:
-            The specification, pinned.
+    def tried(self, spec: EmbeddingSpec) -> Embedder:
+        """Return an embedder that has embedded something, so that what is missing is known.
 
         Raises:
             ConfigError: If there is no such provider, or it does not offer this.
@@ -225,16 +227,12 @@ class Embedders:
         if embedder.problem is not None:
             raise embedder.problem
         embedder.embed_query(_PROBE)
-        return self.pinned(spec)
+        return embedder
 
-    def loaded(self) -> EmbeddingSpace:
-        """Load the configured model, and return its space; see :meth:`Models.load`."""
-        model = self.model(None)
-        if model.problem is not None:
-            raise model.problem
-        embedder = self.make(model.spec)
-        embedder.embed_query(_PROBE)
-        return embedder.space
+    def checked(self, spec: EmbeddingSpec) -> EmbeddingSpec:
+        """Try a model before anything is written, and return its specification, pinned; see :meth:`tried`."""
+        self.tried(spec)
+        return self.pinned(spec)
 
     def unload(self, *, idle_s: float) -> bool:
         """Free the memory of models that were not used for so many seconds; return whether any was freed."""
