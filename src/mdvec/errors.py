@@ -129,7 +129,7 @@ class DocumentNotFoundError(NotFoundError):
     """There is no such document."""
 
     code = "document_not_found"
-    default_hint = "Run 'mdvec status -n NAME' to see the documents of a collection."
+    default_hint = "Run 'mdvec ls' to see the documents."
 
 
 class CollectionExistsError(MdvecError):

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError
-from mdvec.search.where import narrowed
+from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.versions import VersionCache
@@ -350,6 +350,12 @@ class Browse:
             places = self._collections.chosen(tuple(collections), view)
             where = where_of(filters, places, self._versions, view)
             return view.newest_documents(where, limit=limit, offset=offset)
+
+    def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
+        """Return what to change in conditions that no document meets; empty if one meets them."""
+        with self._collections.store().read() as view:
+            places = self._collections.chosen(tuple(collections), view)
+            return unmet(filters, places, where_of(filters, places, self._versions, view), view)
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.

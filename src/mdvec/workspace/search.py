@@ -22,7 +22,7 @@ from mdvec.search.forms import embed_forms
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
-from mdvec.search.where import narrowed
+from mdvec.search.where import narrowed, unmet
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
@@ -121,6 +121,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         meant = Interpretation(cleaned.text, Where(()), cleaned.text)
         if searched:
             where = narrowed(_with_path(cleaned.filters, searched, view), searched, replaced, view)
+            filtered = where
             if search.related_to is None:
                 meant = interpret(cleaned.text, where, view)
             else:
@@ -142,6 +143,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
+        wrong = "" if found or not searched else unmet(cleaned.filters, searched, filtered, view)
     hits = tuple(_located(found, searched, replaced, parts))
     if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
@@ -163,7 +165,11 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
                 searched, counts, embedded.mode, collections, activities, importing=search.importing
             ),
         ),
-        hint=None if hits else _hint(cleaned, searched, counts, embedded.mode, collections, hidden, meant),
+        hint=(
+            None
+            if hits
+            else _hint(cleaned, searched, counts, embedded.mode, collections, hidden, meant, wrong)
+        ),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
@@ -363,12 +369,18 @@ def _unfinished(
         return f"'{collections.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
+    unread = {each.name for each, count in zip(searched, counts, strict=True) if not count.documents}
     partial = _partial(searched)
-    if partial and total and not importing:
-        warnings.append(
-            f"not imported to the end, so documents may be missing: {', '.join(partial)}; "
-            f"{next_step(partial, 'resumes')}"
-        )
+    for state, verb, names in (
+        ("not imported yet", "imports the documents", [name for name in partial if name in unread]),
+        (
+            "not imported to the end, so documents may be missing",
+            "resumes",
+            [name for name in partial if name not in unread],
+        ),
+    ):
+        if names and total and not importing:
+            warnings.append(f"{state}: {', '.join(names)}; {next_step(names, verb)}")
     if pending and mode is not SearchMode.LEXICAL:
         names = [each.name for each, count in zip(searched, counts, strict=True) if count.pending_chunks]
         warnings.append(
@@ -394,6 +406,7 @@ def _hint(
     collections: Collections,
     hidden: Sequence[float],
     meant: Interpretation,
+    wrong: str,
 ) -> str:
     if hidden:
         below = (
@@ -407,14 +420,16 @@ def _hint(
         return collections.first_step(searched) or empty
     if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
         return "There is no vector yet. Search in mode hybrid or lexical."
-    if meant.operators:
-        return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
-    shown = next(
-        (each.name for each in searched if (query.filters.path or "").startswith(f"{each.name}/")), ""
-    )
-    if shown:  # answers show "notes/a.md", and paths are compared below "notes/"
-        return f"Nothing matches. Leave '{shown}/' out of the path: it starts below the collection's name."
-    return "Nothing matches. Try other words, or fewer filters."
+    if wrong:
+        return wrong
+    match meant.operators:
+        case ():
+            fewer = ", or fewer filters" if query.filters != Filters() else ""
+            return f"Nothing matches. Try other words{fewer}."
+        case (operator,):
+            return f"Nothing matches {operator}. Leave it out."
+        case several:
+            return f"Nothing matches all of {' '.join(several)}. Leave some of them out."
 
 
 @contextmanager

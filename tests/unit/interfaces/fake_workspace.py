@@ -179,6 +179,10 @@ class FakeBrowse(Browse):
         self._workspace._note("newest", filters=filters, collections=tuple(collections), limit=limit)
         return self._workspace.listed[offset : offset + limit]
 
+    def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
+        """Return a hint on filters by tags."""
+        return "No document has the tag 'x'." if filters.tags else ""
+
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return an outline of one section."""
         self._workspace._note("outline", path=path, collection=collection)

@@ -497,6 +497,7 @@ def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: F
     assert json.loads(mdvec("ls", "--format", "json").out)["documents"] == [{**listed, "updated": ""}]
     workspace.listed = []
     assert (mdvec("ls").out, mdvec("ls").err) == ("", "no documents\n")
+    assert mdvec("ls", "--tag", "x").err == "no documents\nhint: No document has the tag 'x'.\n"
 
 
 def test_an_outline_is_a_table(mdvec: Mdvec) -> None:
