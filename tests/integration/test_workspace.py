@@ -260,7 +260,7 @@ def test_the_next_step_is_a_command_that_works(workspace: Workspace, docs: Path)
     """It names the collections that are pending, or the folder when it is not registered."""
     workspace.import_collection(NAME, ImportOptions(embed=False))
     (warning,) = workspace.search(SearchQuery("tomatoes")).warnings
-    assert "'mdvec import -n notes -m update'" in warning
+    assert f"'mdvec import -n notes -m update --database {workspace.database}'" in warning
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as folder:
         folder.import_collection("docs", ImportOptions(embed=False))
         (warning,) = folder.search(SearchQuery("tomatoes"), wait_for_vectors=True).warnings
@@ -304,7 +304,8 @@ def test_a_collection_that_was_never_imported_is_told_from_one_that_was_stopped(
         workspace.add_collection("new", "", str(docs))
         result = workspace.search(SearchQuery("anything"))
     assert result.warnings == (
-        "not imported yet: new; 'mdvec import -n new -m update' imports the documents",
+        f"not imported yet: new; 'mdvec import -n new -m update --database {workspace.database}' "
+        "imports the documents",
     )
 
 

@@ -235,13 +235,16 @@ class Collections:
 
     def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
         """Return the command that imports some collections, or the folder whose index this is."""
+        configured = self._config.store.location
         if self.docs_dir is None:
-            named = " ".join(f"-n {name}" for name in names)
-            return f"mdvec import {named}" + ("" if mode is ImportMode.NEW else f" -m {mode.value}")
-        words = ["mdvec", "import", "--docs-dir", str(self.docs_dir)]
-        if self.location != database_place(None, database=None, docs_dir=self.docs_dir, data_dir=None):
+            words = [word for name in names for word in ("-n", name)]
+            words += [] if mode is ImportMode.NEW else ["-m", mode.value]
+        else:
+            words, configured = ["--docs-dir", str(self.docs_dir)], None
+        usual = database_place(configured, database=None, docs_dir=self.docs_dir, data_dir=None)
+        if self.location != usual:
             words += ["--database", self.shown]
-        return shlex.join(words)
+        return shlex.join(["mdvec", "import", *words])
 
     def first_step(self, searched: Sequence[Collection]) -> str:
         """Return how to get something to search; empty when all that was searched was imported."""
