@@ -221,7 +221,7 @@ class NewerDatabaseError(StoreError):
     """The database was written by a newer mdvec."""
 
     code = "newer_database"
-    default_hint = "Upgrade with 'pip install -U mdvec'; the database was left as it is."
+    default_hint = "Install a newer mdvec; the database was left as it is."
 
 
 class DamagedDatabaseError(StoreError):
