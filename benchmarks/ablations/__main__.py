@@ -25,7 +25,7 @@ from benchmarks.harness import RESULTS, write_result
 from benchmarks.quality import MIN_GRADES, find_sets
 from mdvec.config import Config
 from mdvec.evaluation.judgements import JudgedSet
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring.parts import Parts
 
 # Measured when they are named alone: eight thousand documents for a few dozen questions.
 NAMED_ALONE = frozenset({"docs_tldr_xl"})

@@ -29,7 +29,7 @@ from mdvec.stores.versions import read_versions
 from mdvec.types.ids import ChunkId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 Vector = NDArray[np.float32]
 

@@ -27,6 +27,7 @@ MdvecError
 │   ├── DatabaseFullError
 │   ├── ReadOnlyDatabaseError
 │   ├── StoreUnavailableError
+│   ├── WorkspaceClosedError
 │   └── WriterBusyError
 ├── EmbeddingError
 │   ├── EmbedderUnavailableError
@@ -57,6 +58,7 @@ class MdvecError(Exception):
     code: ClassVar[str] = "error"
     default_hint: ClassVar[str] = ""
     retry: ClassVar[bool] = False
+    is_logged = False
 
     def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
         super().__init__(message or (self.__doc__ or "").strip().splitlines()[0])
@@ -260,6 +262,13 @@ class StoreUnavailableError(StoreError):
     code = "store_unavailable"
     default_hint = "What was committed is kept. Run again when the server can be reached."
     retry = True
+
+
+class WorkspaceClosedError(StoreError):
+    """The workspace has been closed."""
+
+    code = "closed"
+    default_hint = "Open another one with open_workspace()."
 
 
 class WriterBusyError(StoreError):

@@ -84,10 +84,19 @@ _EXTRAS = {
     **{("vector_indexes", name): name for name in ("sqlite-vec", "lancedb", "chroma")},
 }
 _NEEDED_MODULES = {
-    ("stores", "postgres"): ("psycopg", "pgvector"),
+    ("stores", "postgres"): ("psycopg",),
     ("vector_indexes", "sqlite-vec"): ("sqlite_vec",),
     ("vector_indexes", "lancedb"): ("lancedb", "pyarrow"),
     ("vector_indexes", "chroma"): ("chromadb",),
+}
+_NOUNS = {
+    "sources": "source",
+    "chunking": "chunker",
+    "embedding": "embedding provider",
+    "stores": "store",
+    "vector_indexes": "vector index",
+    "buckets": "bucket",
+    "clusters": "cluster",
 }
 _STORES_BY_SCHEME = {"postgresql": "postgres", "s3": "published"}
 _BY_PATH = ("sqlite", "published")  # named by a path, not by a scheme
@@ -142,9 +151,9 @@ def load(stage: str, name: str) -> Any:
         try:
             return point.load()
         except (ImportError, AttributeError) as error:
-            msg = f"the {stage} adapter {name!r} cannot be loaded: {error}"
+            msg = f"the {_NOUNS.get(stage, stage)} {name!r} cannot be loaded: {error}"
             raise ConfigError(msg, hint=f"It comes from {point.value!r}; install it again.") from error
-    msg = f"there is no {stage} adapter named {name!r}"
+    msg = f"there is no {_NOUNS.get(stage, stage)} {name!r}"
     raise ConfigError(msg, hint=f"Known: {', '.join(names(stage)) or 'none'}.")
 
 
@@ -214,5 +223,5 @@ def _load_builtin(stage: str, name: str, target: str) -> Any:
         extra = _EXTRAS.get((stage, name))
         if extra is None:
             raise
-        msg = f"the {stage} adapter {name!r} is not installed"
+        msg = f"the {_NOUNS.get(stage, stage)} {name!r} is not installed"
         raise ConfigError(msg, hint=f"Install it: {install_command(extra)}") from error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from mdvec.errors import ImportStoppedError, MdvecError, NotFoundError, UsageError
 
@@ -205,6 +205,23 @@ def log(event: str, *, level: LogLevel = "info", **details: object) -> None:
         logger.log(getattr(logging, level.upper()), event, extra={"details": details})
 
 
+def log_failure(error: Exception) -> None:
+    """Write a line to the log about a request that failed, if no line says so yet."""
+    if isinstance(error, MdvecError) and not error.is_logged:
+        log("failed", **_about(error))
+
+
+def _about(error: BaseException) -> dict[str, Any]:
+    """Return the level and the details of a line about an error, which counts as logged from now on."""
+    if not isinstance(error, MdvecError):
+        return {"level": "error", "error": type(error).__name__}
+    error.is_logged = True
+    level = "debug" if isinstance(error, ImportStoppedError) else "warning"
+    # What a user has typed or asked for is not written down.
+    reason = {} if isinstance(error, UsageError | NotFoundError) else {"reason": str(error)}
+    return {"level": level, "error": error.code, **reason}
+
+
 @contextmanager
 def logged(event: str, **details: object) -> Iterator[dict[str, object]]:
     """Measure a call, and write a line to the log when it ends.
@@ -223,13 +240,7 @@ def logged(event: str, **details: object) -> Iterator[dict[str, object]]:
     try:
         yield details
     except BaseException as error:
-        known = isinstance(error, MdvecError)
-        # What a user has typed or asked for is not written down.
-        is_private = not known or isinstance(error, UsageError | NotFoundError)
-        details.update(error=getattr(error, "code", type(error).__name__))
-        details.update({} if is_private else {"reason": str(error)})
-        stopped = isinstance(error, ImportStoppedError)
-        details.setdefault("level", "debug" if stopped else "warning" if known else "error")
+        details.update({**_about(error), **details})
         raise
     finally:
         ms = round((time.perf_counter() - started) * 1000, 1)

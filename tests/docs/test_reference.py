@@ -20,9 +20,12 @@ from mdvec.config.paths import CONFIG_NAMES
 from mdvec.interfaces import wire
 from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.common_options import CommonOption
+from mdvec.interfaces.rpc.methods import all_methods
+from mdvec.interfaces.rpc.params import with_snake_case
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
+from mdvec.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -140,6 +143,17 @@ def test_every_configuration_file_is_documented() -> None:
     """The page names every file that is looked for."""
     text = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in text for name in CONFIG_NAMES)
+
+
+def test_every_method_and_parameter_of_json_rpc_is_documented(tmp_path: Path) -> None:
+    """The tables name all methods, each with exactly what it takes, in camelCase or snake_case."""
+    text = (REFERENCE / "json-rpc.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([\w.]+)` \|(.*?)\| .* \|$", text, re.MULTILINE))
+    methods = all_methods(open_workspace(database=tmp_path / "index.sqlite"))
+    assert {name for name in rows if name in methods} == {*methods}
+    for name, method in methods.items():
+        named = re.findall(r"`(\w+)`", rows[name])
+        assert [*with_snake_case(dict.fromkeys(named))] == [*method.params.__struct_fields__], name
 
 
 def shape(value: object) -> object:

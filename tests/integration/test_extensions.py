@@ -17,8 +17,8 @@ from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.query import SearchQuery
-from mdvec.workspace.databases import open_store
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.storage.opening import open_store
+from mdvec.workspace.wiring.parts import Parts
 
 Configure = Callable[[str], Config]
 
@@ -118,7 +118,7 @@ def test_a_store_that_takes_no_vector_index_says_so(
     monkeypatch.setattr(SqliteStore, "takes_vector_index", False)
     with pytest.raises(ConfigError, match="'sqlite' searches its own vectors"):
         open_store(tmp_path / "i.sqlite", configure("[store]\nvectors = 'toy-vectors'\n"))
-    with pytest.raises(ConfigError, match="no vector_indexes adapter named 'nope'") as caught:
+    with pytest.raises(ConfigError, match="no vector index 'nope'") as caught:
         open_store("toy://a", configure("[store]\nvectors = 'nope'\n[store.toy]\nfolder = '.'\n"))
     assert "toy-vectors" in caught.value.hint
 
@@ -132,7 +132,7 @@ def test_a_store_that_takes_no_vector_index_says_so(
         ("[embedding.toys]\nx = 1\n", ":1: unknown setting embedding.toys; did you mean embedding.toy?"),
         ("[store.toy]\nfolder = 5\n", ":2: store.toy.folder must be a path, not 5"),
         ("[toy]\nrepeat = 1\n[sources.toy]\nrepeat = 2\n", ":4: toy.repeat sets the same as "),
-        ("[gone]\nx = 1\n", ":1: [gone]: the sources adapter 'gone' cannot be loaded: "),
+        ("[gone]\nx = 1\n", ":1: [gone]: the source 'gone' cannot be loaded: "),
         ("[folder]\nx = 1\n", ":2: unknown setting folder.x; [folder] has no settings"),
     ],
 )

@@ -399,12 +399,18 @@ def test_a_script_searches_with_one_address(server: Server) -> None:
     [hit] = answer.json()["hits"]
     assert hit["path"] == "再試行.md"
     assert Path(hit["file"]).name == "再試行.md"
-    for parameters, said in (
-        ("q=x&limt=3", "there is no parameter 'limt'"),
-        ("q=x&limit=many", "the parameters cannot be used"),
-        ("", "the parameters cannot be used"),
-        ("q=x&where=nonsense", "not a condition on a property: 'nonsense'"),
+    for parameters, status, code, said in (
+        ("q=x&limt=3", 400, "invalid_arguments", "there is no parameter 'limt'"),
+        ("q=x&limit=many", 400, "invalid_arguments", "`limit`: Expected"),
+        ("limit=3", 400, "invalid_arguments", "`q` is missing"),
+        ("q=x&limit=1&k=2", 400, "invalid_arguments", "`limit` is given more than once"),
+        ("q=x&q=y", 400, "invalid_arguments", "`q` is given more than once"),
+        ("q=x&where=nonsense", 400, "usage", "not a condition on a property: 'nonsense'"),
+        ("q=x&collection=none", 404, "collection_not_found", "there is no collection 'none'"),
     ):
         refused = server.request("GET", f"/search?{parameters}")
-        assert refused.status_code == 400
-        assert refused.json()["detail"].startswith(said)
+        wrong = refused.json()
+        assert (refused.status_code, wrong["status"], wrong["code"]) == (status, status, code)
+        assert wrong["detail"].startswith(said)
+        assert wrong["detail"].endswith(wrong["hint"])
+        assert wrong["retry"] is False

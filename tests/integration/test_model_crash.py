@@ -18,7 +18,7 @@ from mdvec.stores.interface import Store
 from mdvec.types.collection import EmbeddingSpec
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 pytestmark = pytest.mark.harness
 

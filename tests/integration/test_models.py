@@ -27,7 +27,7 @@ from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
 from mdvec.types.model_report import ModelChange, ModelChangeOutcome
 from mdvec.types.query import SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 OLD = EmbeddingSpec(PROVIDER, "old", 64)
 NEW = EmbeddingSpec(PROVIDER, "new", 32)
@@ -385,7 +385,7 @@ def test_a_provider_that_is_gone_leaves_words(workspace: Workspace, monkeypatch:
     with open_workspace(database=workspace.database) as without:
         result = without.search(SearchQuery("guitar strings"))
         assert result.hits
-        assert "there is no embedding adapter named 'hashing'" in result.warnings[0]
+        assert "there is no embedding provider 'hashing'" in result.warnings[0]
         assert "hashing" in without.status().model
         without.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
         assert without.collection("notes").embedding == OLD

@@ -22,7 +22,7 @@ from mdvec.testing.stores import MemoryStore
 from mdvec.text.language import is_unspaced_query
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.workspace import open_workspace
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 DOCS = Path(__file__).parents[1] / "data" / "astro_docs"
 QUESTIONS = 40

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from msgspec.structs import replace
 from tests.contract.store_world import SPACE, add_collection, make_document, put, unit_vectors
@@ -513,6 +514,19 @@ def test_a_writer_that_waits_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -
         pass
     first.close()
     second.close()
+
+
+def test_a_transaction_that_cannot_begin_leaves_no_connection_open() -> None:
+    """A role that was removed is an error that no other connection would avoid."""
+    role = "nobody_has_this_name"
+    store = open_postgres()
+    (idle,) = store._database._pool._idle
+    store._database._settings += f"; SET LOCAL ROLE {role}"
+    with pytest.raises(psycopg.Error, match=role), store.read():
+        pass
+    assert idle.closed
+    assert store._database._pool._idle == []
+    store.close()
 
 
 def test_nul_in_a_text_moves_nothing() -> None:

@@ -23,6 +23,7 @@ from mdvec.errors import (
     NoIndexError,
     NotADatabaseError,
     ReadOnlyDatabaseError,
+    StoreError,
     StoreUnavailableError,
 )
 from mdvec.stores.interface import Store
@@ -32,7 +33,7 @@ from mdvec.testing.stores import MemoryStore
 from mdvec.types.query import SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace import Workspace, open_workspace
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 EMBEDDER = HashingEmbedder()
 UPDATE = ImportOptions(mode=ImportMode.UPDATE)
@@ -287,7 +288,7 @@ def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
 
         copy_store(opened._collections.store(), store, parse_document, wait_s=0)
         opened._collections.store().close()
-        opened._collections._store = store
+        opened._collections.database._store = store
         report = opened.stores.publish(str(tmp_path / "published"))
     published = follow(tmp_path / "published", tmp_path)
     assert len(paths(published)) == report.documents == 2
@@ -327,6 +328,25 @@ def test_a_damaged_copy_says_where_it_is(workspace: Workspace, tmp_path: Path) -
     assert isinstance(problem, DamagedDatabaseError)
     assert problem.hint == f"Remove {copy.parent}: the next search fetches it again."
     store.close()
+
+
+def test_nothing_is_left_of_a_version_that_cannot_be_fetched(workspace: Workspace, tmp_path: Path) -> None:
+    """No half copy stays on the disk, and a store that was closed meanwhile opens no other one."""
+    workspace.stores.publish(str(tmp_path / "published"))
+    store = follow(tmp_path / "published", tmp_path)
+    (folder,) = (tmp_path / "cache" / "published").iterdir()
+    workspace.stores.publish(str(tmp_path / "published"))
+    for part in (tmp_path / "published" / "parts" / "0000000002").iterdir():
+        part.rename(part.with_suffix(".away"))
+    with pytest.raises(StoreError, match="is gone"):
+        store.refresh()
+    assert sorted(each.suffix for each in folder.iterdir() if each.name != "lock") == [".json", ".sqlite"]
+    for part in (tmp_path / "published" / "parts" / "0000000002").iterdir():
+        part.rename(part.with_suffix(""))
+    store.close()
+    store.refresh()  # as the thread that follows may at this moment
+    with pytest.raises(StoreError, match="has been closed"):
+        paths(store)
 
 
 def test_the_command(tmp_path: Path) -> None:

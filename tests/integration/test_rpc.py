@@ -159,6 +159,23 @@ def test_search_reports_score_and_distance(program: Program, workspace: Workspac
     assert {each["id"] for each in several} == {"s1", "s2"}
 
 
+def test_each_section_that_is_found_has_its_own_distance(
+    program: Program, notes: Path, workspace: Workspace
+) -> None:
+    """Sections that ``mdvec.search`` joins into one passage come one by one, with the distance of each."""
+    workspace.add_collection("notes", "Notes", str(notes))
+    workspace.import_collection("notes")
+    [passage] = program.call("mdvec.search", query="tea water")["hits"]
+    sections = program.call("getSectionsByPath", documentPath="tea.md")["sections"]
+    assert all(each["content"] in passage["text"] for each in sections)
+    found = program.call("search", query="tea water")["results"]
+    assert {each["id"] for each in found} == {each["id"] for each in sections}
+    for each in found:
+        [alone] = program.call("search", query="tea water", depth=each["depth"])["results"]
+        assert (alone["id"], alone["_distance"]) == (each["id"], each["_distance"])
+    assert len(program.call("search", query="tea water", limit=1)["results"]) == 1
+
+
 def test_dirty_sections_are_listed_and_left_out(program: Program, notes: Path, workspace: Workspace) -> None:
     """The oldest come first; a clean search does not find them; writing or importing cleans them."""
     workspace.add_collection("notes", "Notes", str(notes))
@@ -211,7 +228,7 @@ def test_the_collection_that_is_written_to_is_chosen(program: Program, workspace
     [
         ({"documentPath": " ", "content": "x"}, "not the path of a document"),
         ({"documentPath": "a/../b.md", "content": "x"}, "not the path of a document"),
-        ({"documentPath": "a.md"}, "missing required field `content`"),
+        ({"documentPath": "a.md"}, "`sections[1].content` is missing"),
         ({"documentPath": "a.md", "content": "x", "summary": "y"}, "summary"),
         ({"documentPath": "a.md", "content": "x", "depth": 4}, "depth"),
         ({"documentPath": "a.md", "content": "x", "createdAt": "soon"}, "not a time: 'soon'"),

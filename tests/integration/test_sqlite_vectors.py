@@ -89,8 +89,8 @@ def test_views_do_not_change() -> None:
 def test_positions_are_all_rows_of_the_wanted_owners() -> None:
     """An owner of several rows gives them all; those that are not there, or wanted twice, do no harm."""
     owners = Owners(np.array([2, 5, 5, 5, 9], np.int64), np.arange(5, dtype=np.int64))
-    assert owners.positions([5, 9, 5, 1, 99]).tolist() == [1, 2, 3, 4]
-    assert owners.positions([]).tolist() == []
+    assert owners.positions(np.array([5, 9, 5, 1, 99])).tolist() == [1, 2, 3, 4]
+    assert owners.positions(np.empty(0, np.int64)).tolist() == []
 
 
 def test_a_number_takes_two_bytes() -> None:

@@ -22,6 +22,7 @@ from mdvec import SearchQuery, Workspace, open_workspace, run
 from mdvec.config.schema import Config, SearchSettings, WatchSettings
 from mdvec.errors import CollectionNotFoundError, WatchError
 from mdvec.indexing import watch as watching
+from mdvec.indexing import watch_targets
 from mdvec.sources.folder import FolderSource
 from mdvec.stores.interface import Store
 from mdvec.stores.postgres.store import PostgresSettings
@@ -140,7 +141,8 @@ def test_embedding_that_makes_way_is_not_counted_as_work_for_a_change(
 ) -> None:
     """Else a change would wait for half a minute whenever much is being embedded."""
     now = [0.0]
-    monkeypatch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for module in (watching, watch_targets):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     workspace = vault.open()
 
     def update(name: str) -> ImportReport:
@@ -152,12 +154,10 @@ def test_embedding_that_makes_way_is_not_counted_as_work_for_a_change(
         run.current().check()
         return workspace.import_collection(name)
 
-    watcher = watching.Watcher(_no_store, list, update, watching.WatchTimes())
-    target = watching._Target(
-        workspace.collection(NAME), FolderSource(location=str(vault.docs)), restructured=False
-    )
-    target.at_work = working = run.Run(watcher._listener(target))
-    watcher._look(target, working)
+    times = watch_targets.WatchTimes()
+    source = FolderSource(location=str(vault.docs))
+    target = watch_targets.Target(workspace.collection(NAME), source, times, changed=True, restructured=False)
+    watching.Watcher(_no_store, list, update, times)._look(target, target.begin())
     assert target.due_at == now[0] + 0.25
 
 
@@ -303,7 +303,7 @@ def test_a_folder_that_vanishes_keeps_its_index(vault: Vault) -> None:
 
 def test_where_events_do_not_work_it_is_polled(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what the file system is, or because the system refuses: there are too many folders, say."""
-    monkeypatch.setattr(watching, "why_no_events", lambda _: "its file system is nfs4")
+    monkeypatch.setattr(watch_targets, "why_no_events", lambda _: "its file system is nfs4")
     workspace = watched(vault)
     vault.write("d0/n0.md", "zebra\n")
     wait_until(lambda: paths(workspace, "zebra") == ["d0/n0.md"])

@@ -26,7 +26,8 @@ from mdvec.errors import (
     ImportStoppedError,
     InvalidNameError,
     SourceMissingError,
-    StoreError,
+    UsageError,
+    WorkspaceClosedError,
 )
 from mdvec.run import Stage
 from mdvec.stores.records import StoredChunk
@@ -36,7 +37,7 @@ from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Expansion, Filters, SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
-from mdvec.workspace.databases import open_store
+from mdvec.workspace.storage.opening import open_store
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Vector
@@ -441,9 +442,55 @@ def test_a_closed_workspace_opens_nothing(workspace: Workspace) -> None:
     """A thread that begins to wait a moment too late would open a store that nobody closes."""
     version = workspace.generation()
     workspace.close()
-    with pytest.raises(StoreError, match="has been closed"):
-        workspace.wait_for_change(version, timeout_s=HANG_S)
+    for call in (
+        lambda: workspace.wait_for_change(version, timeout_s=HANG_S),
+        lambda: workspace.import_collection(NAME),
+        lambda: workspace.search(SearchQuery("tomatoes")),
+        workspace.collections,
+    ):
+        with pytest.raises(WorkspaceClosedError, match="has been closed") as caught:
+            call()
+        assert "open_workspace" in caught.value.hint
     workspace.close()
+
+
+def test_a_closed_workspace_keeps_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory and files are free at once, not when Python collects garbage; none is loaded again."""
+    made: list[UnloadingEmbedder] = []
+
+    def make(*_: object) -> UnloadingEmbedder:
+        made.append(UnloadingEmbedder())
+        return made[-1]
+
+    monkeypatch.setattr("mdvec.workspace.wiring.embedders.make_embedder", make)
+    with open_workspace(database=tmp_path / "index.sqlite") as workspace:
+        workspace.models.load()
+    assert [each.idle_s for each in made] == [[0]]
+    with pytest.raises(WorkspaceClosedError):
+        workspace.models.load()
+
+
+def test_folders_are_named_by_paths_or_text(tmp_path: Path) -> None:
+    """A library that takes one for the database takes both for folders."""
+    notes = tmp_path / "github:notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("# A\n", encoding="utf-8")
+    with open_workspace(
+        docs_dir=str(notes), data_dir=str(tmp_path / "data"), embedder=HashingEmbedder()
+    ) as own:
+        own.import_collection("docs")
+        assert [each.path for each in own.chunks()] == ["a.md"]
+    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as workspace:
+        made = workspace.add_collection("notes", "Notes", notes)
+        assert (made.source.kind, made.source.location) == ("folder", str(notes))
+        assert workspace.update_collection("notes", location=tmp_path).source.location == str(tmp_path)
+
+
+def test_lines_and_a_section_are_not_read_together(workspace: Workspace) -> None:
+    """One of them would have no effect."""
+    workspace.import_collection(NAME)
+    with pytest.raises(UsageError, match="cannot be used together"):
+        workspace.read("a.md", lines=(1, 1), section="A")
 
 
 def test_an_old_collection_with_a_reserved_name_is_noted(workspace: Workspace) -> None:

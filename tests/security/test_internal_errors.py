@@ -149,4 +149,6 @@ def test_damage_is_explained_to_programs_and_on_the_page(index: Path) -> None:
             ]
     for answer in answers:
         assert "is damaged" in answer.text
+    assert [each.status_code for each in answers] == [200, 500, 500]
+    assert answers[1].json()["code"] == "damaged_database"
     assert bugs == []

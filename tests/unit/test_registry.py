@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,7 @@ from mdvec.types.collection import SourceSpec
 
 def test_an_unknown_name_is_told_with_those_there_are() -> None:
     """The hint lists the adapters of the stage."""
-    with pytest.raises(ConfigError, match="no chunking adapter named 'nope'") as caught:
+    with pytest.raises(ConfigError, match="no chunker 'nope'") as caught:
         registry.load("chunking", "nope")
     assert "sections" in caught.value.hint
 
@@ -32,6 +33,22 @@ def test_an_extra_is_installed_by_its_packages(tmp_path: Path, monkeypatch: pyte
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert registry.install_command("transformers") == "pip install 'torch>=2.6'"
+
+
+@pytest.mark.parametrize(("stage", "name"), [*registry._NEEDED_MODULES])
+def test_an_adapter_needs_what_it_imports(stage: str, name: str) -> None:
+    """``store ls`` looks for these, and for nothing that is not used."""
+    found = importlib.util.find_spec(registry._BUILTIN[stage][name].partition(":")[0])
+    assert found is not None
+    assert found.origin is not None
+    beside = Path(found.origin).parent.glob("*.py")
+    imported = {
+        line.split()[1].partition(".")[0]
+        for each in ([Path(found.origin)] if stage == "vector_indexes" else beside)
+        for line in each.read_text(encoding="utf-8").splitlines()
+        if line.strip().startswith(("import ", "from "))
+    }
+    assert imported >= {*registry._NEEDED_MODULES[stage, name]}
 
 
 def test_a_bucket_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

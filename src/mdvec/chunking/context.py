@@ -1,4 +1,4 @@
-"""The text that stands above a chunk when it is embedded."""
+"""The context of a chunk: the text above it when it is embedded."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def short_name(name: str) -> str:
 def vault_context(document: Document, *, above: Iterable[Section], holds_title: bool, previous: str) -> str:
     """Return a line of metadata, the end of the text before, and the headings above.
 
-    They are ``title:…|tags:…``, ``[prev] …`` and the headings as in Markdown, with blank lines between
-    them. Where there is no heading of the first level, the title of the frontmatter stands for it, else what
-    the file is called without the time in front.
+    The parts are ``title:…|tags:…``, ``[prev] …`` and the headings as in Markdown, separated by blank lines.
+    Without a heading of the first level, the title in the frontmatter takes its place, else the file's name
+    without a leading date.
 
     Args:
         document: The document; its title and tags are used.
@@ -85,7 +85,7 @@ def vault_context(document: Document, *, above: Iterable[Section], holds_title: 
         previous: The last sentences of the chunk before; may be empty.
 
     Returns:
-        A text that ends in a line break, so that a blank line parts it from the chunk's.
+        A text that ends in a line break, so that a blank line separates it from the chunk's.
     """
     headings = [(section.level, short_name(section.heading)) for section in above if section.heading]
     if not holds_title and not (headings and headings[0][0] == 1):
@@ -117,8 +117,8 @@ def _slug(document: Document) -> str:
 def last_sentences(document: Document, start: int, end: int) -> str:
     """Return the last one or two sentences of a span, in one line.
 
-    Headings, code, tables and HTML are no sentences. The second last sentence is left out when both are too
-    long together; of a single one that is too long, only the end is used.
+    Headings, code, tables and HTML do not count. The second to last sentence is left out if both together are
+    too long; of a single sentence that is too long, only the end is returned.
 
     Args:
         document: The document.
@@ -126,7 +126,7 @@ def last_sentences(document: Document, start: int, end: int) -> str:
         end: One past the last.
 
     Returns:
-        At most :data:`MAX_PREVIOUS_CHARS` characters; empty when the span holds no sentence.
+        At most :data:`MAX_PREVIOUS_CHARS` characters; empty if the span contains no sentence.
     """
     sentences: list[str] = []
     index = bisect.bisect_left(document.blocks, end, key=lambda block: block.start)

@@ -16,7 +16,7 @@ from mdvec.types.document import Block, BlockKind, Document
 
 # A part is at least this much of the even share: parts get balanced, yet good places are in reach.
 _LEAST_SHARE = 0.5
-# How far a cut moves back to spare a character of many code points; longer ones are torn apart.
+# How many code points a cut moves back to keep a grapheme cluster whole; longer clusters are split.
 _MAX_CLUSTER = 64
 
 _SOLID = re.compile(r"\S")
@@ -27,12 +27,12 @@ _LINE_END = re.compile(r"\n")
 # How far an estimate may be off: by a factor and a few tokens.
 _ESTIMATE_FACTOR = 1.3
 _ESTIMATE_TOKENS = 8
-# A longer document has some section near a limit.
+# In a longer document, some section is near a limit anyway.
 _MOST_ESTIMATED_CHARS = 100_000
 
 
 def body_token_ends(document: Document, token_ends: TokenEnds) -> Sequence[int]:
-    """Tokenise what follows the frontmatter; the ends are positions of the body."""
+    """Tokenise the text after the frontmatter; the ends are positions in the body."""
     import numpy as np
 
     begin = document.content_start
@@ -41,9 +41,9 @@ def body_token_ends(document: Document, token_ends: TokenEnds) -> Sequence[int]:
 
 
 class TokenRuler:
-    """Measures spans of a text in tokens, which are found once for all of it.
+    """Measures spans of a text in tokens. The text is tokenised once.
 
-    Given every position after the first as an end, it measures in characters.
+    If every position is the end of a token, it measures in characters.
 
     Args:
         ends: One past the last character of each token, ascending.
@@ -57,21 +57,21 @@ class TokenRuler:
         return bisect.bisect_right(self._ends, end) - bisect.bisect_right(self._ends, start)
 
     def measure(self, start: int, end: int) -> int:
-        """Return the number of tokens for people; it may be an estimate."""
+        """Return the number of tokens to be shown; it may be an estimate."""
         return self.count(start, end)
 
     @property
     def exact(self) -> TokenRuler:
-        """A ruler that knows every token: this one."""
+        """A ruler that counts exactly: this one."""
         return self
 
     def reach(self, start: int, tokens: int, *, limit: int) -> int:
-        """Return the furthest position up to which a span holds at most that many tokens."""
+        """Return the furthest end of a span from ``start`` with at most ``tokens`` tokens."""
         index = bisect.bisect_right(self._ends, start) + tokens
         return min(limit, self._ends[index] - 1) if index < len(self._ends) else limit
 
     def back(self, end: int, tokens: int, *, limit: int) -> int:
-        """Return where a span of that many tokens starts that ends here, at the earliest ``limit``."""
+        """Return the start of a span of ``tokens`` tokens that ends at ``end``, at the earliest ``limit``."""
         index = bisect.bisect_right(self._ends, end) - tokens - 1
         return max(limit, self._ends[index]) if index >= 0 else limit
 
@@ -82,10 +82,10 @@ class TokenRuler:
 
 
 class EstimatingRuler:
-    """Measures spans like a :class:`TokenRuler`, yet tokenises only when a limit depends on it.
+    """Measures spans like a :class:`TokenRuler`, but tokenises only if a limit depends on it.
 
-    While every span is far below or above every limit, the estimate will do; at the first that is not, all of
-    the text is tokenised.
+    As long as every span is far from every limit, it returns estimates. At the first span that is near one,
+    it tokenises the whole text.
 
     Args:
         document: Its body is measured.
@@ -105,7 +105,7 @@ class EstimatingRuler:
 
     @property
     def exact(self) -> TokenRuler:
-        """A ruler that knows every token."""
+        """A ruler that counts exactly."""
         if self._exact is None:
             self._exact = TokenRuler(body_token_ends(self._document, self._token_ends))
         return self._exact
@@ -120,7 +120,7 @@ class EstimatingRuler:
         return max(1, round(estimate))
 
     def measure(self, start: int, end: int) -> int:
-        """Return the number of tokens for people: an estimate unless they are known."""
+        """Return the number of tokens to be shown: an estimate unless the text is tokenised."""
         if self._exact is not None:
             return self._exact.count(start, end)
         return max(1, round(float(self._totals[end] - self._totals[start])))
@@ -129,7 +129,7 @@ class EstimatingRuler:
 def body_ruler(
     document: Document, token_ends: TokenEnds, estimate: TokenEstimate | None, *, limits: Sequence[int]
 ) -> TokenRuler | EstimatingRuler:
-    """Return what measures a document's body: by an estimate where there is one and no limit is near."""
+    """Return the ruler for a document's body; it estimates if it can and no limit is near."""
     if estimate is None or len(document.body) > _MOST_ESTIMATED_CHARS:
         return TokenRuler(body_token_ends(document, token_ends))
     return EstimatingRuler(document, token_ends, estimate, limits=limits)
@@ -148,7 +148,7 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def trimmed_start(text: str, start: int, end: int) -> int:
-    """Return the start that :func:`trim` gives, ``end`` when the span is blank, without reading on."""
+    """Return the start that :func:`trim` returns, or ``end`` for a blank span, without reading on."""
     word = first_solid(text, start, end)
     if word == end:
         return end
@@ -208,11 +208,11 @@ class Cutter:
     def parts(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Cut a span into parts that are small enough.
 
-        The parts get about the same size (the rest is divided evenly anew before each cut) or are filled
-        up. A cut falls on the best place within reach, which is in this order: between blocks; at a blank
-        line in a block; at the end of a sentence, or of a line where lines are items or rows; at the
-        end of any line; at white space; between characters. Places inside a fence come after all
-        of these, and a fence that fits into one part is spared even if the part before gets short.
+        The parts get about the same size (the rest is divided evenly anew before each cut) or are filled up.
+        A cut is made at the best place within reach, in this order: between blocks; at a blank line in a
+        block; at the end of a sentence (in lists and tables: of a line); at the end of any line; at white
+        space; between characters. Places inside a fence come last. A fence that fits into one part is never
+        cut, even if the part before gets short.
 
         Args:
             start: First character.
@@ -280,7 +280,7 @@ class Cutter:
         return best
 
     def _before_whole_fence(self, solid: int, window: _Window) -> int | None:
-        """Return where a fence starts that only fits whole into the next part."""
+        """Return the start of a fence that fits whole only into the next part."""
         index = self._block_at(window.high)
         if index is None or self._blocks[index].kind is not BlockKind.FENCE:
             return None
@@ -334,7 +334,7 @@ class Cutter:
     # --- blocks --------------------------------------------------------------------------------------
 
     def _block_at(self, position: int) -> int | None:
-        """Return the block that has this position inside, not at its start."""
+        """Return the block that contains this position, but does not start there."""
         index = bisect.bisect_left(self._block_starts, position) - 1
         return index if index >= 0 and position < self._blocks[index].end else None
 
@@ -345,7 +345,7 @@ class Cutter:
     # --- overlap -------------------------------------------------------------------------------------
 
     def _overlapped(self, begin: int, fresh: int) -> int:
-        """Return where a part starts that repeats some of the one before, best at a sentence."""
+        """Return the start of a part that repeats the end of the one before, preferably whole sentences."""
         if not self._overlap_tokens or self._in_fence(fresh):
             return fresh
         earliest = self._ruler.back(fresh, self._overlap_tokens, limit=begin + 1)

@@ -1,4 +1,4 @@
-"""Chunks of a limited number of characters, along headings."""
+"""Chunks along headings, with a limited number of characters."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class HeadingSettings(settings.Section, frozen=True, kw_only=True):
 class HeadingChunker:
     """Cuts documents at headings, and where a text under a heading is too long, at ends of sentences.
 
-    Plain text is cut at blank lines instead. What is too small joins a neighbour: a section below it or a
-    small one after it, else the one before, else the one after; where none has room, it stays small. A chunk
-    is named after the section that took the others in.
+    Plain text is cut at blank lines instead. A text that is too small joins a neighbour: a section below it
+    or a small one after it, else the one before, else the one after. If none has room, it stays small. A
+    chunk is named after the section that the others joined.
 
     Args:
         token_ends: Tokenises a text; called once per document, to count the tokens of its chunks.

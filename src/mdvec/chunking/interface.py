@@ -35,7 +35,7 @@ class ChunkerFactory(Protocol):
 
         Args:
             token_ends: Tokenises a text.
-            tokenizer_name: Of that tokenizer, for the fingerprint.
+            tokenizer_name: The name of that tokenizer, for the fingerprint.
             token_limit: Most tokens of text and context that the embedder reads at once; None for no limit.
             settings: The declared settings (see :mod:`mdvec.settings`) that are set by the collection, in
                 ``[chunking.NAME]``, or in ``[chunking]``.
@@ -54,7 +54,7 @@ class Chunker(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Strategy, version and settings as one string: another one means other chunks."""
+        """Strategy, version and settings as one string; if it changes, documents are cut again."""
         ...
 
     def chunk(self, document: Document) -> CutDocument:
@@ -62,8 +62,8 @@ class Chunker(Protocol):
 
         Returns:
             Chunks in document order, ordinals from 0. For each, ``document.body[start:end] == text``; starts
-            and ends ascend, so that chunks may overlap but none holds another. Together they cover every
+            and ends ascend, so that chunks may overlap but none contains another. Together they cover every
             character after ``content_start`` that is not white space. A document without text gives no
-            chunk; a chunker may count headings without any text below as no text either.
+            chunk; a chunker may treat a document of headings alone in the same way.
         """
         ...

@@ -1,4 +1,4 @@
-"""The chunk of a document without text: what its frontmatter says, under its names."""
+"""The chunk of a document without text: its frontmatter, under its names."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ ALL_LEVELS: Final = (1, 2, 3, 4, 5, 6)
 
 
 def checked_levels(levels: Collection[int]) -> tuple[int, ...]:
-    """Sort levels of headings, each once.
+    """Return the levels of headings, sorted, each once.
 
     Raises:
-        ConfigError: If there is none, or one that Markdown does not have.
+        ConfigError: If there is no level, or one that Markdown does not have.
     """
     if not levels or not set(levels) <= set(ALL_LEVELS):
         msg = f"levels is {sorted(levels)}, but headings have levels 1 to 6"
@@ -29,15 +29,15 @@ def checked_levels(levels: Collection[int]) -> tuple[int, ...]:
 
 
 def sections_at(sections: Sequence[Section], levels: Collection[int]) -> Sequence[Section]:
-    """Return the section tree of some levels; other headings become text of the section above them.
+    """Return the section tree reduced to some levels; other headings become text of the section above them.
 
     Args:
         sections: The section tree.
         levels: Levels to keep.
 
     Returns:
-        A section tree as :class:`~mdvec.types.document.Section` describes it, with the root; a parent is
-        the nearest section above that is left, and paths name all headings as before.
+        A section tree as :class:`~mdvec.types.document.Section` describes it, with the root. A parent is the
+        nearest section above that remains; paths still name all headings.
     """
     remaining = [section for section in sections if section.level == 0 or section.level in levels]
     if len(remaining) == len(sections):
@@ -96,11 +96,11 @@ def group_sections(
     max_tokens: int,
     min_tokens: int,
 ) -> Iterator[Group]:
-    """Put small sections together.
+    """Group small sections.
 
-    Only siblings share a group, so a group has one parent and one depth. Small siblings that
-    follow each other are collected until they are no longer small; a small rest joins the group
-    before it. A heading without text of its own goes with the first section below it.
+    Only siblings share a group, so a group has one parent and one depth. Consecutive small siblings are
+    collected until they are no longer small; a small rest joins the group before it. A heading without text
+    of its own goes with the first section below it.
 
     Args:
         sections: The section tree; ordinals are the indices.
@@ -110,7 +110,7 @@ def group_sections(
         min_tokens: Sections with fewer are small.
 
     Yields:
-        Groups in order; together they hold every section but an empty root.
+        Groups in order; together they contain every section but an empty root.
     """
 
     def size(group: Group) -> int:
@@ -141,8 +141,8 @@ def join_neighbours(
 ) -> list[Group]:
     """Join groups that are still small with a neighbour of any size that has room.
 
-    That is the group of the section above, of a section right below, or of the sibling before or after. The
-    larger one gives its name.
+    A neighbour is the group of the section above, of a section right below, or of the sibling before or
+    after. The joined group is named after the larger one.
 
     Args:
         groups: From :func:`group_sections`.
@@ -184,7 +184,7 @@ def text_units(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterato
         has_text: By ordinal, whether there is text besides the heading.
 
     Yields:
-        Groups in order; together they hold every section but an empty root.
+        Groups in order; together they contain every section but an empty root.
     """
     first: int | None = None
     for section in sections:

@@ -24,9 +24,9 @@ from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Document, Section
 
 DEFAULT_MAX_TOKENS: Final = 400
-"""With its context and prefix a chunk stays inside the 512 tokens small embedders read."""
+"""With its context and prefix, such a chunk fits into the 512 tokens that small embedders read."""
 DEFAULT_MIN_TOKENS: Final = 60
-"""Sections below this say too little to be found by meaning alone."""
+"""Smaller sections contain too little to be found by meaning alone."""
 
 _VERSION = 1
 
@@ -50,16 +50,16 @@ class SectionChunker:
 
     Args:
         token_ends: Tokenises a text; called once per document.
-        max_tokens: No chunk's text holds more. The line of context and an embedder's prefix come on top.
+        max_tokens: No chunk's text has more. The line of context and an embedder's prefix come on top.
         min_tokens: Sections with fewer join a neighbour that has room, under the same heading; 0 joins none.
-            None joins small siblings alone, up to :data:`DEFAULT_MIN_TOKENS`, so that sections of good size
-            keep what they are about.
+            None joins only small siblings, up to :data:`DEFAULT_MIN_TOKENS`, so that sections of good size
+            keep their subject.
         overlap_tokens: Parts of one section after the first repeat about so many tokens; at most half
             of ``max_tokens`` is.
         levels: Headings of these levels start a section; others are text of the section above.
         tokenizer_name: Part of the fingerprint, because another tokenizer cuts elsewhere.
         token_limit: Not used: chunks are limited by ``max_tokens``.
-        token_estimate: Spares counting where a section is far from both limits; None counts all.
+        token_estimate: Avoids counting tokens of sections far from both limits; None counts all.
 
     Raises:
         ConfigError: If a number of tokens is out of range, or a level.

@@ -1,4 +1,4 @@
-"""Chunks for a vault of notes: a section of the second level is one of them, whatever its length."""
+"""Chunks for a vault of notes: each section of the second level is a chunk, whatever its length."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from mdvec.types.chunk import CutDocument
 from mdvec.types.document import Block, BlockKind, Document, Section
 
 _VERSION = 1
-# Sections of these levels are chunks; the last one, only parts of a section that is too long.
+# Sections of these levels are chunks; those of the last level only inside a section that is too long.
 _LEVELS: Final = (1, 2, 3)
 _SPARE_LEVEL: Final = 3
-# A tokenizer that falls back to bytes; with this a short context need not be tokenised.
+# The most tokens per character of a tokenizer that falls back to bytes: a short context need not be
+# tokenised.
 _MAX_TOKENS_PER_CHAR = 4
-# A document of many long sections gets a warning that can still be read.
+# The most sections that a warning names, so that it stays readable.
 _NAMED_IN_WARNING = 3
 _DIVIDE = "divide them with ## or ### headings"
 
 
 class VaultChunker:
-    """Cuts documents at headings of the first and second level, and nowhere else if the embedder can read it.
+    """Cuts documents at headings of the first and second level, and nowhere else if the embedder allows it.
 
     A section above the limit is cut at its headings of the third level. A part that is still above it stays
     whole, with a warning. A document of ``#`` headings alone gives no chunk; an underlined heading may be a
@@ -89,9 +90,9 @@ class VaultChunker:
         piece: _Piece,
         previous: str,
     ) -> tuple[str, int]:
-        """Return the context, and how many tokens it has with the text if that is above the limit, else 0.
+        """Return the context, and the number of its tokens with the text if above the limit, else 0.
 
-        The sentences before are left out when there is room for all but them.
+        The sentences before are left out if the rest fits without them.
         """
         make = functools.partial(
             vault_context,
@@ -148,7 +149,7 @@ def _is_heading_line(block: Block, body: str) -> bool:
 
 
 def _whole_pieces(sections: Sequence[Section], has_text: Sequence[bool]) -> Iterator[_Piece]:
-    """Put sections of the spare level with their own, and headings alone with what is below them."""
+    """Yield pieces: last-level sections stay with their parent, bare headings with the section below."""
     runs: list[list[Section]] = []
     for section in sections:
         if section.level == 0 and not has_text[0]:
@@ -167,7 +168,7 @@ def _only_lead_to(section: Section, run: Sequence[Section], has_text: Sequence[b
 
 
 def _cut(piece: _Piece, has_text: Sequence[bool]) -> list[_Piece]:
-    """Divide the sections of a piece; headings alone go with what is below, at the end with what is above."""
+    """Divide a piece; a bare heading goes with the section below it, at the end with the one above."""
     cut: list[_Piece] = []
     run: list[Section] = []
     for section in piece.sections:
@@ -183,7 +184,7 @@ def _cut(piece: _Piece, has_text: Sequence[bool]) -> list[_Piece]:
 
 
 def _sections_above(piece: _Piece, sections: Sequence[Section]) -> list[Section]:
-    """Return the ancestors of the section it is named after that it does not hold itself, outermost first."""
+    """Return the ancestors of a piece's section that are outside the piece, outermost first."""
     above: list[Section] = []
     parent = piece.named.parent
     while parent is not None:

@@ -1,4 +1,4 @@
-"""Chunks of a fixed number of tokens, whatever the structure of the text."""
+"""Chunks of a fixed number of tokens, regardless of the structure of the text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class WindowChunker:
         """Turn windows of tokens into spans of text without white space around them."""
         spans: list[tuple[int, int]] = []
         for first, last in windows(ends, size=self._max_tokens, overlap=self._overlap_tokens):
-            # What the tokenizer skips goes with the next token, at the end of the text with the last one.
+            # Characters that the tokenizer skips go with the next token, or with the last one.
             begin = ends[first - 1] if first else document.content_start
             stop = ends[last - 1] if last < len(ends) else len(document.body)
             start, end = trim(document.body, begin, stop)
@@ -115,7 +115,7 @@ class WindowChunker:
 def windows(ends: Sequence[int], *, size: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Move a window over tokens until it reaches the last one.
 
-    A character of several tokens is not parted: a window ends before it, a few tokens short.
+    A character of several tokens is not split: a window ends before it, a few tokens short.
 
     Args:
         ends: One past the last character of each token, ascending.
@@ -123,8 +123,8 @@ def windows(ends: Sequence[int], *, size: int, overlap: int) -> Iterator[tuple[i
         overlap: Tokens a window shares with the one before, less than ``size``.
 
     Yields:
-        Index of the first token, and one past that of the last; both ascend. A single empty window when
-        there is no token.
+        Index of the first token, and one past that of the last; both ascend. A single empty window if there
+        are no tokens.
     """
     total = len(ends)
     first, reached = 0, -1
@@ -138,7 +138,7 @@ def windows(ends: Sequence[int], *, size: int, overlap: int) -> Iterator[tuple[i
 
 
 def _character_start(ends: Sequence[int], token: int, *, above: int) -> int:
-    """Go back to the first token of a character; 0 when that is not above a limit."""
+    """Return the first token of a character; 0 if that is not above ``above``."""
     while above < token < len(ends) and ends[token - 1] == ends[token]:
         token -= 1
     return token if token > above else 0

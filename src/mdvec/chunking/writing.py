@@ -1,4 +1,4 @@
-"""Makes chunks of the spans that a chunker finds."""
+"""Turns the spans that a chunker finds into chunks."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ChunkWriter:
         return tuple(self._chunks)
 
     def enter(self, first: int, last: int) -> None:
-        """Note that sections start in the next chunk, which makes it the parent of those below them.
+        """Record that sections start in the next chunk, which becomes the parent of chunks below them.
 
         Args:
             first: Ordinal of the first section.
-            last: Ordinal of the last one; a section that started before stays where it started.
+            last: Ordinal of the last one; a section that started in an earlier chunk stays there.
         """
         for ordinal in range(first, last + 1):
             if self._started_by[ordinal] == _NOWHERE:
@@ -72,7 +72,7 @@ class ChunkWriter:
         )
 
     def _parent_of(self, section: Section) -> int | None:
-        """Return the chunk in which the nearest section above starts, if that is not the next one."""
+        """Return the chunk in which the nearest section above starts, unless it is the next chunk."""
         parent = section.parent
         while parent is not None:
             chunk = self._started_by[parent]

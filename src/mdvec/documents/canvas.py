@@ -12,14 +12,14 @@ CANVAS_SUFFIX = ".canvas"
 def canvas_text(text: str) -> str:
     """Return the cards of a canvas as Markdown, in reading order: from the top, then from the left.
 
-    A card with text is its text, one that shows a file an embed of it, a web page its address, and a group
+    A card with text becomes its text, a card with a file an embed of it, a web page its address, and a group
     its label.
 
     Args:
-        text: The file, or what this function returned for it.
+        text: The file, or the Markdown that this function returned for it.
 
     Returns:
-        Cards between blank lines; a text that is no canvas stays as it is.
+        Cards separated by blank lines; a text that is not a canvas is returned unchanged.
     """
     try:
         canvas = msgspec.json.decode(text.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Comments, which only the author sees: text between two ``%%``, and between ``<!--`` and ``-->``."""
+"""Comments, which are for the author only: text between two ``%%``, and between ``<!--`` and ``-->``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 _DELIMITER = "%%"
 _OPENING, _CLOSING = "<!--", "-->"
-# An escaped character is none of the others.
+# An escaped character is not a delimiter.
 _MARK = re.compile(r"\\[\\`%<]|`+|%%|<!--")
 _RUN = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*(?:\n|\Z))")
@@ -24,17 +24,17 @@ _NOT_LINE_END = re.compile(r"[^\n]")
 
 
 def has_comments(text: str) -> bool:
-    """Return True if a text may hold a comment; quick."""
+    """Return True if a text may contain a comment; a fast check."""
     return text.find(_DELIMITER) >= 0 or text.find(_OPENING) >= 0
 
 
 def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment, ...]:
     """Find the comments of a Markdown text, in time linear in its length.
 
-    A ``%%`` that begins a line opens a comment that ends at the next one, however far that is; any other
-    has to be closed in its paragraph. ``<!--`` opens one that ends at the next ``-->``. What is never closed
-    is text: nothing is lost by a stray ``%%``.
-    Code holds no comment, and code inside a comment does not end it.
+    A ``%%`` at the beginning of a line opens a comment that ends at the next ``%%``, however far away; any
+    other must be closed in its paragraph. ``<!--`` opens a comment that ends at the next ``-->``. An unclosed
+    delimiter is text, so that a stray ``%%`` hides nothing.
+    Code contains no comments, and code inside a comment does not end it.
 
     Args:
         text: The whole file.
@@ -68,9 +68,9 @@ def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment,
 
 
 def blank_out(text: str, comments: Sequence[Comment]) -> str:
-    """Put white space where the comments are, so that every other character stays in its place and line.
+    """Replace comments by white space, so that every other character stays in its place and line.
 
-    Beside other text in their line they become no-break spaces: plain ones could make code of what follows.
+    Beside other text in a line, they become no-break spaces: plain spaces could turn what follows into code.
     """
     if not comments:
         return text
@@ -84,7 +84,7 @@ def blank_out(text: str, comments: Sequence[Comment]) -> str:
 
 
 def _blank_lines(text: str, line_starts: Iterable[int]) -> Iterator[str]:
-    """Make lines that hold nothing else truly blank; CommonMark counts no-break spaces as text."""
+    """Make lines with nothing but a comment truly blank; CommonMark counts no-break spaces as text."""
     position = 0
     for line in line_starts:
         end = text.find("\n", line)
@@ -96,7 +96,7 @@ def _blank_lines(text: str, line_starts: Iterable[int]) -> Iterator[str]:
 
 
 def _line_starts(text: str, comments: Iterable[Comment]) -> Iterator[int]:
-    """Yield the start of each line that a comment is on, ascending; of one with several, repeatedly."""
+    """Yield the start of each line with a comment, ascending; once for each comment on it."""
     line = position = 0
     for comment in comments:
         line_end = text.rfind("\n", position, comment.start)
@@ -109,7 +109,7 @@ def _line_starts(text: str, comments: Iterable[Comment]) -> Iterator[int]:
 
 
 class _Lines:
-    """The blank lines of a text, and the marks that begin a line."""
+    """The blank lines of a text, and the delimiters that begin a line."""
 
     def __init__(self, text: str, start: int) -> None:
         self._blank = [match.start() for match in _BLANK_LINE.finditer(text, start)]
@@ -117,11 +117,11 @@ class _Lines:
         self._first_marks = {match.end(): match.end("blank") == match.end() for match in before}
 
     def begins(self, mark: int) -> bool:
-        """Return True if only white space stands before a mark in its line."""
+        """Return True if only white space stands before a delimiter in its line."""
         return mark in self._first_marks
 
     def part(self, opening_end: int, closing: int) -> bool:
-        """Return True if a closing mark is in another paragraph than the opening one, or begins a line."""
+        """Return True if a closing delimiter begins a line, or is outside the opening paragraph."""
         if self._first_marks.get(closing):
             return True
         following = bisect.bisect_left(self._blank, opening_end)
@@ -129,7 +129,7 @@ class _Lines:
 
 
 def _closing(opening: re.Match[str], delimiters: Sequence[int], lines: _Lines) -> int | None:
-    """Return where the comment ends that a delimiter opens; None when it opens none."""
+    """Return the end of the comment that a delimiter opens; None if it opens none."""
     index = bisect.bisect_left(delimiters, opening.end())
     if index == len(delimiters):
         return None
@@ -140,7 +140,7 @@ def _closing(opening: re.Match[str], delimiters: Sequence[int], lines: _Lines) -
 
 
 def _end_of_code_span(opening: re.Match[str], closings: Sequence[int], lines: _Lines) -> int:
-    """Return where a code span ends; backticks that open none are only text."""
+    """Return the end of a code span; backticks that open none are text."""
     index = bisect.bisect_left(closings, opening.end())
     if index == len(closings) or lines.part(opening.end(), closings[index]):
         return opening.end()
@@ -155,7 +155,7 @@ def _runs_by_length(text: str, start: int) -> dict[int, list[int]]:
 
 
 def _outside(marks: Iterable[re.Match[str]], code: Sequence[Span]) -> list[re.Match[str]]:
-    """Return the marks that are not in a block of code."""
+    """Return the delimiters that are not in a block of code."""
     starts = [first for first, _ in code]
     found: list[re.Match[str]] = []
     for mark in marks:

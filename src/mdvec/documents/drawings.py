@@ -1,4 +1,4 @@
-"""Excalidraw drawings in Obsidian: Markdown files of which only the words are for readers."""
+"""Excalidraw drawings in Obsidian: Markdown files in which only the words of the drawing are for readers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROPERTY = "excalidraw-plugin"
 _DATA = re.compile(
     r"^(?:%%[ \t]*\n)?#{1,2} (?:Drawing|Embedded Files|Element Links|Embedded files)[ \t]*$", re.MULTILINE
 )
-# What the plug-in writes for itself: a notice, its headings, and the ids of text elements.
+# Text that the plug-in writes for itself: a notice, its headings, and the ids of text elements.
 _NOT_FOR_READERS = re.compile(
     r"^==[^\n]*EXCALIDRAW VIEW[^\n]*$|^#{1,2} (?:Excalidraw Data|Text Elements)[ \t]*$"
     r"|[ \t]+\^[\w-]{8}[ \t]*$|^%%[ \t]*$",
@@ -29,7 +29,7 @@ def is_drawing(frontmatter: Mapping[str, object]) -> bool:
 
 
 def drawing_comments(text: str, start: int) -> tuple[Comment, ...]:
-    """Return the parts of a drawing that are no words of it, in order."""
+    """Return the parts of a drawing that are not its words, in order."""
     return tuple(_comments(text, start))
 
 

@@ -16,13 +16,13 @@ import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-# A longer block is taken for text between two thematic breaks: no value is then lost to search.
+# A longer block is treated as text between two thematic breaks, so that no text is lost to search.
 MAX_CHARS = 200_000
 # libyaml's composer calls itself for every level and overflows the C stack at some ten thousand.
 _MAX_DEPTH = 64
 # n aliases expand to at most about e^(n/e) values, so this bounds a "billion laughs" to some 10^5.
 _MAX_ALIASES = 32
-# One of these signs opens each mapping and each list.
+# Each mapping and each list opens with one of these characters.
 _COLLECTION_SIGNS = "[{-:?"
 # A bound on what is stored, after aliases are expanded.
 _MAX_VALUES = 50_000
@@ -43,7 +43,7 @@ _TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE)
 # A line that looks like metadata even when the whole does not parse.
 _KEY = re.compile(r"""^["']?\w[\w .-]{0,60}["']?[ \t]*:(?:[ \t]|$)""", re.MULTILINE)
 
-# The value of a line that is filled in when a note is made from a template; to YAML it is a broken mapping.
+# A line whose value is a template placeholder; to YAML it is a broken mapping.
 _PLACEHOLDER = re.compile(
     r"^([ \t]*(?:- +|[\w][\w .-]{0,60}:[ \t]+))([^\n\"'#]*\{\{[^\n\"'#]*\}\}[^\n\"'#]*)$", re.MULTILINE
 )
@@ -51,12 +51,12 @@ _TEMPLATE_WARNING = "frontmatter has placeholders of a template, such as {{date}
 
 
 class Frontmatter(Struct, frozen=True):
-    """The metadata in front of a text.
+    """The metadata at the start of a file.
 
     Attributes:
-        values: JSON-compatible values by key; empty when there is none or it does not parse.
-        content_start: Where the text after the closing fence's line starts; 0 without frontmatter.
-        warnings: What was odd, for people.
+        values: JSON-compatible values by key; empty if there is no frontmatter, or if it does not parse.
+        content_start: The start of the text after the line of the closing fence; 0 without frontmatter.
+        warnings: Messages about what was odd.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
@@ -72,15 +72,15 @@ def read_frontmatter(text: str) -> Frontmatter:
     r"""Read the frontmatter of a Markdown file.
 
     YAML stands between lines of ``---`` (or ends in ``...``), TOML between lines of ``+++``; the first
-    line opens it. Without a closing fence the first line is a thematic break, and so it is when
-    what stands between is no mapping (a quotation between two rules, say). A block that looks like
-    metadata but does not parse is left out of the content all the same, with a warning.
+    line opens it. Without a closing fence the first line is a thematic break; likewise if the text between
+    the fences is not a mapping (a quotation between two rules, say). A block that looks like metadata but
+    does not parse is still left out of the content, with a warning.
 
     Args:
         text: The whole file, line ends as ``\n``.
 
     Returns:
-        Its values and where the content starts.
+        Its values, and the start of the content.
     """
     if opening := _YAML_OPENING.match(text):
         closing = _YAML_CLOSING.search(text, opening.end())
@@ -138,7 +138,7 @@ def _read_values(source: str, content_start: int) -> Frontmatter:
 def _refuse_bombs(source: str) -> None:
     """Check the events, which libyaml yields without recursion, before values are built."""
     if "*" not in source and sum(map(source.count, _COLLECTION_SIGNS)) <= _MAX_DEPTH:
-        return  # it holds too few signs for a bomb
+        return  # too few mappings and lists for a bomb
     depth = aliases = 0
     for event in yaml.parse(source, Loader=_SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -226,7 +226,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc] # which of the two it is depen
     yaml_constructors = dict(_SafeLoader.yaml_constructors)  # noqa: RUF012 - likewise
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Put what ``<<`` refers to into a mapping, unless that multiplies to more than is stored."""
+        """Merge the values of ``<<`` into a mapping, unless they multiply beyond what is stored."""
         super().flatten_mapping(node)
         if len(node.value) > _MAX_VALUES:
             _refuse("mappings merged into too many values")

@@ -1,4 +1,4 @@
-"""Text inside a block as HTML: wikilinks, tags, highlights, images, and marked words."""
+"""Renders text inside a block as HTML: wikilinks, tags, highlights, images, and marked words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_inline_rules(parser: MarkdownIt) -> None:
 
 
 def plain_parts(children: Sequence[Token]) -> Iterator[str]:
-    """Yield what a reader sees of inline tokens, without markup."""
+    """Yield the visible text of inline tokens, without markup."""
     for child in children:
         if child.type == "wikilink":
             yield child.meta["link"].text or child.meta["shown"]
@@ -147,7 +147,7 @@ def _render_image(_: object, tokens: Sequence[Token], index: int, __: object, en
     token = tokens[index]
     address = str(token.attrGet("src") or "")
     alt = html.escape("".join(plain_parts(token.children or ())))
-    if _REMOTE.match(address):  # showing it would tell its host who reads what
+    if _REMOTE.match(address):  # a request would tell its host who reads what
         return f'<a class="external" href="{html.escape(address)}">{alt or html.escape(address)}</a>'
     source = env["job"].targets.image(markdown_link(address, "", line=1))
     if source is None:
@@ -168,7 +168,7 @@ def _render_link_open(_: object, tokens: Sequence[Token], index: int, __: object
 
 
 def _render_raw(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:
-    """Resolve the addresses in raw HTML; an image that is not there keeps its text alone."""
+    """Resolve the addresses in raw HTML; a missing image is replaced by its text."""
     targets = env["job"].targets
 
     def resolved(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Links in Markdown text, in their parts: note or address, fragment, shown text."""
+"""Parses links in Markdown text: note or address, fragment, shown text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from mdvec.types.document import Link, LinkKind
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
-"""A wikilink or an embed. File names of Obsidian hold no brackets, so neither does a target."""
+"""A wikilink or an embed. File names in Obsidian contain no brackets, so neither does a target."""
 
 
 def wikilink(match: re.Match[str], *, line: int) -> Link:
-    """Read a wikilink.
+    """Parse a wikilink.
 
     Returns:
         ``[[target#fragment|text]]`` in its parts.
@@ -24,7 +24,7 @@ def wikilink(match: re.Match[str], *, line: int) -> Link:
 
 
 def markdown_link(address: str, text: str, *, line: int) -> Link:
-    """Read a Markdown link."""
+    """Parse a Markdown link."""
     target, fragment = split_fragment(address)
     return Link(LinkKind.MARKDOWN, target, fragment, " ".join(text.split()), line)
 

@@ -20,8 +20,8 @@ from mdvec.types.document import Block, BlockKind, Link
 _MAX_HEADING_CHARS = 1000
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
-# The parser takes some 80 bytes for each sign that may be markup. A text with more of them than this is
-# pathological, and is read as if it had no links, emphasis, code, quotations and tables.
+# The parser takes some 80 bytes for each character that may be markup. A text with more of them than this is
+# pathological, and is parsed without links, emphasis, code, quotations and tables.
 _MOST_SIGNS = 2_000_000
 _SIGNS = "[]()*_`<>!&|\\"
 _WITHOUT_SIGNS = str.maketrans(_SIGNS, "x" * len(_SIGNS))
@@ -36,9 +36,9 @@ class MarkdownContent(Struct, frozen=True):
     """The contents of a Markdown text.
 
     Attributes:
-        headings: Those of the document itself, in order.
+        headings: The document's own headings, in order.
         blocks: In order, not overlapping; they cover all that is not blank. Each item of a list or a
-            quotation is a block, and so is a fence inside it, so that cutting can spare it.
+            quotation is a block, and so is a fence inside it, so that a cut can avoid the fence.
         links: In order of appearance.
         tags: Inline tags as written without ``#``, in order of appearance, repetitions included.
     """
@@ -50,11 +50,11 @@ class MarkdownContent(Struct, frozen=True):
 
 
 def read_markdown(body: str, *, content_start: int = 0) -> MarkdownContent:
-    r"""Read a Markdown text.
+    r"""Parse a Markdown text.
 
     Args:
         body: The whole file, line ends as ``\n``.
-        content_start: Where to start, at the start of a line; what is before is skipped.
+        content_start: The start of a line; the text before it is skipped.
 
     Returns:
         The contents; positions and lines are those of ``body``.
@@ -142,7 +142,7 @@ class _Places:
         return max(self._content_start, line_start), self.line_end(end)
 
     def line_end(self, end: int) -> int:
-        """Return one past the end of the last line with text before a byte; it may be amid indentation."""
+        """Return one past the end of the last line with text before a byte, which may be in indentation."""
         last = self.character(end)
         line_start = self._body.rfind("\n", self._content_start, last) + 1
         if not self._body[line_start:last].strip():
@@ -161,9 +161,9 @@ class _Places:
 
 
 def _blocks(body: str, start: int, spans: deque[tuple[BlockKind, int, int]]) -> Iterator[Block]:
-    """Cover the text with blocks; what the parser passes over (link definitions) becomes ``OTHER``.
+    """Cover the text with blocks; text that the parser skips (link definitions) becomes ``OTHER``.
 
-    Spans are used up, since there may be a million of them.
+    Spans are consumed, since there may be a million of them.
     """
     position = start
     spans.append((BlockKind.OTHER, len(body), len(body)))
@@ -191,7 +191,7 @@ def _block(body: str, kind: BlockKind, start: int, end: int) -> Iterator[Block]:
 
 
 class _Reader:
-    """Collects what the events of a text say.
+    """Collects headings, blocks, links and tags from the parser's events.
 
     Args:
         body: The text.
@@ -199,9 +199,9 @@ class _Reader:
 
     Attributes:
         spans: Kind, first character and one past the last of each block, in order.
-        headings: In order.
-        links: In order.
-        tags: In order, as written.
+        headings: The headings, in order.
+        links: The links, in order.
+        tags: The tags, in order, as written.
     """
 
     def __init__(self, body: str, content_start: int) -> None:
@@ -211,10 +211,10 @@ class _Reader:
         self.tags: list[str] = []
         self._body = body
         self._places = _Places(body, content_start)
-        self._open: list[str] = []  # names of what is open
-        self._texts: list[list[str]] = []  # of the heading and the links that are open
-        self._link_places: list[int] = []  # in `links`, of those that are open
-        self._muted = 0  # how many are open of what holds no text of its own
+        self._open: list[str] = []  # names of the open elements
+        self._texts: list[list[str]] = []  # of the open heading and links
+        self._link_places: list[int] = []  # positions of the open links in `links`
+        self._muted = 0  # number of open elements whose text is ignored
         self._begins_line = False
         self._item_start = 0  # of the part of a top container that has no block yet
         self._heading_end: float = math.inf  # where the anchor at a heading's end begins
@@ -226,7 +226,7 @@ class _Reader:
             what = event[0]
             if "Text" not in what or texts or "#" in what["Text"]:
                 take(*_parts(event))
-            elif not self._muted:  # most events are text of which nothing is kept
+            elif not self._muted:  # most events are text that is not kept
                 self._begins_line = False
 
     def _take(self, name: str, value: Any, start: int, end: int) -> None:
@@ -318,10 +318,10 @@ class _Reader:
     # --- links -------------------------------------------------------------------------------------------
 
     def _open_link(self, tag: str, details: Any, start: int) -> str:
-        """Note a link; return the name under which it is open."""
+        """Record a link; return the name under which it is open."""
         at = self._places.character(start)
         is_wikilink = isinstance(details["link_type"], dict)
-        if "Image" in self._open:  # what stands there is only described
+        if "Image" in self._open:  # a link there is only part of the description
             return "Emphasis"
         match = WIKILINK.match(self._body, at) if is_wikilink else None
         if match is not None:

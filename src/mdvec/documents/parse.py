@@ -32,7 +32,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
         versions: Whether ``previous`` in frontmatter names older versions; otherwise it holds links.
 
     Returns:
-        The document. Any text gives one; its warnings name what was odd.
+        The document. Every text gives one; its warnings name what was odd.
     """
     suffix = _stem_and_suffix(path)[1].lower()
     if suffix == CANVAS_SUFFIX:
@@ -44,7 +44,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     if is_drawing(front.values):
         comments = drawing_comments(text, start)
     elif has_comments(text):
-        # Code is found by a parse of its own, since a comment may hold text that looks like markup.
+        # Code is found by a parse of its own, since a comment may contain text that looks like markup.
         comments = find_comments(text, start, code_blocks(text, content_start=start))
     else:
         comments = ()
@@ -106,7 +106,7 @@ def _file_title(path: str) -> str:
 
 
 def _stem_and_suffix(path: str) -> tuple[str, str]:
-    """Return what pathlib calls so, in a tenth of the time."""
+    """Return the same as pathlib's ``stem`` and ``suffix``, in a tenth of the time."""
     name = path.rpartition("/")[2]
     dot = name.rfind(".")
     return (name[:dot], name[dot:]) if 0 < dot < len(name) - 1 else (name, "")

@@ -18,7 +18,7 @@ _NEXT_KEY = "next"
 # A day, a week, a month, a quarter or a year, perhaps with more behind it.
 _DATED_NAME = re.compile(r"\d{4}(?:[-_.]?(?:\d{1,2}|W\d{1,2}|Q[1-4])(?:[-_.]?\d{1,2})?)?(?!\d)")
 _PREVIOUS_LINE = re.compile(r"""^["']?previous["']?[ \t]*[:=]""", re.IGNORECASE)
-# Those that people and plug-ins write at every change come first; the date of creation does not count.
+# Keys that people and plug-ins write at every change come first; the date of creation does not count.
 _UPDATED_KEYS = (
     "updated",
     "modified",
@@ -31,7 +31,7 @@ _UPDATED_KEYS = (
 _BETWEEN_WORDS = re.compile(r"[-_\s]+")
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?=$|[T\s])")
 _LAST_NS = 2**63 - 1  # times of documents are stored in 64 bits
-# Each name that is spelled otherwise than it reads, such as "\\u00e9", costs a look at the whole list.
+# Each name whose spelling differs from its value, such as "\\u00e9", costs a search of all lines.
 _MAX_UNSEEN_NAMES = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -41,15 +41,15 @@ def property_links(
 ) -> tuple[Link, ...]:
     """Return the links in frontmatter, in order of line.
 
-    Wikilinks count in any value, quoted or not, even where the block does not parse. Where ``previous`` names
-    older versions, all that it lists is one, whether it is a wikilink, a path or the name of a file. It does
-    not where ``next`` stands beside it, and from one day's note to another's: there it is the day before.
+    Wikilinks count in any value, quoted or not, even if the block does not parse. Each value of ``previous``
+    names an older version: a wikilink, a path or the name of a file. It does not beside ``next``, nor from
+    one daily note to another, where it names the day before.
 
     Args:
         path: The path of the document.
-        source: The block as the file has it, from the first line.
+        source: The block as in the file, from the first line.
         frontmatter: Its values.
-        versions: Whether ``previous`` may name older versions at all.
+        versions: Whether ``previous`` may name older versions.
     """
     if "[[" not in source and _PREVIOUS_KEY not in source.lower():
         return ()
@@ -78,12 +78,12 @@ def property_links(
 
 
 def updated_ns(frontmatter: Mapping[str, object]) -> int | None:
-    """Return the time of a document's last update by its own account, in nanoseconds since 1970.
+    """Return the time of a document's last update according to its frontmatter, in nanoseconds since 1970.
 
     A time without an offset counts as UTC, so that an index is the same on every machine.
 
     Returns:
-        None without such a key, and when none of them holds a date from 1970 to 2262.
+        None without such a key, and if none of them has a date from 1970 to 2262.
     """
     values = {_BETWEEN_WORDS.sub(" ", key.strip().casefold()): value for key, value in frontmatter.items()}
     for key in _UPDATED_KEYS:
@@ -123,15 +123,15 @@ def _parts(text: str) -> tuple[str, str, str]:
     if found:
         link = wikilink(found, line=1)
         return link.target, link.fragment, link.text
-    # [[Old]] without quotes is a list in a list to YAML, of which only the inside is left.
+    # To YAML, [[Old]] without quotes is a list in a list; only the inside is left.
     address, _, shown = text.strip().partition("|")
     return (*split_fragment(address), shown.strip())
 
 
 def _lines_of(targets: Sequence[str], lines: Sequence[str], first: int) -> Iterator[int]:
-    """Yield the line of each target: the next that holds it, else any, else the first.
+    """Yield the line of each target: the next line that contains it, else any, else the first.
 
-    Targets in the order of the lines are found in one pass. After 64 that are not, all others get the first.
+    Targets in the order of the lines are found in one pass. After 64 that are not, the others get the first.
 
     Args:
         targets: Texts without line ends.
@@ -156,7 +156,7 @@ def _lines_of(targets: Sequence[str], lines: Sequence[str], first: int) -> Itera
 
 
 def _wikilinks(line: str, number: int) -> Iterator[Link]:
-    """Yield the wikilinks of a line. YAML writes lists of lists likewise; a quoted one is a link."""
+    """Yield the wikilinks of a line. Lists of lists look alike in YAML; a quoted one is a link."""
     position = double = single = 0
     for match in WIKILINK.finditer(line):
         double += line.count('"', position, match.start())

@@ -1,4 +1,4 @@
-"""Markdown as HTML for people: Obsidian's links, embeds and callouts resolved, and nothing that can run."""
+"""Renders Markdown as HTML: Obsidian's links, embeds and callouts resolved, and nothing that can run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CALLOUT = re.compile(r"\[!(?P<kind>[\w-]+)[^\]]*\](?P<fold>[+-]?)[ \t]*(?P<titl
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)\Z")
 _TASK = re.compile(r"\[(?P<mark>[^\]\n])\][ \t]")
 _PLAIN_BLOCK = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
-# The parser takes quadratic time in the signs of a paragraph; one with more is shown as it is.
+# The parser takes quadratic time in the markup characters of a paragraph; one with more is shown as text.
 _MOST_SIGNS = 3_000
 _SIGNS = re.compile(r"[!#$%&*+:<=>@\[\\\]^_`{}~-]")
-# Blocks of text: what holds other blocks is not marked as a whole.
+# Blocks of text; blocks that contain others are not marked as a whole.
 _LEAVES = frozenset({"paragraph_open", "heading_open", "fence", "code_block", "tr_open"})
 
 
@@ -37,8 +37,8 @@ def render_markdown(
 ) -> RenderedDocument:
     """Render Markdown: CommonMark with tables, footnotes, code in colour, and Obsidian's own syntax.
 
-    The HTML of the text itself stays as far as it is harmless: no script, style, form, event handler or
-    request to another host is left. Blocks carry the attribute ``data-line``.
+    HTML in the text is kept if it is harmless: scripts, styles, forms, event handlers and requests to other
+    hosts are removed. Blocks have the attribute ``data-line``.
 
     Args:
         text: Without frontmatter.
@@ -51,7 +51,7 @@ def render_markdown(
 
 
 def render_plain(text: str, *, marked: Marked | None = None) -> RenderedDocument:
-    """Render plain text: paragraphs as they are; see :func:`render_markdown`."""
+    """Render plain text, one ``p`` a paragraph; see :func:`render_markdown`."""
     parts: list[str] = []
     first = True
     for block in _PLAIN_BLOCK.finditer(text):
@@ -126,7 +126,7 @@ def _is_overfull(text: str) -> bool:
 
 
 def _callout(tokens: Sequence[Token], index: int) -> tuple[list[Token], str] | None:
-    """Return the opening and the closing HTML of a quotation that is a callout; None of any other."""
+    """Return the opening and the closing HTML of a quotation that is a callout; None for any other."""
     if index + 2 >= len(tokens) or tokens[index + 2].type != "inline":
         return None
     inline = tokens[index + 2]
@@ -144,7 +144,7 @@ def _callout(tokens: Sequence[Token], index: int) -> tuple[list[Token], str] | N
 
 
 def _made(content: str) -> Token:
-    """Return a token of HTML that is not the author's: its addresses are those of the page."""
+    """Return a token of generated HTML; its addresses belong to the page and are not resolved."""
     return Token("made", "", 0, content=content, block=True)
 
 
@@ -156,7 +156,7 @@ def _set_block_id(inline: Token, before: Sequence[Token]) -> None:
 
 
 def _set_task(inline: Token, before: Sequence[Token]) -> None:
-    """Make an item that begins with ``[ ]`` or ``[x]`` a task."""
+    """Turn an item that begins with ``[ ]`` or ``[x]`` into a task."""
     if len(before) < 2 or before[-2].type != "list_item_open":
         return
     match = _TASK.match(inline.content)
@@ -166,7 +166,7 @@ def _set_task(inline: Token, before: Sequence[Token]) -> None:
 
 
 def _sole_embed(inline: Token, job: Job) -> str | None:
-    """Return the HTML of the document that a paragraph is nothing but an embed of; None otherwise."""
+    """Return the HTML of the embedded document if a paragraph is a single embed; None otherwise."""
     match = WIKILINK.fullmatch(inline.content.strip())
     if match is None or not match[1] or job.depth == _MAX_EMBEDDING:
         return None
@@ -181,7 +181,7 @@ def _sole_embed(inline: Token, job: Job) -> str | None:
 
 
 def _without_empty_paragraphs(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Leave out paragraphs of which nothing is left."""
+    """Leave out paragraphs that became empty."""
     skip = 0
     for index, token in enumerate(tokens):
         if skip:

@@ -1,4 +1,4 @@
-"""HTML that runs nothing and requests nothing, and code in colour."""
+"""Sanitises HTML, so that it runs and requests nothing, and highlights code."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _ATTRIBUTES = {
     "td": {"align", "colspan", "rowspan"},
     "th": {"align", "colspan", "rowspan"},
 }
-# They scroll sideways when they are wide, and keys scroll only what has the focus.
+# Wide ones scroll sideways; they take the focus, since keys scroll only what has it.
 _SCROLLED = {"pre": {"tabindex": "0"}, "table": {"tabindex": "0"}}
 _SCHEMES = {"http", "https", "mailto"}
 # fmt: off
-# A note cannot dress itself up as a part of the page: it gets the classes of rendered Markdown alone.
+# A note must not look like a part of the page: only the classes of rendered Markdown are kept.
 _CLASSES = frozenset({
     "callout", "callout-title", "embed", "embed-title", "external", "footnote-backref",
     "footnote-item", "footnote-ref", "footnotes", "footnotes-list", "footnotes-sep", "internal",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-# Everything but white space and punctuation: letters of any script with their marks, digits, emoji,
+# All but white space and punctuation: letters of any script with their marks, digits, emoji,
 # "_", "-" and "/". The ranges are ASCII, Latin-1, general, CJK and full-width punctuation; the
 # joiners (200C, 200D) stay, being part of Indic words and of emoji.
 _TAG = (
@@ -26,7 +26,7 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
     """Return True if a match of :data:`INLINE_TAG` is a tag.
 
     A tag follows white space or Japanese punctuation, and is more than a number (``#123`` is an issue).
-    The ``#id`` of an attribute list (``{: #id}``) is none.
+    The ``#id`` of an attribute list (``{: #id}``) is not a tag.
 
     Args:
         match: The candidate.
@@ -43,7 +43,7 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
 def frontmatter_tags(frontmatter: Mapping[str, object]) -> list[str]:
     """Return the tags of the keys ``tags`` and ``tag`` as written, in order.
 
-    A list gives its items; one string is split at commas, or without any at white space.
+    A list gives its items; a string is split at commas, or at white space if it has none.
     """
     found: list[str] = []
     for value in _values(frontmatter, ("tags", "tag")):
@@ -78,7 +78,7 @@ def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def scalars(value: object) -> Iterator[str]:
-    """Yield the texts and numbers of a value of frontmatter, those of lists in lists too."""
+    """Yield the texts and numbers of a value in frontmatter, also inside nested lists."""
     if isinstance(value, list):
         for item in value:
             yield from scalars(item)

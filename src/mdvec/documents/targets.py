@@ -1,4 +1,4 @@
-"""Where the links of a rendered document lead: a port, and what one rendering knows."""
+"""The targets of the links in a rendered document: the port, and the state of one rendering."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]+")
 
 
 class Embedded(Struct, frozen=True):
-    """A document, or a part of one, that stands in another.
+    """A document, or a part of one, that is embedded in another.
 
     Attributes:
-        title: For people.
+        title: The title shown above it.
         href: The address of the document.
         text: Its Markdown.
         targets: Where the links in it lead.
@@ -31,30 +31,30 @@ class Embedded(Struct, frozen=True):
 
 
 class Targets(Protocol):
-    """Where the links of one document lead, as addresses of the reader's own."""
+    """Resolves the links of one document to addresses of the page or site that shows it."""
 
     def link(self, link: Link) -> str | None:
-        """Return the address of a document or file, without a fragment; None when there is none.
+        """Return the address of a document or file, without a fragment; None if there is no such file.
 
         It is empty for the document itself.
         """
         ...
 
     def image(self, link: Link) -> str | None:
-        """Return the address of an image; None when it is none, or not there."""
+        """Return the address of an image; None if it is missing or not an image."""
         ...
 
     def embedded(self, link: Link) -> Embedded | None:
-        """Return the document that an embed shows; None when it is not there."""
+        """Return the document that an embed shows; None if it is missing."""
         ...
 
     def tag(self, tag: str) -> str:
-        """Return the address of what has a tag."""
+        """Return the address of the list of documents with a tag."""
         ...
 
 
 class Job(Struct):
-    """One rendering: what the rules of the parser need to know, in the environment's key ``job``."""
+    """The state of one rendering, which the parser's rules find in the environment's key ``job``."""
 
     targets: Targets
     first_line: int = 1
@@ -65,7 +65,7 @@ class Job(Struct):
 
 
 def anchor_of(fragment: str) -> str:
-    """Return the id that the heading or block of a link's fragment has; empty for none.
+    """Return the id of the heading or block that a link's fragment names; empty without a fragment.
 
     ``A#B`` names the heading ``B`` below ``A``, and ``^id`` a block.
     """
@@ -77,5 +77,5 @@ def anchor_of(fragment: str) -> str:
 
 
 def slug(heading: str) -> str:
-    """Return a heading as a part of an address."""
+    """Return a heading in the form used in addresses."""
     return _NOT_IN_ANCHOR.sub("", heading.strip().lower()).replace(" ", "-")

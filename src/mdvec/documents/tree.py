@@ -46,7 +46,7 @@ def build_sections(headings: Sequence[Heading], *, content_start: int, length: i
         parent = parents[ordinal]
         above = sections[parent].heading_path
         path = (*above, heading.text) if heading.text else above
-        if path == sections[-1].heading_path:  # of a million equal headings there is one path
+        if path == sections[-1].heading_path:  # share the path: there may be a million equal headings
             path = sections[-1].heading_path
         end = headings[ordinal].start if ordinal < len(headings) else length
         sections.append(

@@ -96,64 +96,64 @@ def look_ahead(
     changes = find_changes(
         collection, store=store, source=source, recipe=recipe, rebuild=rebuild, allow_empty=allow_empty
     )
-    unreadable = [f"{each.path}: {each.reason}" for each in changes.failures]
     new = _NewTexts(store, space_id)
-    chunks, names = list[_Tally](), list[_Tally]()
-
-    def tally(kind: list[_Tally], scale: float) -> _Tally:
-        for each in kind:
-            if each.scale == scale:  # an import sends new and pending texts in the same requests
-                return each
-        at_once = embedder.texts_at_once
-        made = _Tally(names_at_once(at_once) if kind is names else at_once, new, embedder, scale)
-        kind.append(made)
-        return made
-
+    chunks = _Tally(new, embedder, embedder.texts_at_once)
+    names = _Tally(new, embedder, names_at_once(embedder.texts_at_once))
+    is_sampled = len(changes.entries) > _MOST_DOCUMENTS
     if not rebuild:
         with store.read() as view:
-            pending_chunks, pending_names = _pending(collection, changes, view, space_id)
-        for kind, items in ((chunks, pending_chunks), (names, pending_names)):
-            part = _spread(items, _MOST_TEXTS)
-            tally(kind, _share(len(items), len(part))).add(part)
+            pending = _pending(collection, changes, view, space_id)
+        for tally, items in zip((chunks, names), pending, strict=True):
+            sample = _spread(items, _MOST_TEXTS)
+            tally.add(sample, _share(len(items), len(sample)))
+            is_sampled |= len(sample) < len(items)
+    documents, unreadable = _count_documents(changes, chunks, names)
+    chunks.close()
+    names.close()
+    with store.read() as view:
+        measuring = probes(view, space_id) if chunks.texts or view.counts(collection.id, None).chunks else ()
+    tokens = round(chunks.tokens + names.tokens) + _tokens(measuring, embedder)
+    return Outlook(
+        documents=documents,
+        chunks=round(chunks.texts),
+        names=round(names.texts),
+        tokens=tokens,
+        requests=round(chunks.requests + names.requests) + sum(map(embedder.requests_for, measuring)),
+        unreadable=unreadable,
+        is_sampled=is_sampled,
+        seconds=_duration(embedder, chunks.sample, tokens),
+    )
+
+
+def _count_documents(changes: Changes, chunks: _Tally, names: _Tally) -> tuple[int, tuple[str, ...]]:
+    """Count the texts of the documents that an import would read, from a sample of them.
+
+    Returns:
+        How many documents that are, and which files cannot be read now, and why.
+    """
     entries = changes.entries
     read = _spread(entries, _MOST_DOCUMENTS)
-    part_of = _only(changes, read)
-    part_of.prefetch()
-    bytes_read = sum(each.size for each in read)
+    sample = _only(changes, read)
+    sample.prefetch()
     by_count = _share(len(entries), len(read))
+    bytes_read = sum(each.size for each in read)
     by_size = _share(sum(each.size for each in entries), bytes_read) if bytes_read else by_count
-    read_chunks, read_names = tally(chunks, by_size), tally(names, by_count)
+    unreadable = [f"{each.path}: {each.reason}" for each in changes.failures]
     documents = 0
-    for item in prepared(part_of):
+    for item in prepared(sample):
         if isinstance(item, Unreadable):
             unreadable.append(f"{item.path}: {item.reason}")
         elif isinstance(item, Prepared):
             document = item.record.document
-            read_names.add([PendingText(text_hash(name), name) for name in embedded_names(document)])
+            called = [PendingText(text_hash(name), name) for name in embedded_names(document)]
+            names.add(called, by_count)
             hashed = zip(item.record.text_hashes, item.record.chunks, strict=True)
-            read_chunks.add([PendingText(key, each.embedded_text, document.title) for key, each in hashed])
+            texts = [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
+            chunks.add(texts, by_size)
             documents += 1
             run.current().report(run.Stage.TEXT, documents, len(read))
             run.current().check()
-    counted = [*chunks, *names]
-    for each in counted:
-        each.close()
-    with store.read() as view:
-        has_chunks = any(each.texts for each in chunks) or view.counts(collection.id, None).chunks
-        measuring = probes(view, space_id) if has_chunks else ()
-    tokens = round(sum(each.tokens * each.scale for each in counted)) + _tokens(measuring, embedder)
-    requests = sum(each.requests * each.scale for each in counted)
-    probing = sum(map(embedder.requests_for, measuring))
-    return Outlook(
-        documents=round(documents * by_count),
-        chunks=round(sum(each.texts * each.scale for each in chunks)),
-        names=round(sum(each.texts * each.scale for each in names)),
-        tokens=tokens,
-        requests=round(requests) + probing,
-        unreadable=tuple(unreadable),
-        is_sampled=any(each.scale != 1 for each in counted),
-        seconds=_duration(embedder, [text for each in chunks for text in each.sample], tokens),
-    )
+    return round(documents * by_count), tuple(unreadable)
 
 
 def _duration(embedder: Embedder, texts: Sequence[PendingText], tokens: int) -> float | None:
@@ -225,45 +225,50 @@ class _NewTexts:
 
 
 class _Tally:
-    """Counts texts of one kind, in the batches of an import.
+    """Counts texts of one kind, the chunks or the names, from samples of them.
+
+    Args:
+        new: Filters out texts that would not be embedded.
+        embedder: Counts tokens and requests.
+        batch_size: Texts in a batch of an import.
 
     Attributes:
-        texts: How many there were.
+        texts: How many there are.
         tokens: Their tokens.
         requests: The requests they take.
-        scale: The factor from the counted texts to all texts.
         sample: The counted texts.
     """
 
-    def __init__(self, batch_size: int, new: _NewTexts, embedder: Embedder, scale: float) -> None:
-        self.texts = self.tokens = self.requests = 0
-        self.scale = scale
+    def __init__(self, new: _NewTexts, embedder: Embedder, batch_size: int) -> None:
+        self.texts = self.tokens = self.requests = 0.0
         self.sample: list[PendingText] = []
-        self._batch_size = batch_size
         self._new = new
         self._embedder = embedder
-        self._ends = embedder.tokens.ends
-        self._waiting: list[PendingText] = []
+        self._batch_size = batch_size
+        # By scale: an import sends new and pending texts in the same requests.
+        self._waiting: dict[float, list[PendingText]] = {}
 
-    def add(self, items: Sequence[PendingText]) -> None:
-        """Count the texts that would be embedded."""
+    def add(self, items: Sequence[PendingText], scale: float) -> None:
+        """Count the texts that would be embedded, each of which stands for so many."""
         new = self._new.among(items)
-        self.texts += len(new)
         self.sample += new
-        self.tokens += sum(len(self._ends(item.text)) for item in new)
-        self._waiting += new
-        while len(self._waiting) >= self._batch_size:
-            self._count_requests(self._waiting[: self._batch_size])
-            del self._waiting[: self._batch_size]
+        self.texts += scale * len(new)
+        self.tokens += scale * _tokens([[item.text for item in new]], self._embedder)
+        waiting = self._waiting.setdefault(scale, [])
+        waiting += new
+        while len(waiting) >= self._batch_size:
+            self._count_requests(waiting[: self._batch_size], scale)
+            del waiting[: self._batch_size]
 
     def close(self) -> None:
-        """Count the last, partial batch."""
-        if self._waiting:
-            self._count_requests(self._waiting)
+        """Count the last, partial batches."""
+        for scale, waiting in self._waiting.items():
+            if waiting:
+                self._count_requests(waiting, scale)
 
-    def _count_requests(self, batch: Sequence[PendingText]) -> None:
+    def _count_requests(self, batch: Sequence[PendingText], scale: float) -> None:
         texts, titles = [item.text for item in batch], [item.title for item in batch]
-        self.requests += self._embedder.requests_for(texts, titles)
+        self.requests += scale * self._embedder.requests_for(texts, titles)
 
 
 def _pending(

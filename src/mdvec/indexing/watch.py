@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from msgspec import Struct, field
-
 from mdvec import run
 from mdvec.errors import ImportStoppedError, MdvecError, StoreError, WatchError, WriterBusyError
-from mdvec.sources.events import watch, why_no_events
+from mdvec.indexing.watch_targets import Target, WatchTimes
+from mdvec.sources.events import watch
 from mdvec.sources.interface import Source, WatchedSource
 from mdvec.stores.interface import Claim, Store
 from mdvec.stores.sharing import SharedWork
@@ -31,57 +30,7 @@ _STAND_BY_S = 3.0  # how soon another process takes over
 _RENEW_S = 20.0  # of the 60 s after which a process on another machine counts as gone
 _COLLECTIONS_S = 5.0  # how soon new and changed collections are noticed
 _MOST_REST_S = 30.0
-_MOST_RETRY_S = 60.0
 _MOST_DIRTY = 1_000  # dirty documents of a collection are compared with those seen before
-_POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
-
-
-class WatchTimes(Struct, frozen=True):
-    """How often collections are checked.
-
-    Attributes:
-        poll_s: At a folder in which changes raise no events, and again after a failure, in seconds.
-        repository_s: At a source elsewhere.
-        sweep_s: At a folder whose changes raise events.
-        concurrency: Most collections that are brought up to date at the same time.
-    """
-
-    poll_s: float = 5.0
-    repository_s: float = 300.0
-    sweep_s: float = 300.0
-    concurrency: int = 3
-
-
-class _Target(Struct):
-    """A collection that is watched.
-
-    Attributes:
-        collection: As it is registered.
-        source: What it is made from.
-        due_at: When it is looked at next, on the clock of ``time.monotonic``.
-        changed: Whether an event came since it was last looked at.
-        restructured: Whether folders may have come or gone since then.
-        folders: What to watch, and what identifies it; empty where events do not work.
-        no_events: Why they do not; empty while they do.
-        dirty: The documents that were dirty at the last look.
-        problem: What was wrong the last time; empty when nothing was.
-        failures: How often in a row.
-        at_work: The run that looks at it now.
-        embedding_at: When that one began to embed; 0 before.
-    """
-
-    collection: Collection
-    source: Source
-    due_at: float = 0.0
-    changed: bool = False
-    restructured: bool = True
-    folders: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    no_events: str = ""
-    dirty: list[str] = field(default_factory=list)
-    problem: str = ""
-    failures: int = 0
-    at_work: run.Run | None = None
-    embedding_at: float = 0.0
 
 
 class Watcher:
@@ -108,7 +57,7 @@ class Watcher:
         self._sources = sources
         self._update = update
         self._times = times
-        self._targets: dict[str, _Target] = {}
+        self._targets: dict[str, Target] = {}
         self._guard = threading.Lock()
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -186,8 +135,7 @@ class Watcher:
         with self._guard:
             targets, self._targets, self._watched = list(self._targets.values()), {}, {}
         for each in targets:
-            if each.at_work is not None:
-                each.at_work.cancel()
+            each.cancel()
 
     # --- what is watched -----------------------------------------------------------------------
 
@@ -198,10 +146,9 @@ class Watcher:
             for name, target in list(self._targets.items()):
                 if name not in found or _differs(found[name][0], target.collection):
                     del self._targets[name]
-                    if target.at_work is not None:
-                        target.at_work.cancel()
+                    target.cancel()
             for name, (collection, source) in found.items():
-                self._targets.setdefault(name, _Target(collection, source))
+                self._targets.setdefault(name, Target(collection, source, self._times))
 
     def _mine(
         self, every: Sequence[tuple[Collection, Source]], lease: Claim
@@ -278,9 +225,9 @@ class Watcher:
                 for target in self._targets.values():
                     gone = not all(map(os.path.isdir, target.folders))
                     if target.folders and not gone:
-                        self._poll(target, str(error))
-                    target.folders, target.restructured, target.changed = {}, True, True
-                    target.due_at = 0.0
+                        target.poll(str(error))
+                    target.forget_folders()
+                    target.changed, target.due_at = True, 0.0
             self._wake.set()
 
     def _concerned(self, paths: set[str]) -> dict[str, list[str]]:
@@ -323,36 +270,19 @@ class Watcher:
                 if target.due_at > now or free <= 0:
                     break
                 free -= 1
-                target.restructured |= not target.changed  # a sweep also checks what is watched
-                target.changed = False
-                target.embedding_at = 0.0
-                target.at_work = run.Run(self._listener(target), run.current().on_step)
                 threading.Thread(
-                    target=self._look, args=(target, target.at_work), name="mdvec-update", daemon=True
+                    target=self._look, args=(target, target.begin()), name="mdvec-update", daemon=True
                 ).start()
             waiting = [each.due_at for each in self._targets.values() if each.at_work is None]
         return min(waiting, default=float("inf")) if free > 0 else float("inf")
 
-    def _listener(self, target: _Target) -> run.ProgressListener:
-        """Return what stops the embedding of older changes when there are newer ones: words come first."""
-
-        def listen(stage: run.Stage, done: int, total: int, detail: str = "", /) -> None:  # noqa: ARG001
-            if stage is not run.Stage.EMBED:
-                return
-            if not target.embedding_at:
-                target.embedding_at = time.monotonic()
-            if 0 < done < total and target.changed and target.at_work is not None:
-                target.at_work.cancel()
-
-        return listen
-
-    def _look(self, target: _Target, working: run.Run) -> None:
+    def _look(self, target: Target, working: run.Run) -> None:
         """Bring a collection up to date, and decide when it is looked at next."""
         started = time.monotonic()
         try:
             with run.bound(working):
                 if target.restructured:  # first, since embedding what is pending may take hours
-                    self._find_folders(target)
+                    target.find_folders()
                     self._wake.set()
                 report = self._update(target.collection.name)
         except ImportStoppedError:
@@ -360,20 +290,17 @@ class Watcher:
         except WriterBusyError:
             wait_s = self._times.poll_s
         except MdvecError as error:
-            wait_s = self._failed(target, str(error))
-            target.folders, target.restructured = {}, True
+            wait_s = target.failed(str(error))
+            target.forget_folders()
             with self._guard:  # the folder may come back as it was, and no event comes from a watch of before
                 self._watched = {}
         except Exception as error:  # noqa: BLE001 - a bug in one collection must not stop the others
-            wait_s = self._failed(target, f"{type(error).__name__}: {error}")
+            wait_s = target.failed(f"{type(error).__name__}: {error}")
         else:
-            cost_s = time.monotonic() - started
-            wait_s = self._interval_s(target, cost_s)
             if report.failure is not None:
-                wait_s = self._failed(target, str(report.failure))
-            elif target.problem:
-                target.problem, target.failures = "", 0
-                run.log("up to date again", collection=target.collection.name)
+                wait_s = target.failed(str(report.failure))
+            else:
+                wait_s = target.succeeded(time.monotonic() - started)
         ended = time.monotonic()
         # So that changes without end leave some time. What was embedded until it was stopped was no waste.
         words_s = (target.embedding_at if working.cancelled and target.embedding_at else ended) - started
@@ -383,53 +310,6 @@ class Watcher:
             target.due_at = ended + (rest_s if target.changed else wait_s)
         self._wake.set()
 
-    def _find_folders(self, target: _Target) -> None:
-        source = target.source
-        if not isinstance(source, WatchedSource) or target.no_events:
-            return
-        target.restructured = False
-        folders = source.folders()
-        reason = why_no_events(folders[0]) if folders else ""
-        if reason:
-            self._poll(target, reason)
-        else:
-            target.folders = _identities(folders)
-
-    def _poll(self, target: _Target, reason: str) -> None:
-        """Look at a folder every few seconds from now on, and say so once."""
-        target.no_events = reason
-        run.log(
-            "no file events, so it is polled",
-            level="warning",
-            collection=target.collection.name,
-            reason=reason,
-        )
-
-    def _interval_s(self, target: _Target, cost_s: float) -> float:
-        if not isinstance(target.source, WatchedSource):
-            return self._times.repository_s
-        if target.no_events:
-            return max(self._times.poll_s, cost_s / _POLLING_SHARE)
-        return max(self._times.sweep_s, cost_s / _POLLING_SHARE)
-
-    def _failed(self, target: _Target, problem: str) -> float:
-        """Say once what is wrong; return how long to wait before the next try."""
-        if problem != target.problem:
-            target.problem = problem
-            run.log("cannot update", collection=target.collection.name, level="warning", reason=problem)
-        target.failures += 1
-        return min(self._times.poll_s * 2.0 ** min(target.failures - 1, 6), _MOST_RETRY_S)
-
 
 def _differs(now: Collection, known: Collection) -> bool:
     return (now.id, now.source) != (known.id, known.source)
-
-
-def _identities(folders: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return what identifies each of some folders that are there: one of the same name may take its place."""
-    found: dict[str, tuple[int, int]] = {}
-    for folder in folders:
-        with suppress(OSError):
-            status = os.stat(folder)  # noqa: PTH116 - of a name that is a string
-            found[folder] = status.st_dev, status.st_ino
-    return found

@@ -41,7 +41,8 @@ class Failure:
 
 
 def translate(error: Exception) -> Failure:
-    """Return an exception in the form that doors show."""
+    """Return an exception in the form that doors show, after a line about it in the log."""
+    run.log_failure(error)
     match error:
         case UsageError():
             return Failure(error.code, str(error), error.hint, EXIT_USAGE, error.retry)

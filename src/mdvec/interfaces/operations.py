@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mdvec.errors import ImportStoppedError, MdvecError, UsageError
+from msgspec.structs import replace
+
+from mdvec.errors import ImportStoppedError, MdvecError
 from mdvec.interfaces.requests import DocumentRequest, LineRange, SearchRequest, search_query
 from mdvec.types.hit import SearchResult
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport, Passage
@@ -17,21 +19,14 @@ if TYPE_CHECKING:
 _WRITER_WAIT_S = 30.0
 
 
-def search(workspace: Workspace, request: SearchRequest) -> SearchResult:
+def search(workspace: Workspace, request: SearchRequest, *, as_passages: bool = True) -> SearchResult:
     """Answer a request from the index; missing vectors are made in the background."""
     query = search_query(request, workspace.search_settings(request.collections))
-    return workspace.search(query, wait_for_vectors=False)
+    return workspace.search(replace(query, as_passages=as_passages), wait_for_vectors=False)
 
 
 def read(workspace: Workspace, request: DocumentRequest, parse_lines: Callable[[str], LineRange]) -> Passage:
-    """Return the part of a document that is requested.
-
-    Raises:
-        UsageError: If both lines and a section are named.
-    """
-    if request.lines is not None and request.section is not None:
-        msg = "`lines` and `section` cannot be used together"
-        raise UsageError(msg, hint="Give one of them.")
+    """Return the part of a document that is requested."""
     lines = None if request.lines is None else parse_lines(request.lines)
     return workspace.read(request.path, collection=request.collection, lines=lines, section=request.section)
 

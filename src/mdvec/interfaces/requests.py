@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from mdvec.errors import UsageError
@@ -28,6 +31,7 @@ LineRange = tuple[int | None, int | None]
 """First and last line, 1-based, both included; None for an open end."""
 
 _MOST_SHOWN_CHARS = 40
+_MISSING = re.compile(r"Object missing required field `(.*)`")
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _QUOTES = "\"'"
 _LINES = re.compile(r"(\d{0,18})([:-]?)(\d{0,18})")  # Python reads no number of thousands of digits
@@ -85,6 +89,22 @@ class CollectionRequest(Struct, frozen=True, kw_only=True):
 
 class NoArguments(Struct, frozen=True):
     """A request without arguments."""
+
+
+def what_is_wrong(error: msgspec.ValidationError, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return why parameters cannot be used, with the one that is wrong.
+
+    Args:
+        error: The exception of msgspec.
+        names: What a door calls fields of a request that have another name there.
+    """
+    what, _, place = str(error).partition(" - at `$")
+    place = place.strip(".`")
+    missing = _MISSING.fullmatch(what)
+    if missing is not None:
+        name = ".".join(filter(None, (place, missing[1])))
+        return f"`{names.get(name, name)}` is missing"
+    return f"`{names.get(place, place)}`: {what}" if place else what
 
 
 def search_query(request: SearchRequest, defaults: SearchSettings) -> SearchQuery:

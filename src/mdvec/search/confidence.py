@@ -13,8 +13,8 @@ from mdvec.types.space import Unrelated
 _BOTH = (1.72, 8.63, -7.72)  # nearness, coverage, constant
 _NEARNESS_ALONE = (2.13, -7.13)
 _COVERAGE_ALONE = (14.62, -3.27)
-# Where the best hit is in the other writing, it holds few words of the query whatever it is about. Some texts
-# are near to every query, and some queries to every text (docs/decisions/0049-near-to-everything.md).
+# An other-language hit contains few words of the query, whatever it is about. Some texts are near to every
+# query, and some queries to every text (docs/decisions/0049-near-to-everything.md).
 _ACROSS = (1.8, -6.8)
 _ORDINARY_OF_QUERY = 0.2
 _NOTHING_KNOWN = 1 / 3  # the share of answered questions
@@ -33,10 +33,10 @@ def probability(nearness: float | None, coverage: float | None, unrelated: Unrel
     """Return how probable it is that the searched documents answer a query.
 
     Args:
-        nearness: Of the best hit, on the scale of cosine similarity; None if it has no vector, or if vectors
-            were not used.
-        coverage: Share of a full word match that the best hit has, words that no document holds
-            counted as missing, 0..1; None when words were not used.
+        nearness: That of the best hit, on the scale of cosine similarity; None if it has no vector, or if
+            vectors were not used.
+        coverage: The BM25 score of the best hit as a share of the maximum score, unknown words counted as
+            missing, 0..1; None if words were not used.
         unrelated: The similarity of unrelated texts in the model used; None without a model, or if it was
             not measured: then a similarity has no meaning.
     """

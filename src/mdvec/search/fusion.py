@@ -18,28 +18,29 @@ Evidence = Mapping[ChunkId, float]
 # maximum score (docs/decisions/0020-words-as-deviations.md).
 _LEXICAL_WEIGHT = 0.8
 
-# What it is worth at least to be called exactly as the query.
+# The least evidence of words for a document whose name is exactly the query.
 _NAMED_EVIDENCE = 7.0
 
-# What it is worth to say exactly what the query does, beside all of its words: so much in the order of hits,
-# and so much in their scores, since other texts answer in other words.
+# What exact evidence adds to the evidence of words: in the order of hits, and in their scores. In the scores
+# it is less, since other texts may answer in other words.
 _EXACT_EVIDENCE = 7.0
 _EXACT_IN_SCORES = 2.0
 
-# What a word of the query counts in a text of the other writing, where it is a name or a chance meeting.
+# The weight of words in an other-language chunk, where a word of the query is a name or a coincidence.
 _OTHER_LANGUAGE_SHARE = 0.8
 
-# What texts in the other writing miss for want of words is made good where the nearest of them is nearer than
-# unrelated texts are, from here to there in their spread, and less by each deviation that one is behind it.
+# Other-language chunks get cross-language credit if they are nearer to the query than unrelated texts: none
+# up to _ORDINARY standard deviations above these, all of it from _RELATED on. The credit of a chunk falls to
+# nothing at _CREDIT_REACH deviations behind the nearest such chunk.
 _ORDINARY, _RELATED = 1.0, 3.0
 _CREDIT_REACH = 1.5
 
-# A text that more chunks than this have in common is repeated.
+# A text that occurs in more chunks than this is repeated.
 _UNREPEATED = 3
 
 _NOT_REPEATED: Mapping[ChunkId, int] = {}
 
-# Below this the vectors are all the same (a collection of one text), and deviations mean nothing.
+# With a smaller spread all vectors are equal (a collection of one text), and deviations have no meaning.
 _MIN_SPREAD = 1e-6
 
 
@@ -47,14 +48,14 @@ class LexicalEvidence(Struct, frozen=True):
     """The evidence of words about the candidates of one query.
 
     Attributes:
-        ranking: Chunks that hold any of the query's terms with their BM25 scores, best first.
-        max_score: The score of a chunk that holds all of them, many times; positive when there are any.
-        matched_weight: What share of the query's weight lies in terms that any chunk holds, 0..1.
-        named: Chunks of documents that are called exactly as the query.
-        all_known: Whether some chunk holds each of the query's terms, function words aside.
-        exact: The few chunks that say exactly what the query does.
-        other_language: Candidates that are written in another way than the query (with spaces between
-            words, or without), so that they hold few of its words whatever they are about.
+        ranking: Chunks that contain query terms, with their BM25 scores, best first.
+        max_score: The largest BM25 score that a chunk could reach; positive if ``ranking`` is not empty.
+        matched_weight: The share of the query's weight in terms that some chunk contains, 0..1.
+        named: Chunks of documents whose name is exactly the query.
+        all_known: Whether each query term, function words aside, occurs in some chunk.
+        exact: The few chunks with exact evidence.
+        other_language: The candidates in the other kind of script (with or without spaces between words).
+            They contain few words of the query, whatever they are about.
     """
 
     ranking: Sequence[tuple[ChunkId, float]]
@@ -71,13 +72,13 @@ class DenseEvidence(Struct, frozen=True):
 
     Attributes:
         ranking: Nearest chunks, best first.
-        nearness: How near every candidate is that has a vector, names and neighbours counted in.
-        plain_nearness: The same to the question in its one plain form, in which models are measured.
-        similarities: Plain cosine similarity of question and text.
-        mean: Mean similarity of any chunk to this query.
+        nearness: For each candidate with a vector, its similarity with names and neighbours counted in.
+        plain_nearness: The same with the query in its question form, in which models are measured.
+        similarities: Plain cosine similarity of query and text.
+        mean: Mean similarity of the query and the chunks of the space.
         spread: Standard deviation of the same.
-        unrelated: The similarity of unrelated texts in the model; None where it was not measured.
-        ordinary: How similar each text in the other writing is to unrelated passages in the query's.
+        unrelated: The similarity of unrelated texts in the model; None if it was not measured.
+        ordinary: For each other-language chunk, its similarity to unrelated passages in the query's script.
     """
 
     ranking: Sequence[ChunkId]
@@ -90,14 +91,14 @@ class DenseEvidence(Struct, frozen=True):
     ordinary: Mapping[ChunkId, float] = {}
 
     def deviations(self) -> dict[ChunkId, float]:
-        """Return how much nearer than the mean each is, in standard deviations; 0 without a spread."""
+        """Return the nearness of each candidate in standard deviations above the mean; 0 without a spread."""
         return {
             chunk: (near - self.mean) / self.spread if self.spread > _MIN_SPREAD else 0.0
             for chunk, near in self.nearness.items()
         }
 
     def relatedness(self, chunk: ChunkId) -> float:
-        """Return how far a chunk is from ordinary, 0..1, by what is ordinary in the model."""
+        """Return 0 for a chunk as near to the query as unrelated texts are, rising to 1 for a related one."""
         if self.unrelated is None:
             return 1.0
         deviations = (self.plain_nearness[chunk] - self.unrelated.mean) / self.unrelated.spread
@@ -105,20 +106,20 @@ class DenseEvidence(Struct, frozen=True):
 
 
 class Candidate(NamedTuple):
-    """A chunk with all evidence about it; a tuple, since a search makes hundreds.
+    """A chunk with all evidence about it. It is a tuple because a search makes hundreds.
 
     Attributes:
         id: The chunk.
-        evidence: For it, in standard deviations; higher is better.
+        evidence: The fused evidence, in standard deviations; higher is better.
         similarity: Plain cosine similarity; None without a vector.
-        nearness: The same, with names and neighbours counted in; what confidence is judged by.
-        dense_rank: From 1; None when not among the nearest.
-        lexical_rank: From 1; None when no term was found.
-        coverage: Share of a full word match, unknown words counted as missing, 0..1; None when words
-            were not looked for, or say nothing of a foreign chunk.
-        in_scores: What scores are made of: the evidence, but for most of what exact evidence adds to it.
-        ordinary: Similarity of its text to unrelated passages in the query's writing; None without a vector,
-            and where it is in that writing itself.
+        nearness: The similarity with names and neighbours counted in, from which confidence is computed.
+        dense_rank: From 1; None if it is not among the nearest.
+        lexical_rank: From 1; None if it contains no query term.
+        coverage: BM25 score as a share of the maximum score, unknown words counted as missing, 0..1; None if
+            words were not used, or if it is an other-language chunk.
+        in_scores: The evidence from which scores are computed: without most of what exact evidence adds.
+        ordinary: Similarity of its text to unrelated passages in the query's script; None without a vector,
+            and for a chunk in that script.
     """
 
     id: ChunkId
@@ -145,27 +146,27 @@ def fuse(
 ) -> list[Candidate]:
     """Rank by ``z + 0.8 * bm25 / sqrt(max_score) - ln(repetitions / 3)``.
 
-    z is the cosine similarity in standard deviations above this query's background in the chunk's space,
-    which is what makes spaces comparable. The largest score that a query could reach grows with the number
-    of its terms, and what a chunk scores by chance with the square root of that: divided by it, scores of
-    short and long queries are on one scale, too (docs/decisions/0020-words-as-deviations.md).
+    z is the nearness in standard deviations above the query's background in the chunk's space, so that spaces
+    can be compared. The maximum score grows with the number of query terms, and the score that a chunk
+    reaches by chance grows with the square root of that number. Divided by the square root, scores of short
+    and long queries are on one scale (docs/decisions/0020-words-as-deviations.md).
 
-    A chunk without a vector counts as an average one of those that were found by words, so that it is
-    neither buried nor favoured while it is pending. In the same way a near chunk in another language has the
-    share of the maximum score that the nearest chunk in the query's own writing has more than the nearest one
-    in another: words are compared among chunks that can hold them (docs/decisions/0030-own-writing.md).
+    A chunk without a vector counts as an average one of those found by words, so that it is neither buried
+    nor favoured while it is pending. Likewise, a near other-language chunk gets cross-language credit: the
+    lead in word evidence that the nearest chunk in the query's script has over the nearest other-language
+    chunk (docs/decisions/0030-own-writing.md).
 
-    Of n texts that are the same, each is what is looked for in one of n cases: hence the logarithm
+    If n texts are equal, each is the one that is looked for in one case of n: hence the logarithm
     (docs/decisions/0031-repeated-text.md).
 
     Args:
         lexical: The evidence of words.
-        dense: The evidence of vectors, in each space; no chunk is in two of them.
-        repetitions: How many chunks have the text of each, where it is more than one.
-        revise: Adds what candidates say of each other.
+        dense: The evidence of vectors, one item a space; no chunk is in two of them.
+        repetitions: How many chunks have the same text as a chunk, if more than one.
+        revise: Revises the evidence by comparing the candidates with each other.
 
     Returns:
-        Every chunk of both sides once, best first; ties in order of id.
+        Every candidate once, best first; ties in order of id.
     """
     shares, lost = _shares(lexical), _lost(repetitions)
     deviations = _merged(each.deviations() for each in dense)
@@ -201,9 +202,9 @@ def fuse(
 def rank_by_similarity(
     *dense: DenseEvidence, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
 ) -> list[Candidate]:
-    """Rank by meaning alone: by deviations, which are what can be compared between spaces.
+    """Rank by meaning alone: by deviations, which can be compared between spaces.
 
-    Less what a repeated text loses.
+    Repeated texts lose evidence as in :func:`fuse`.
     """
     deviations, lost = _merged(each.deviations() for each in dense), _lost(repetitions)
     order = _order_of_meaning(dense, deviations, lost)
@@ -223,7 +224,7 @@ def rank_by_similarity(
 def rank_by_words(
     lexical: LexicalEvidence, *, repetitions: Mapping[ChunkId, int] = _NOT_REPEATED
 ) -> list[Candidate]:
-    """Rank by words alone: exact evidence first, then BM25, less what a repeated text loses."""
+    """Rank by words alone: exact evidence first, then BM25; repeated texts lose as in :func:`fuse`."""
     shares = _shares(lexical)
     evidence = _words_alone(lexical, shares, _lost(repetitions))
     return [
@@ -237,7 +238,7 @@ def rank_by_words(
 
 
 def _shares(lexical: LexicalEvidence) -> dict[ChunkId, float]:
-    """Return each score as a share of the maximum score, 1 for a document of that name and what is exact."""
+    """Return each score as a share of the maximum score; 1 for exact evidence and for a document so named."""
     found = {chunk: min(1.0, score / lexical.max_score) for chunk, score in lexical.ranking}
     return {**found, **dict.fromkeys(lexical.named | lexical.exact, 1.0)}
 
@@ -260,9 +261,9 @@ def _evidence_of_words(
 def _credit(
     lexical: LexicalEvidence, shares: Mapping[ChunkId, float], dense: Sequence[DenseEvidence]
 ) -> dict[ChunkId, float]:
-    """Return the share of the maximum score that chunks in the other writing are given.
+    """Return the cross-language credit of each other-language chunk, as a share of the maximum score.
 
-    At most what the nearest chunk in the query's writing has more than the nearest other one.
+    It is at most the lead of the nearest chunk in the query's script over the nearest other-language chunk.
     """
     credit: dict[ChunkId, float] = {}
     for each in dense:
@@ -285,19 +286,19 @@ def _credit(
 def _coverage(lexical: LexicalEvidence, shares: Mapping[ChunkId, float], chunk: ChunkId) -> float | None:
     if chunk in lexical.other_language and chunk not in shares:
         return None
-    # Function words alone say nothing of what is asked, in whatever order.
+    # Function words alone do not carry the subject, in whatever order they stand.
     if chunk in lexical.named or (chunk in lexical.exact and lexical.matched_weight):
         return 1.0
     return lexical.matched_weight * shares.get(chunk, 0.0)
 
 
 def _weight(lexical: LexicalEvidence) -> float:
-    """Return what the whole maximum score is worth, in standard deviations."""
+    """Return the evidence that the whole maximum score is worth, in standard deviations."""
     return _LEXICAL_WEIGHT * math.sqrt(lexical.max_score)
 
 
 def _lost(repetitions: Mapping[ChunkId, int]) -> dict[ChunkId, float]:
-    """Return what repeated texts lose, in units of fused evidence."""
+    """Return the evidence that each repeated text loses."""
     return {
         chunk: math.log(times / _UNREPEATED) for chunk, times in repetitions.items() if times > _UNREPEATED
     }
@@ -306,9 +307,9 @@ def _lost(repetitions: Mapping[ChunkId, int]) -> dict[ChunkId, float]:
 def _words_alone(
     lexical: LexicalEvidence, shares: Mapping[ChunkId, float], lost: Mapping[ChunkId, float]
 ) -> dict[ChunkId, float]:
-    """Return the evidence of words where nothing else is known, less what repeated texts lose.
+    """Return the evidence if only words are known, less what repeated texts lose.
 
-    Frequent words reach the maximum score in texts that do not say exactly the query, too.
+    Exact evidence comes on top: frequent words reach the maximum score in other texts, too.
     """
     weight = _weight(lexical)
     evidence = {chunk: weight * share - lost.get(chunk, 0.0) for chunk, share in shares.items()}
@@ -316,7 +317,7 @@ def _words_alone(
 
 
 def _order_of_words(lexical: LexicalEvidence, evidence: Mapping[ChunkId, float]) -> list[ChunkId]:
-    """Rank by evidence; equal ones come in the order of their terms' scores, then of their ids."""
+    """Rank by evidence; break ties by BM25 score, then by id."""
     scores = dict(lexical.ranking)
     return sorted(evidence, key=lambda chunk: (-evidence[chunk], -scores.get(chunk, 0.0), chunk))
 

@@ -1,4 +1,4 @@
-"""The meaning of a query: which chunks its operators allow, and which words rank them."""
+"""Interprets a query: which chunks its operators allow, and which words rank them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from mdvec.types.query import Where
 
 
 class Interpretation(Struct, frozen=True):
-    """A query after its operators and its spelling were resolved.
+    """A query whose operators are applied and whose spelling is corrected.
 
     Attributes:
         text: The text that ranks passages; empty to list everything that meets the operators.
-        where: Where to look.
+        where: Which chunks may be found.
         searched: The query as typed, with corrections.
-        operators: As they were typed.
-        corrections: Known words by the mistyped words that they replace.
-        unknown_words: Words that no document of the searched collections holds.
+        operators: The operators as typed.
+        corrections: From mistyped words to the known words that replace them.
+        unknown_words: Words that no document of the searched collections contains.
     """
 
     text: str
@@ -34,11 +34,11 @@ class Interpretation(Struct, frozen=True):
 
 
 def interpret(query: str, where: Where, view: View) -> Interpretation:
-    """Resolve the spelling and the operators of a query.
+    """Correct the spelling of a query and apply its operators.
 
     Args:
-        query: As it was typed.
-        where: Where to look, from the filters.
+        query: The query as typed.
+        where: Which chunks the filters allow.
         view: The snapshot.
     """
     parsed = parse_query(query)

@@ -1,4 +1,4 @@
-"""Candidates by words: which terms a query has, which of them find chunks, and what those score."""
+"""Candidates by words: the terms of a query, the terms that find chunks, and the chunks' BM25 scores."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mdvec.text.terms import QueryTerms, query_terms
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
-# A question has ten to thirty terms of a kind; more only cost time, the rarest ones decide.
+# A question has ten to thirty terms of a kind; more cost time and change little, since rare terms decide.
 _MAX_TERMS = 64
 
-# A word among Japanese says as much as a Japanese word of four characters, which gives three bigrams.
+# In a Japanese query, a Latin word weighs as much as a Japanese word of four characters (three bigrams).
 _WORD_AMONG_BIGRAMS = 3
 
-# A minor term reaches about this share of a main one's score: its field weighs less (FIELD_WEIGHTS).
+# A minor term scores about this share of a main term at most, since its field weighs less (FIELD_WEIGHTS).
 _MINOR_REACH = 0.5
 
-# A term in more than this share of all chunks is common; in a small index nothing is.
+# A term in more than this share of all chunks is common; in a small index no term is.
 _COMMON_SHARE = 0.25
 _MIN_COMMON = 2_000
 
-# Terms find chunks, the rarest first, until they are held by so many chunks for each that is wanted and are
-# this share of the maximum score (docs/decisions/0021-rare-terms-find.md).
+# The rarest terms find chunks: as many terms as it takes until they occur in _HELD_PER_FOUND chunks for each
+# one wanted, and make up _ESSENTIAL_SHARE of the maximum score (docs/decisions/0021-rare-terms-find.md).
 _HELD_PER_FOUND = 10
 _ESSENTIAL_SHARE = 0.5
 
@@ -39,9 +39,9 @@ class QueryTerm(Struct, frozen=True):
     """A term of the query.
 
     Attributes:
-        term: As it is indexed.
+        term: The term in its indexed form.
         times: How often it counts.
-        reach: What share of ``(k1 + 1) * idf`` a chunk can get for it.
+        reach: The share of ``(k1 + 1) * idf`` that a chunk can score by it.
     """
 
     term: str
@@ -50,14 +50,14 @@ class QueryTerm(Struct, frozen=True):
 
     @property
     def weight(self) -> float:
-        """The factor of its idf in the score of a chunk that holds all terms."""
+        """The factor of its idf in the maximum score."""
         return self.times * self.reach
 
 
 def find_by_words(text: str, view: View, *, where: Where, limit: int) -> LexicalEvidence:
-    """Return the chunks that hold any of the query's terms, with the score that the best could reach.
+    """Return the chunks that contain query terms, with their scores and the maximum score.
 
-    Chunks of documents that are called exactly as the query are found too, whatever terms they hold.
+    Chunks of documents whose name is exactly the query are found too, whatever terms they contain.
     """
     with run.current().step("lexical") as details:
         query = query_terms(text, limit=_MAX_TERMS)
@@ -67,7 +67,7 @@ def find_by_words(text: str, view: View, *, where: Where, limit: int) -> Lexical
         wanted = list(_expanded(query, frequencies, times))
         indexed = _known(wanted, query, frequencies)
         if not indexed:
-            # Half of all chunks may hold such a term: to count them takes longer than to find what is rare.
+            # Half of all chunks may contain such a term, and counting them is slow: only as a last resort.
             last_resort = (*query.particles, *query.stop_words)
             frequencies = view.document_frequencies(last_resort)
             indexed = _held(last_resort, frequencies)
@@ -96,7 +96,7 @@ def _ranked(
     terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, view: View, *, where: Where, limit: int
 ) -> list[tuple[ChunkId, float]]:
     every = _repeated(terms)
-    # Among few chunks the split saves nothing.
+    # With few chunks the split saves nothing.
     essential = every if view.holds_few(where) else _repeated(_essential(terms, frequencies, limit))
     found = view.bm25(every, where, limit, must=essential)
     if len(found) < limit and len(essential) < len(every):
@@ -107,7 +107,7 @@ def _ranked(
 def _with_required(
     found: list[tuple[ChunkId, float]], required: frozenset[ChunkId], limit: int
 ) -> list[tuple[ChunkId, float]]:
-    """Add the chunks that hold the phrases of a query, and none of the terms that find chunks."""
+    """Add the chunks that contain the quoted phrases of a query, but no term that finds chunks."""
     rest = sorted(required.difference(chunk for chunk, _ in found))
     return [*found, *((chunk, 0.0) for chunk in rest[: limit - len(found)])]
 
@@ -120,7 +120,7 @@ def _informative(query: QueryTerms) -> list[str]:
 def _known(
     wanted: Sequence[QueryTerm], query: QueryTerms, frequencies: DocumentFrequencies
 ) -> list[QueryTerm]:
-    """Choose the terms that are indexed; single characters count alone when nothing else is there."""
+    """Return the terms that are indexed; single characters count only if there are no others."""
     known = [each for each in wanted if each.term in frequencies.of_term]
     return known or _held(query.singles, frequencies)
 
@@ -130,13 +130,13 @@ def _held(terms: Sequence[str], frequencies: DocumentFrequencies) -> list[QueryT
 
 
 def _expanded(query: QueryTerms, frequencies: DocumentFrequencies, times: int) -> Iterator[QueryTerm]:
-    """Yield the informative terms of a query, each with its weight; a word counts so many times."""
+    """Yield the informative terms of a query with their weights; a word counts ``times`` times."""
     yield from (QueryTerm(term, times) for term in query.words)
     yield from (QueryTerm(term, times, _MINOR_REACH) for term in query.written)
     yield from (QueryTerm(term) for term in query.bigrams)
     yield from (QueryTerm(term, reach=_MINOR_REACH) for term in query.pairs)
-    # A character helps to rank what its bigram finds. Where none of its bigrams occurs, the text is in
-    # another language, and the character is a chance meeting.
+    # A character helps to rank what its bigram finds. If none of its bigrams is indexed, the documents are in
+    # another language, and the character occurs by chance.
     near = {
         character
         for term in (*query.bigrams, *query.pairs)
@@ -147,7 +147,7 @@ def _expanded(query: QueryTerms, frequencies: DocumentFrequencies, times: int) -
 
 
 def _without_common(terms: Sequence[QueryTerm], frequencies: DocumentFrequencies) -> Sequence[QueryTerm]:
-    """Leave out what nearly every chunk holds while others are left: it costs most and decides little."""
+    """Leave out common terms unless all are common: they cost the most and decide little."""
     common = max(_MIN_COMMON, _COMMON_SHARE * frequencies.chunks)
     return [each for each in terms if frequencies.of_term[each.term] <= common] or terms
 
@@ -155,14 +155,13 @@ def _without_common(terms: Sequence[QueryTerm], frequencies: DocumentFrequencies
 def _essential(
     terms: Sequence[QueryTerm], frequencies: DocumentFrequencies, limit: int
 ) -> Sequence[QueryTerm]:
-    """Return the terms that find chunks, the rarest ones; the others only count in chunks that are found.
+    """Return the rarest terms, which find chunks; the others only score the chunks found.
 
-    Most of the chunks that hold any term of a question hold a common one alone, and none of them is
-    among the best.
+    Most chunks that contain a query term contain a common one alone, and none of them is among the best.
 
     References:
         After the MaxScore of Turtle and Flood, "Query evaluation: strategies and optimizations", 1995, with a
-        bound that is usual instead of sure.
+        usual bound instead of a guaranteed one.
     """
     enough_held = _HELD_PER_FOUND * limit
     enough_weight = _ESSENTIAL_SHARE * sum(each.weight * frequencies.idf(each.term) for each in terms)

@@ -1,13 +1,13 @@
-"""Likeness to the first hits: candidates like them, and unlike those behind them, gain a little.
+"""Pseudo-relevance feedback: candidates that resemble the first hits, not those behind them, gain a little.
 
-What answers a question is like its other answers, and unlike what only touches the subject. ``v`` is the
-mean vector of the first documents' best chunks, weighted by their evidence, less that of the documents
-behind them. A candidate gains :data:`GAIN` for each standard deviation that its similarity to ``v`` is
-above the mean of all candidates (docs/decisions/0053-first-hits-speak-for-others.md).
+The answers to a question resemble each other, and differ from texts that only touch the subject. ``v`` is the
+mean vector of the first documents' best chunks, weighted by their evidence, less the mean vector of the
+documents behind them. A candidate gains :data:`GAIN` for each standard deviation by which its similarity to
+``v`` exceeds the mean of all candidates (docs/decisions/0053-first-hits-speak-for-others.md).
 
 References:
-    After Rocchio, "Relevance feedback in information retrieval", 1971, with the first hits taken for good
-    and those behind them for bad.
+    After Rocchio, "Relevance feedback in information retrieval", 1971, with the first hits taken as relevant
+    and those behind them as not relevant.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import ChunkId
 
 GAIN = 0.25
-"""What a standard deviation of nearness to the first hits is worth, in standard deviations of evidence."""
+"""The evidence gained for one standard deviation of similarity to the first hits."""
 
-# So many documents are taken for good, and so many in all are looked at; those between for bad.
+# The first _GOOD documents are taken as relevant, those up to _JUDGED as not relevant.
 _GOOD = 5
 _JUDGED = 20
 
-# A document that is so many standard deviations behind another has a weight less by a factor of e.
+# The weight of a document falls by a factor of e with so many standard deviations behind the first.
 _BEHIND = 0.3
 
-# Hits that are so far behind one that says nothing have nothing to say either.
+# If the relevant documents of a space have a smaller weight in all, they change nothing.
 _LEAST_WEIGHT = 1e-6
 
-# Below this, all candidates are as near.
+# With a smaller spread, all candidates are equally near.
 _MIN_SPREAD = 1e-6
 
 
@@ -46,14 +46,14 @@ def with_likeness(
     places: Mapping[ChunkId, ChunkPlace],
     view: View,
 ) -> Evidence:
-    """Return the evidence for each candidate, with what those like the first hits gain.
+    """Return the evidence for each candidate, with the gain for resembling the first hits.
 
-    Hits in the other writing say nothing: they would speak for others in that writing.
+    Other-language hits do not count among the first hits, or they would favour others in their language.
 
     Args:
-        evidence: For each candidate.
-        spaces: Where their vectors are.
-        other_language: The candidates in another writing than the query.
+        evidence: The fused evidence.
+        spaces: The spaces with the candidates' vectors.
+        other_language: The candidates in the other kind of script.
         places: The places of all candidates that have a vector.
         view: The snapshot.
     """
@@ -98,12 +98,12 @@ def _gains(
     space: QuerySpace,
     view: View,
 ) -> dict[ChunkId, float]:
-    """Return what the candidates of a space gain or lose, where they have a vector; 0 on average.
+    """Return the gain of each candidate of a space that has a vector; the gains are 0 on average.
 
     Args:
-        candidates: All of them.
-        good: The first hits, with their weights, at most 1 in all.
-        bad: Those behind them.
+        candidates: The candidates of the space.
+        good: Those of the first documents, with their weights, at most 1 in all.
+        bad: Those of the documents behind them.
         space: The space.
         view: The snapshot.
     """

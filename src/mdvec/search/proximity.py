@@ -1,14 +1,14 @@
-"""Candidates by meaning: texts and names near the query, with what stands before and after them.
+"""Candidates by meaning: chunks whose text, names or neighbours are near the query.
 
-A chunk is as near as its text, and nearer when its document is called what the query asks for. With ``s`` the
-cosine similarity of query and text, and ``t`` the largest one of query and any name of the document, it is
+The name of a document lifts its chunks. With ``s`` the cosine similarity of query and text, and ``t`` the
+largest one of the query and a name of the document, a chunk has
 ``u = max(s, (1 - NAME_SHARE) * s + NAME_SHARE * t)`` (docs/decisions/0009-names-as-vectors.md).
-Its neighbours count a little: with ``v`` the mean ``u`` of the chunks right before and after it, it is
+Neighbours count a little: with ``v`` the mean ``u`` of the chunks right before and after it, its nearness is
 ``(u + NEIGHBOUR_SHARE * v) / (1 + NEIGHBOUR_SHARE)`` (docs/decisions/0017-neighbours.md).
-Of what a text in the other writing is as near to as to any question, a part is taken off
+An other-language chunk loses a share of its similarity to unrelated passages
 (docs/decisions/0051-less-of-the-ordinary.md).
 
-Stores find by plain similarity of texts and of names; the candidates that gives are scored here exactly.
+Stores find candidates by plain similarity of texts and of names; this module scores them exactly.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NAME_SHARE = 0.5
-"""How much the name of a document says of a chunk, where it says more than the chunk's text."""
+"""The weight of the nearest name of a document, if it is nearer than the chunk's text."""
 
 NEIGHBOUR_SHARE = 0.2
-"""How much the chunks before and after say of a chunk, next to what it says itself."""
+"""The weight of the chunks before and after a chunk, relative to its own."""
 
 ORDINARY_SHARE = 0.3
-"""How much of its similarity to unrelated passages a text in the other writing loses."""
+"""The share of its similarity to unrelated passages that an other-language chunk loses."""
 
-# As many candidates as are ranked have the nearest texts, and up to as many are of the documents with the
-# nearest names, of which there is one for so many. With these the best stay the same (decision 24).
+# The candidates are the ``depth`` chunks with the nearest texts, and up to ``depth`` chunks of the documents
+# with the nearest names: one document for so many of them. More would not change the best (decision 24).
 _RANKS_PER_NAME = 4
 
-# The mean and spread of similarities in a space are those of so many chunks.
+# The mean and spread of similarities in a space are those of a sample of so many chunks.
 _SAMPLE_CHUNKS = 512
 
-# Of fewer in the query's own writing, nothing is known; then all count.
+# If fewer chunks of the sample are in the query's script, all of it counts.
 _LEAST_SAMPLE = 16
 
-# Beside another space, the background of n chunks is known from them by n parts, and from unrelated texts of
-# the model by so many: the one good hit among five notes is a fifth of their background.
+# If several spaces are searched, unrelated texts of the model count as so many more chunks of the background:
+# in a collection of five notes, the one good hit would be a fifth of it.
 _PRIOR_CHUNKS = 30
 
 
@@ -62,9 +62,9 @@ class QuerySpace(Struct, frozen=True):
     Attributes:
         id: The space.
         collections: The collections that are searched in it.
-        vector: The query, shape (dim,), unit length: what similarities are shown of, and judged by.
-        ranked_by: The vector that ranks, where it is another one (see :mod:`mdvec.search.forms`).
-        measured: The similarity of unrelated texts in its model; None where that was not measured yet.
+        vector: The query, shape (dim,), unit length; similarities and confidence are computed from it.
+        ranked_by: The vector that ranks, if it is another one (see :mod:`mdvec.search.forms`).
+        measured: The similarity of unrelated texts in its model; None if it was not measured yet.
         chunks: How many chunks these collections hold.
         unspaced: Whether the query is written in a script without spaces.
     """
@@ -84,11 +84,11 @@ class QuerySpace(Struct, frozen=True):
 
     @property
     def unrelated(self) -> Unrelated | None:
-        """The similarity of texts that are unrelated to such a query; None where it was not measured."""
+        """The similarity of unrelated texts to queries in this script; None if it was not measured."""
         return None if self.measured is None else self.measured.written(unspaced=self.unspaced)
 
     def ordinary(self) -> float:
-        """Return how similar the query is to passages in the other writing that have nothing to do with it.
+        """Return the similarity of the query to unrelated passages in the other kind of script.
 
         Raises:
             ValueError: If nothing was measured.
@@ -130,11 +130,11 @@ def evidence_in(
     Args:
         space: The space.
         found: From :func:`nearest_in`; the best ``depth`` of them are ranked.
-        others: Chunks that were found in another way; those of other spaces are left out.
-        places: The places of all of them.
+        others: Chunks that were found by words; those of other spaces are left out.
+        places: The places of all these chunks.
         view: The snapshot.
         depth: How many chunks to rank.
-        alone: Whether this is the only space; else its figures have to be comparable with another's.
+        alone: Whether this is the only space; otherwise its figures must be comparable with another's.
     """
     import numpy as np
 
@@ -169,12 +169,12 @@ def evidence_in(
 
 
 def _scored(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> NDArray[np.float64]:
-    """Return how near chunks are to a query, and what that is made of.
+    """Return the nearness of chunks to a query, and its parts.
 
     Returns:
-        Shape (4, n), NaN for a chunk without a vector: how near each is, less a part of what is ordinary; how
-        near it is to the question in its one plain form; its plain similarity to that; and the similarity of
-        a text in the other writing to unrelated passages in the query's, NaN for one in the query's writing.
+        Four rows, shape (4, n), NaN for a chunk without a vector: nearness, less a share of ``ordinary``;
+        nearness to the question form of the query; plain similarity to that form; and ``ordinary``, the
+        similarity of an other-language chunk to unrelated passages in the query's script, otherwise NaN.
     """
     import numpy as np
 
@@ -191,20 +191,20 @@ def _scored(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> NDAr
     near, ordinary = nearness[0], np.full(len(ids), np.nan)
     other = (np.array(unspaced, np.bool_) != space.unspaced) & ~np.isnan(near)
     if passages is not None and other.any():
-        # A text in another language is as near to one question as to another: a short one, such as a list of
-        # names, is near to all of them. On average, with those beside them, they are as near as before: texts
-        # in the query's writing are compared with them.
+        # Some other-language texts, such as short lists of names, are near to every question. Only the
+        # difference from the mean is subtracted, so that other-language chunks are on average as near as
+        # before: chunks in the query's script are compared with them.
         around = np.where(other, texts[-1], np.nan)
         once = np.unique((ids, before, after), return_index=True)[1]
         ordinary = around[0]
         near = np.where(other, near - ORDINARY_SHARE * (ordinary - np.nanmean(around.ravel()[once])), near)
-    elif space.unrelated is not None:  # an older version measured
+    elif space.unrelated is not None:  # measured by an older version
         ordinary[other] = space.unrelated.mean
     return np.stack([near, nearness[-1], texts[len(forms) - 1, 0], ordinary])
 
 
 def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how near chunks are, names and neighbours counted in, shape (k, n).
+    """Return the nearness of chunks, with names and neighbours counted in, shape (k, n).
 
     Args:
         texts: Similarities of the chunks' texts, and of those of the chunks before and after each, shape
@@ -216,24 +216,24 @@ def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray
     lifted = np.fmax(texts, (1 - NAME_SHARE) * texts + NAME_SHARE * names[:, np.newaxis])
     own, beside = lifted[:, 0], lifted[:, 1:]
     count = np.count_nonzero(~np.isnan(beside), axis=1)
-    # Without neighbours, its own.
+    # A chunk without neighbours keeps its own value.
     mean = np.divide(np.nansum(beside, axis=1), count, out=own.copy(), where=count > 0)
     near: NDArray[np.float64] = (own + NEIGHBOUR_SHARE * mean) / (1 + NEIGHBOUR_SHARE)
     return near
 
 
 def _mean_passage(measured: Unrelated) -> NDArray[np.float32] | None:
-    """Return the mean vector of unrelated passages, shape (dim,); None where an older version measured."""
+    """Return the mean vector of unrelated passages, shape (dim,); None if an older version measured them."""
     import numpy as np
 
     return np.frombuffer(measured.passages, "<f4").astype(np.float32) if measured.passages else None
 
 
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:
-    """Return mean and spread of the similarity of the query and any text in its writing.
+    """Return mean and spread of the similarity of the query and the chunks in its script.
 
-    Texts in the other writing are further from the query, whatever they are about. Counted in, they would
-    widen the spread, and make every nearness look smaller than it is.
+    Other-language chunks are further from the query, whatever they are about. If they counted, the spread
+    would be larger and every deviation smaller.
     """
     import numpy as np
 

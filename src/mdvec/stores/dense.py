@@ -76,6 +76,10 @@ class DenseReader(Memorizing, ABC):
         """Return the exact cosine similarities of the chunks' texts."""
         return self._similarities(VectorKind.TEXT, space_id, queries, ids)
 
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        return self._view(space_id).vectors(ids)
+
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> NDArray[np.float64]:

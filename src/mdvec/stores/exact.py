@@ -89,9 +89,9 @@ class Owners(Struct, frozen=True, dict=True):
             all_ids, all_rows = all_ids[order], all_rows[order]
         return Owners(all_ids, all_rows)
 
-    def positions(self, wanted: Sequence[int]) -> NDArray[np.intp]:
+    def positions(self, wanted: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the positions of those of the wanted owners that are here, ascending."""
-        ids = np.sort(np.array(wanted, np.int64))
+        ids = np.sort(wanted)
         ids = ids[np.flatnonzero(np.diff(ids, prepend=-1))]  # each once; much faster than np.unique
         first = np.searchsorted(self.ids, ids, side="left")
         counts = np.searchsorted(self.ids, ids, side="right") - first
@@ -144,9 +144,16 @@ class ExactView(Struct, frozen=True):
         Returns:
             Shape (k, n); NaN for an owner without a row.
         """
-        positions = owners.positions(wanted)
+        ids = np.array(wanted, np.int64)
+        positions = owners.positions(ids)
         values = exact_products(self._rows(owners.rows[positions]), queries)
-        return in_order_of(wanted, *_largest_of_each(owners.ids[positions], values))
+        return in_order_of(ids, *_largest_of_each(owners.ids[positions], values))
+
+    def vectors(self, wanted: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
+        positions = self.chunks.positions(np.array(wanted, np.int64))
+        rows = widened(self._rows(self.chunks.rows[positions]))
+        return in_rows_of(wanted, self.chunks.ids[positions].tolist(), rows)
 
     def nearest(
         self,
@@ -171,7 +178,7 @@ class ExactView(Struct, frozen=True):
         if limit <= 0 or not len(owners.ids):
             return []
         if isinstance(inside, frozenset):
-            positions = owners.positions([*inside])
+            positions = owners.positions(np.array([*inside], np.int64))
             ids, estimates = _largest_of_each(owners.ids[positions], products[owners.rows[positions]])
             best = ids[_top(estimates, _with_spare(limit))].tolist()
         else:
@@ -314,7 +321,7 @@ def _largest_of_each(
 
 
 def in_order_of(
-    wanted: Sequence[int], ids: NDArray[np.int64], values: NDArray[np.float64]
+    wanted: Sequence[int] | NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the values of some owners in their order, shape (k, n); NaN for those that are not there.
 

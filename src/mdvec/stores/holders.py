@@ -11,7 +11,7 @@ import platform
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.errors import StoreError, WriterBusyError
 from mdvec.types.collection import Collection
-from mdvec.types.ids import CollectionId
 from mdvec.types.report import Activity
 
 HEARTBEAT_S = 5.0
@@ -191,27 +190,6 @@ def is_alive(holder: Holder) -> bool:
         return False
     except psutil.AccessDenied:  # it exists, and belongs to another user
         return True
-
-
-def divide(offers: Mapping[str, Sequence[CollectionId]]) -> dict[str, set[CollectionId]]:
-    """Assign each collection to one of the processes that offer to watch it, evenly.
-
-    The result depends on the offers alone, so every process computes the same.
-
-    Args:
-        offers: By token of the lease, the oldest first.
-
-    Returns:
-        The collections to watch, by token.
-    """
-    shares: dict[str, set[CollectionId]] = {token: set() for token in offers}
-    takers: dict[CollectionId, list[str]] = {}
-    for token, offered in offers.items():
-        for each in offered:
-            takers.setdefault(each, []).append(token)
-    for each in sorted(takers, key=lambda each: (len(takers[each]), each)):
-        shares[min(takers[each], key=lambda token: len(shares[token]))].add(each)
-    return shares
 
 
 def now_ms() -> int:

@@ -51,9 +51,8 @@ CHUNK_JOINS = """CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
 """Joins a chunk ``c`` with its document and its collection."""
 
-PLACE_COLUMNS = """c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced,
-    coalesce(before.id, 0), coalesce(after.id, 0)"""
-"""The fields of a ChunkPlace, in order."""
+PLACE_COLUMNS = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
+"""The first fields of a ChunkPlace, in order."""
 
 _LINK = "l.kind, l.target, l.fragment, l.text, l.line"
 

@@ -1,12 +1,12 @@
-"""Addresses, as far as every kind of them has the same form. Pure functions."""
+"""Addresses such as ``scheme://host/path``: their schemes, and their secrets hidden. Pure functions."""
 
 from __future__ import annotations
 
 import re
 
-# Two characters at least: one is a drive of Windows.
+# Two characters at least: one letter is a drive of Windows.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-# Up to the last "@": a password may hold one, and slashes, though it should not.
+# Up to the last "@", since a password may contain one, and slashes, though it should not.
 _CREDENTIALS = re.compile(r"(?<=://)\S*@")
 _SECRETS = re.compile(r"(?<=[?&])([^=&\s]*(?:pass|key|token|secret)[^=&\s]*)=[^&\s\"']+", re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""Boilerplate: lines that stand in most documents of a collection, such as navigation and licences."""
+"""Boilerplate: lines that occur in most documents of a collection, such as navigation and licences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from mdvec.text.hashing import text_hash
 from mdvec.text.prose import FENCE, part_addresses
 
 LEAST_DOCUMENTS = 8
-"""In fewer documents, repeated lines prove nothing."""
+"""With fewer documents, repeated lines prove nothing."""
 
-# A line in fewer documents tells their kind; leaving out the lines of a quarter made search worse.
+# A line in a smaller share tells what kind of document it is in; removing those of a quarter made search
+# worse.
 _LEAST_SHARE = 0.5
-# They are stored with the collection, which every search reads.
+# They are stored with the collection, which every search loads.
 _MOST_LINES = 200
 # Boilerplate stands near the ends of a document, which may be megabytes long.
 _END_CHARS = 20_000
@@ -29,11 +30,11 @@ _FRONTMATTER = re.compile(r"(---|\+\+\+)[^\n]*\n.*?^\1[^\n]*$", re.MULTILINE | r
 def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of the lines that most of some documents share, the most frequent first.
 
-    Lines that differ only in addresses, numbers, signs and markup are equal. Headings and code are never
-    boilerplate: they describe the text below or beside them.
+    Lines that differ only in addresses, numbers, punctuation and markup are equal. Headings and code are
+    never boilerplate: they describe the text below or beside them.
 
     Args:
-        bodies: The documents, each read once; their frontmatter does not count.
+        bodies: The bodies of the documents, each read once; their frontmatter does not count.
     """
     count = 0
     documents: Counter[str] = Counter()
@@ -49,7 +50,7 @@ def boilerplate_of(bodies: Iterable[str]) -> tuple[str, ...]:
 
 
 def without_boilerplate(text: str, known: Collection[str]) -> str:
-    """Return a text without the lines with these keys; unchanged if only headings would be left."""
+    """Return a text without the lines whose keys are ``known``; unchanged if only headings would be left."""
     lines = list(_lines(text)) if known else []
     rest = [line for line, words in lines if not words or _key(words) not in known]
     if len(rest) == len(lines) or all(line.isspace() or _HEADING.match(line) for line in rest):
@@ -58,7 +59,7 @@ def without_boilerplate(text: str, known: Collection[str]) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each line, or block of code, with its words; without words where it cannot be boilerplate."""
+    """Yield each line or block of code with its words; without words if it cannot be boilerplate."""
     start = 0
     for fence in FENCE.finditer(text):
         yield from _prose_lines(text[start : fence.start()])
@@ -68,7 +69,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _prose_lines(text: str) -> Iterator[tuple[str, str]]:
-    bare = _LINE.findall(part_addresses(text).text)  # no address goes on in another line
+    bare = _LINE.findall(part_addresses(text).text)  # no address spans lines
     for line, parted in zip(_LINE.findall(text), bare, strict=True):
         is_prose = not line.startswith(_CODE_INDENTS) and not _HEADING.match(line)
         yield line, " ".join(_WORD.findall(parted)) if is_prose else ""

@@ -1,4 +1,4 @@
-"""Bytes to text: detects the encoding of a file, or that it holds no text.
+"""Bytes to text: detects the encoding of a file, or that it is binary.
 
 Tried in this order: byte order marks; zero bytes, which mean UTF-16 or UTF-32 without a mark; the escape
 sequences of ISO-2022-JP; strict UTF-8, which other encodings hardly ever satisfy by chance; UTF-8 with
@@ -22,7 +22,7 @@ _REPLACEMENT = "\ufffd"
 _SAMPLE_BYTES = 65_536
 # Text has next to no control characters; a tenth of them is more than any log or terminal recording.
 _MAX_CONTROL_SHARE = 0.1
-# More zeros than this are no slip: they are the upper halves of UTF-16, or no text at all.
+# More zeros than this are no accident: they are the upper halves of UTF-16, or the file is binary.
 _MAX_STRAY_NULS = 4
 _MAX_STRAY_NUL_SHARE = 0.01
 # Most zeros in a file as short as that, so that "a\n" in UTF-16 is not taken for UTF-8.
@@ -32,7 +32,7 @@ _MIN_PLAUSIBILITY = 0.6
 # In Western words at most two accented letters stand together; in random bytes half of those above
 # 0x7F have more of their kind beside them, as have the letters of Cyrillic or Greek.
 _MIN_WESTERN_SHARE = 0.8
-# Where ASCII is all that can be read, this share of other bytes may be lost.
+# If only ASCII can be read, this share of other bytes may be lost.
 _MAX_LOST_SHARE = 0.02
 
 _CONTROLS = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
@@ -59,10 +59,11 @@ class Decoded(Struct, frozen=True):
     """The text of a file.
 
     Attributes:
-        text: Without byte order mark; every line end is a line feed, every NUL is U+FFFD (as CommonMark has
-            it), and no lone surrogate occurs.
-        encoding: Its name, such as ``utf-8``, ``utf-16-le``, ``shift_jis`` or ``windows-1252``.
-        warning: What was lost or guessed, for people; empty otherwise.
+        text: The text without byte order mark. Every line end is a line feed, every NUL is U+FFFD (as in
+            CommonMark), and no lone surrogate occurs.
+        encoding: The name of the encoding, such as ``utf-8``, ``utf-16-le``, ``shift_jis`` or
+            ``windows-1252``.
+        warning: A message about what was lost or guessed; empty if nothing was.
     """
 
     text: str
@@ -94,7 +95,7 @@ def decode(raw: bytes) -> Decoded | None:
 
 
 def _decode_marked(raw: bytes, encoding: str) -> Decoded | None:
-    """Decode what follows a byte order mark; the mark of UTF-16 may be chance."""
+    """Decode what follows a byte order mark; that of UTF-16 may be a coincidence."""
     text = raw.decode(encoding, "replace")
     sample = Counter(text[:_SAMPLE_BYTES])
     rubbish = sum(count for character, count in sample.items() if not _is_text(character))
@@ -116,7 +117,7 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _decode_wide(raw: bytes) -> Decoded | None:
-    """Decode UTF-16 or UTF-32 without a mark: the one that reads most like text, if any does."""
+    """Decode UTF-16 or UTF-32 without a byte order mark, whichever reads most like text, if any does."""
     plausibility, encoding = max((_plausibility(raw[:_SAMPLE_BYTES], name), name) for name in _WIDE_ENCODINGS)
     if plausibility < _MIN_PLAUSIBILITY:
         return None

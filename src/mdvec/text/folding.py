@@ -1,4 +1,4 @@
-"""One form for texts that readers take for the same."""
+"""Folds texts that readers take for the same to one form: width, case, long vowels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mdvec.text.scripts import HIRAGANA, KATAKANA
 # The prolonged sound mark is typed in many ways; between kana they all mean ー.
 _KANA = HIRAGANA + KATAKANA
 _DASHES = "-\u2010-\u2015\u2212\u2500\uff0d\uff70~\u301c\uff5e"
-# These expressions begin with what is rare in texts, since everything else is passed over quickly.
+# These expressions begin with a rare character, so that the rest of a text is skipped quickly.
 _DASH_AFTER_KANA = re.compile(rf"[{_DASHES}](?<=[{_KANA}].)(?=[{_KANA}])")
 # サーバー and サーバ are one word: a final ー is dropped when at least three characters stand before it.
 _FINAL_LONG_VOWEL = re.compile(rf"ー(?<=[{KATAKANA}]{{3}}ー)(?![{KATAKANA}])")
@@ -53,15 +53,15 @@ def fold_characters(text: str) -> str:
 
 
 def unify_long_vowels(folded: str) -> str:
-    """Write long vowels of kana in one way; for a text without any, this is the same text."""
+    """Write long vowels of kana in one way."""
     return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", folded))
 
 
 def fold_name(name: str) -> str:
-    """Return the form in which names are compared: ``Daily-Notes`` and ``daily notes`` are one.
+    """Return the form in which names are compared: ``Daily-Notes`` equals ``daily notes``.
 
     Returns:
-        Words between single spaces; a name of signs alone stays as it is, without outer space.
+        Words separated by single spaces; a name of punctuation alone is only stripped of outer space.
     """
     folded = normalise(name)
     words = ascii_words(folded) if folded.isascii() else _BETWEEN_WORDS.sub(" ", folded).split()
@@ -69,7 +69,7 @@ def fold_name(name: str) -> str:
 
 
 def beyond_ascii(text: str) -> str:
-    """Return the characters of a text that are not ASCII, in order; much faster than a loop over all."""
+    """Return the characters of a text that are not ASCII, in order; much faster than a loop."""
     raw = text.encode("utf-8", "surrogatepass")
     return raw.translate(None, _ASCII).decode("utf-8", "surrogatepass")
 

@@ -8,8 +8,8 @@
 =========  ====================================================================
 
 A pattern without ``/`` is matched against the file's name, any other against the whole path. A
-leading ``/`` ties a bare name to the root, and a trailing ``/`` takes all below that folder. Every
-string is a valid pattern: what cannot be understood stands for itself. Case counts.
+leading ``/`` ties a bare name to the root, and a trailing ``/`` matches all below that folder. Every
+string is a valid pattern: what has no meaning matches literally. Case counts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
     if not segments:
         return _nothing
     expression = _translate(segments)
-    if "[" in pattern:  # an exact path is also meant literally, as notes have names like "[x] y.md"
+    if "[" in pattern:  # a path is also matched literally: notes have names like "[x] y.md"
         expression = f"(?:{expression}|{re.escape('/'.join(segments))})"
     matches = re.compile(expression, re.DOTALL).fullmatch
     if is_bare(pattern):
@@ -156,7 +156,7 @@ def _translate_set(name: str, start: int) -> tuple[str, int]:
 
 
 def _set_members(text: str) -> str:
-    """Translate what stands between the brackets; a range that runs backwards holds nothing."""
+    """Translate the text between the brackets; a range that runs backwards matches nothing."""
     members: list[str] = []
     position = 0
     while position < len(text):

@@ -1,4 +1,4 @@
-"""Identities of content."""
+"""Hashes that identify files and texts by their content."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def content_hash(raw: bytes) -> bytes:
 
 
 def text_hash(text: str) -> TextHash:
-    """Return the identity of an embedded text (16 bytes of BLAKE2b)."""
+    """Return the hash that identifies an embedded text (16 bytes of BLAKE2b)."""
     return TextHash(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())

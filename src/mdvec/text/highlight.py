@@ -23,8 +23,8 @@ def match_spans(query: str, text: str) -> list[tuple[int, int]]:
 
     Returns:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any
-        of their forms, other scripts match anywhere. What is quoted matches as it stands, and what is
-        left out does not.
+        of their forms, other scripts match anywhere. Quoted phrases match literally, and words after a minus
+        do not match.
     """
     parsed = parse_query(query)
     terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)

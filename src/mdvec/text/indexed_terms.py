@@ -1,4 +1,4 @@
-"""The terms of many texts at once, to be indexed: no call of Python for a word or a character."""
+"""The terms of many texts at once, for the index, without a Python call for each word or character."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SPACE = 0x20
-# Kinds of characters. Those from _UNSPACED on are of scripts without spaces.
+# Kinds of characters. Those from _UNSPACED on belong to scripts without spaces.
 _OTHER, _PART, _MARK, _LETTER, _UNSPACED, _HAN, _LONG_VOWEL, _HIRAGANA = range(1, 9)
 _CLASSES = (
     (re.compile(PART), _PART),
@@ -33,7 +33,7 @@ _CLASSES = (
     (re.compile(f"[{terms.MARKS}]"), _MARK),
 )
 _WORDS = re.compile(f"{PART}|{terms.WORD}")
-# All of ASCII but letters, digits and the sign between texts.
+# All of ASCII but letters, digits and the separator between texts.
 _ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != PART}
 
 _stem_of, _written_of = itemgetter(0), itemgetter(1)
@@ -45,7 +45,7 @@ class Terms(Struct, frozen=True):
     Attributes:
         main: The subject of the text: stems of English words, other words, and bigrams of unspaced
             scripts without hiragana.
-        words: English words as they are written, ``the`` and ``of`` included, and the words of addresses.
+        words: English words as written, ``the`` and ``of`` included, and the words of addresses.
         pairs: Bigrams with hiragana, which mostly cross from one word into a particle.
         singles: Chinese characters out of longer runs.
     """
@@ -62,7 +62,7 @@ class Terms(Struct, frozen=True):
 
 
 def index_terms(text: str) -> Terms:
-    """Return the terms of one text between single spaces, pairs and singles once; see :func:`terms_of`."""
+    """Return the terms of one text, separated by spaces, pairs and singles once; see :func:`terms_of`."""
     [found] = terms_of([part_addresses(text)])
     main, words = (" ".join(each.split()) for each in (found.main, found.words))
     return Terms(main, words, once(found.pairs), once(found.singles))
@@ -74,11 +74,11 @@ def once(found: str) -> str:
 
 
 def terms_of(texts: Sequence[Prose]) -> list[Terms]:
-    """Return the terms of texts to be indexed, each repeated as often as it occurs.
+    """Return the terms of texts for the index, each repeated as often as it occurs.
 
     Runs of Japanese, Chinese, Korean, Thai, Lao, Burmese and Khmer give overlapping bigrams (a run of
-    one character that character); other scripts give words. What stands in an address can be found, but is no
-    word of the text around it.
+    one character gives that character); other scripts give words. The words of an address can be found, but
+    are not words of the text around it.
     """
     found = _in_batches([each.text for each in texts])
     addressed = [at for at, each in enumerate(texts) if each.addresses]
@@ -114,10 +114,10 @@ def _by_text(texts: Sequence[str]) -> list[Terms]:
 
 
 def _words(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> list[str]:
-    """Return the words, with the sign between texts as one of its own."""
+    """Return the words; the separator between texts is a word of its own."""
     import numpy as np
 
-    if (kinds == _MARK).any():  # belongs to a word after a letter alone
+    if (kinds == _MARK).any():  # part of a word only after a letter
         return _WORDS.findall(text_of(codes))
     return text_of(np.where((kinds == _LETTER) | (kinds == _PART), codes, np.uint32(_SPACE))).split()
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 from functools import cache
 
 _REPLACEMENT = "\ufffd"
-# Microsoft's characters and those of JIS X 0208 at the same places; and what Python's codec makes of the
-# five bytes that mean nothing in Shift_JIS.
+# From Microsoft's characters to those of JIS X 0208 at the same places; and from what Python's codec returns
+# for the five bytes that mean nothing in Shift_JIS.
 _MICROSOFT_TO_JIS = str.maketrans("～∥－￠￡￢", "〜‖−¢£¬") | dict.fromkeys(
     map(ord, "\x80\uf8f0\uf8f1\uf8f2\uf8f3"), _REPLACEMENT
 )

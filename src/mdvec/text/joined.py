@@ -1,4 +1,4 @@
-"""Joins texts, and handles characters as arrays of numbers, so that no Python code loops over them."""
+"""Joins texts, and handles characters as arrays of code points, so that no Python code loops over them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PART = "\x01"
-"""Stands on a line of its own between texts that were joined."""
+"""The separator between joined texts, on a line of its own."""
 
-_BETWEEN = f"\n{PART}\n"  # markup that is looked for in a line ends with it
+_BETWEEN = f"\n{PART}\n"  # markup that must close on its line ends there
 
 # The size of a batch: bounds the memory, and is large enough to be fast.
 _MOST_CHARS = 1 << 16
 
 
 def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the texts in order, in batches to be joined; a long text is a batch of its own."""
+    """Yield the texts in order, in batches for joining; a long text is a batch of its own."""
     start = chars = 0
     for at, text in enumerate(texts):
         chars += len(text)
@@ -37,7 +37,7 @@ def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def join_texts(texts: Sequence[str]) -> str:
-    """Return some texts as one, with :data:`PART` after each but the last."""
+    """Return the texts joined by :data:`PART`."""
     joined = _BETWEEN.join(texts)
     if joined.count(PART) >= max(1, len(texts)):
         return _BETWEEN.join(text.replace(PART, " ") for text in texts)
@@ -82,7 +82,7 @@ class CharacterKinds:
         return found
 
 
-# The result of folding a character: one other, one kana, several, or dependent on the characters before it.
+# What folding a character gives: one other, one kana, several, or a result that depends on those before it.
 _ONE, _KANA, _SEVERAL, _DEPENDS = range(1, 5)
 _IS_KANA = re.compile(f"[{HIRAGANA}{KATAKANA}]")
 _HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")
@@ -114,7 +114,7 @@ _folding = functools.cache(_Folding)
 def folded_codes(text: str) -> NDArray[np.uint32]:
     """Return the code points of a text as :func:`mdvec.text.folding.normalise` folds it, four times as fast.
 
-    Characters are looked up one by one where none of them depends on others.
+    Characters that do not depend on others are looked up one by one.
     """
     import numpy as np
 

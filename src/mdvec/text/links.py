@@ -12,7 +12,7 @@ from mdvec.types.document import Link, LinkKind
 # One letter and a colon is a drive, not a scheme.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
-# Links leave these out.
+# The suffixes that links leave out.
 _SUFFIXES = (*_MARKDOWN_SUFFIXES, ".txt")
 # Files that Obsidian embeds besides notes, and others that people keep beside them.
 _OTHER_SUFFIXES = (
@@ -44,15 +44,15 @@ def file_key(path: str) -> str:
 
 
 def linked_path(link: Link) -> str | None:
-    """Return the path that a link names, as written or as its percent signs say.
+    """Return the path that a link names, with percent escapes decoded.
 
     Returns:
-        A path, possibly a part of one or relative; empty for a place in the document itself. None for an
-        address outside.
+        A path, possibly partial or relative; empty for a place in the document itself; None for an external
+        address.
     """
     if _SCHEME.match(link.target) and (link.kind is LinkKind.MARKDOWN or "://" in link.target):
         return None
-    # A file's name may hold a percent sign; a Markdown link spells it %25.
+    # A file's name may contain a percent sign; a Markdown link spells it %25.
     target = unquote(link.target) if link.kind is LinkKind.MARKDOWN else link.target
     return nfc(target.replace("\\", "/")).strip()
 
@@ -65,18 +65,18 @@ def link_key(link: Link) -> str:
 def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | None:
     """Find the document that a link leads to.
 
-    A path that starts with ``./`` or ``../`` counts from the document's folder, one with ``/`` from the root.
-    Any other is the end of a path. Of the documents whose paths end so, the one at exactly that path from the
-    root comes first, then those below the document's own folder, then the one with the shortest path. Before
-    all of them a Markdown link means the one that it names from its folder, as everywhere else, and so does
-    an older version, whose name is often that of others elsewhere.
+    A path that starts with ``./`` or ``../`` is relative to the document's folder, one with ``/`` to the
+    root. Any other is matched against the ends of paths. Of the documents that match, the one at exactly that
+    path from the root comes first, then those below the document's own folder, then the one with the shortest
+    path. A Markdown link, and a link to an older version, is first tried relative to the document's folder:
+    so Markdown means it everywhere, and older versions often share their names with others elsewhere.
 
     Case does not count, except between paths that are equal otherwise. The suffix may be left out; Markdown
-    then comes before plain text. Aliases are no targets, as in Obsidian.
+    then comes before plain text. Aliases are not targets, as in Obsidian.
 
     Args:
         link: The link.
-        from_path: Path of the document it stands in; empty for a link that stands nowhere.
+        from_path: Path of the document with the link; empty for a link outside any document.
         candidates: The paths of all documents whose :func:`file_key` is that of the link;
             where many files have one name, a mapping or set is quicker.
 
@@ -108,12 +108,12 @@ def resolve(link: Link, from_path: str, candidates: Collection[str]) -> str | No
 
 
 def names_other_file(path: str) -> bool:
-    """Return True if a path names a file that is no document, such as an image: by its suffix."""
+    """Return True if a path names a file that is not a document, such as an image, by its suffix."""
     return path.lower().endswith(_OTHER_SUFFIXES)
 
 
 def _joined(folder: str, path: str) -> str | None:
-    """Return a path that counts from a folder as one from the root; None when it leads out of that."""
+    """Return a path relative to a folder as one relative to the root; None if it leads outside the root."""
     parts = folder.split("/") if folder else []
     for part in path.split("/"):
         if part == "..":

@@ -1,8 +1,8 @@
-"""The operators of a query as people type them: quotes, a minus, a star, ``path:``, ``tag:`` and ``title:``.
+"""Parses the operators of a query: quotation marks, a minus, a star, ``path:``, ``tag:`` and ``title:``.
 
-Everything else is ordinary text, so every text is a query: a lone minus or quotation mark, ``C++``, ``-1``,
-``foo-bar``, ``--flag``, ``http://…``, ``note: text``. In a sentence, which may be pasted, only fields are
-operators; quotation marks, a minus and a star are ordinary text there.
+Everything else is ordinary text, so every text is a valid query: a lone minus or quotation mark, ``C++``,
+``-1``, ``foo-bar``, ``--flag``, ``http://…``, ``note: text``. In a sentence, which may be pasted, only fields
+are operators; quotation marks, a minus and a star are ordinary text there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mdvec.text.terms import phrase_terms
 _QUOTES = '"\u201c\u201d\u201e\uff02'
 _MINUS = "-\uff0d"
 _STAR = "*"
-# An operator follows white space; a quotation may follow Japanese, which is written without.
+# An operator follows white space; a quotation may also follow Japanese, which has no spaces.
 _OPERATOR = re.compile(
     rf"""(?:(?<!\S)|(?<=[{UNSPACED}])(?=[{_QUOTES}]))
     (?P<minus>[{_MINUS}]?)(?:(?P<field>(?i:path|tag|title))[:\uff1a](?![:\uff1a]))?
@@ -28,7 +28,7 @@ _OPERATOR = re.compile(
     re.VERBOSE,  # letters of either case in the class of characters would take long to compile
 )
 _FIELD_ALONE = re.compile("(?:path|tag|title)[:\uff1a]", re.IGNORECASE)
-_SENTENCE_WORDS = 7  # outside of operators
+_SENTENCE_WORDS = 7  # outside operators
 _WORD_LETTERS = 3  # of a word in a script without spaces, about
 _PHRASE_LETTERS = 14  # longer text without spaces is more than one word
 _LEAST_LETTERS = 2  # one letter after a minus is an option of some command, before a star a pointer
@@ -46,11 +46,11 @@ class Operator(Struct, frozen=True):
     """A condition that stands in a query.
 
     Attributes:
-        typed: As it was typed.
-        text: The words, tag or path that are meant.
-        field: Where they are looked for; None for a passage with its headings and the names of its document.
-        negated: Whether what holds them is left out.
-        prefix: Whether the last word only begins so.
+        typed: The operator as typed.
+        text: Its words, tag or path.
+        field: The field to match; None for a passage with its headings and the names of its document.
+        negated: Whether matches are left out.
+        prefix: Whether the last word is only a prefix.
     """
 
     typed: str
@@ -61,7 +61,7 @@ class Operator(Struct, frozen=True):
 
     @property
     def is_evidence(self) -> bool:
-        """True if a passage that meets it holds its words, which then are shown and ranked by, too."""
+        """True if passages that match contain its words; these also rank and are highlighted."""
         return self.field is None and not self.negated
 
 
@@ -69,8 +69,7 @@ class ParsedQuery(Struct, frozen=True):
     """A query with its operators.
 
     Attributes:
-        parts: Text between operators, and operators, in order; what was typed, put together again, is the
-            query.
+        parts: Operators and the text between them, in order; joined as typed, they are the query.
     """
 
     parts: tuple[str | Operator, ...]
@@ -98,7 +97,7 @@ class ParsedQuery(Struct, frozen=True):
         return " ".join(filter(None, map(str.strip, ranked)))
 
     def changed(self, change: Callable[[str], str]) -> str:
-        """Return the query with another plain text, its operators as they were typed."""
+        """Return the query with its plain text changed and its operators as typed."""
         return "".join(change(part) if isinstance(part, str) else part.typed for part in self.parts)
 
 
@@ -129,10 +128,10 @@ def _is_sentence(text: str) -> bool:
 
 
 def text_finder(operator: Operator) -> Callable[[str], bool]:
-    """Return a function that returns True for a text that holds the words of an operator.
+    """Return a predicate: True for a text that contains the words of an operator.
 
     Raises:
-        ValueError: If it has none, as no operator that was parsed.
+        ValueError: If it has no words; parsed operators always have some.
     """
     finder = phrase_finder(operator.text, prefix=operator.prefix)
     if finder is None:
@@ -142,7 +141,7 @@ def text_finder(operator: Operator) -> Callable[[str], bool]:
 
 
 def _operator(match: re.Match[str]) -> Operator | None:
-    """Return the operator that a piece of a query is; None for ordinary text."""
+    """Return a piece of a query as an operator; None for ordinary text."""
     quoted, bare = match["quoted"], match["bare"]
     field = None if match["field"] is None else Field(match["field"].lower())
     text = (bare if quoted is None else quoted).strip()
@@ -157,7 +156,7 @@ def _operator(match: re.Match[str]) -> Operator | None:
             if quoted is None and field is None and not _is_bare_operator(text, negated=negated):
                 return None
             text = text.removesuffix(_STAR) if starred else text
-            # Without spaces a word is found wherever it stands, in the middle of others, too.
+            # In scripts without spaces a word is found anywhere, even inside other words.
             prefix = starred and not holds_unspaced(text[-1:])
             if not phrase_terms(text, prefix=prefix).groups:
                 return None

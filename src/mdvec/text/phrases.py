@@ -1,4 +1,4 @@
-"""Phrases: finds one text in another word for word, apart from case, width, signs and white space."""
+"""Finds a phrase in a text word for word, regardless of case, width, punctuation and white space."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _HEADING_ID = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
 
 
 def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool] | None:
-    """Return a function that returns True for a text that holds a phrase; None if the phrase has no word.
+    """Return a predicate: True for a text that contains a phrase; None if the phrase has no words.
 
-    Words are found whole: ``422`` is not in ``1422``. Scripts without spaces have no bounds to respect.
+    Words match whole: ``422`` is not in ``1422``. Scripts without spaces have no word boundaries.
 
     Args:
         phrase: The phrase.
@@ -27,10 +27,10 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
         return None
     starts_whole = _WORD_END.match(folded[0]) is not None
     ends_whole = _WORD_END.match(folded[-1]) is not None and not prefix
-    # A line break stands in the middle of a Japanese word as well.
+    # A line break may stand inside a Japanese word.
     is_one_word = _is_unspaced(folded) and " " not in folded
-    # Folding a text takes most of the time. It makes no Chinese character (but of signs such as ㈱), and no
-    # word where all letters are ASCII.
+    # Folding a text takes most of the time. It makes no new Chinese characters (except from signs
+    # such as ㈱), and no new words if all letters are ASCII.
     characters = frozenset(_HAN.findall(folded))
     longest = max(folded.split(), key=len)
 
@@ -55,12 +55,12 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
 
 def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[int, int]]:
-    """Return where a phrase stands in a text whose case and width are folded.
+    """Return the spans of a phrase in a text whose case and width are folded.
 
     Args:
-        phrase: A phrase, as :func:`phrase_finder` finds it.
-        text: The text; whatever signs stand between its words.
-        prefix: Whether the last word may go on; it is a part of the span.
+        phrase: A phrase, as for :func:`phrase_finder`.
+        text: The text; any punctuation may stand between its words.
+        prefix: Whether the last word is only a prefix; the span covers the whole word.
     """
     words = fold_name(phrase).split()
     bound = rf"[^\W_{UNSPACED}]"
@@ -73,7 +73,7 @@ def phrase_spans(phrase: str, text: str, *, prefix: bool = False) -> list[tuple[
 
 
 def is_heading(phrase: str, heading: str) -> bool:
-    """Return True if a heading is a phrase, apart from an anchor such as ``{#name}``."""
+    """Return True if a heading equals a phrase, apart from an anchor such as ``{#name}``."""
     return fold_name(_HEADING_ID.sub("", heading)) == fold_name(phrase)
 
 

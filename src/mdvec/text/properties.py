@@ -1,4 +1,4 @@
-"""Properties of frontmatter in the form in which they are compared, and the conditions on them."""
+"""Properties of frontmatter, folded so that they can be compared."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from mdvec.text.folding import nfc
 
 MAX_PROPERTIES = 200
-"""The most values of a document to filter by; a longer list is data."""
+"""The most values of one document that can be filtered by; a longer list is data."""
 
 MAX_VALUE_CHARS = 200
 """The number of characters by which values are compared."""
 
-# Found by filters and fields of their own.
+# These have filters and fields of their own.
 _NAMES = frozenset({"title", "aliases", "alias", "tags", "tag"})
 # Written by mdvec itself.
 _OWN = "mdvec-"
@@ -31,9 +31,9 @@ class Property(NamedTuple):
     """One value of a property.
 
     Attributes:
-        key: Folded; of a value inside another one ``outer.inner``.
-        value: Folded text: dates as ISO 8601, a link by its target.
-        number: The value as a number; None when it is none.
+        key: The folded key; ``outer.inner`` for a value inside another.
+        value: The folded text: a date as ISO 8601, a link as its target.
+        number: The value as a number; None if it is not one.
     """
 
     key: str
@@ -42,12 +42,12 @@ class Property(NamedTuple):
 
 
 def fold_property(text: str) -> str:
-    """Return the form in which keys and values are compared: a link by its target, without regard to case."""
+    """Return the form in which keys and values are compared: case folded, a link as its target."""
     return nfc(" ".join(_WIKILINK.sub(r"\1", text).casefold().split()))[:MAX_VALUE_CHARS]
 
 
 def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:
-    """Return the values of a document's properties, each once, in order; those of a list one by one."""
+    """Return the values of a document's properties in order, each once, lists item by item."""
     found: dict[Property, None] = {}
     for key, value in _flat("", frontmatter):
         if len(found) >= MAX_PROPERTIES:
@@ -60,7 +60,7 @@ def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:
 
 
 def property_text(frontmatter: Mapping[str, object]) -> str:
-    """Return the values that are words, one a line, for search by words; titles, tags and aliases are not."""
+    """Return the values that consist of words, one a line; titles, tags and aliases are left out."""
     values = (
         _ADDRESS.sub("", _WIKILINK.sub(r"\1", value))
         for key, value in _flat("", frontmatter)
@@ -71,7 +71,7 @@ def property_text(frontmatter: Mapping[str, object]) -> str:
 
 
 def as_number(text: str) -> float | None:
-    """Return a text as a number; None when it is none."""
+    """Return a text as a number; None if it is not one."""
     try:
         number = float(text) if _NUMBER.match(text) else math.nan
     except ValueError:

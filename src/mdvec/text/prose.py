@@ -1,4 +1,4 @@
-"""The prose of a Markdown text: what is left without code, addresses and markup."""
+"""The prose of a Markdown text: the text without code, addresses and markup."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SCHEME = rf"\b[A-Za-z][A-Za-z0-9+.-]{{0,{_MOST_SCHEME_CHARS - 1}}}+"
 _ADDRESS = re.compile(rf"{_SCHEME}://[^\s<>\"'`)\]}}]+")
 _SCHEME_AT_END = re.compile(rf"{_SCHEME}\Z")
 _TARGET = re.compile(r"[^()\s]+(?=[)\s])")
-# Rare in a text, and part of every address, or right before the target of a link.
+# Rare in texts; each is part of every address, or right before the target of a link.
 _ADDRESS_SIGN = re.compile(r"://|\]\(")
 
-# Neither goes on in another line, and so not in another text.
+# Neither spans lines, so neither spans joined texts.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]*\]\]")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _NUMBER = re.compile(r"\d+")
@@ -39,7 +39,7 @@ _SAMPLE_CHARS = 50_000
 def is_unspaced_prose(title: str, body: str) -> bool:
     """Return True if the prose of a document is mostly in scripts without spaces, such as Japanese.
 
-    Code and addresses are in English everywhere, so they say nothing. The title is a part of the prose.
+    Code and addresses are in English everywhere, so they do not count. The title is part of the prose.
     """
     sample = body[:_SAMPLE_CHARS]
     if not holds_unspaced(beyond_ascii(title + sample)):
@@ -49,11 +49,11 @@ def is_unspaced_prose(title: str, body: str) -> bool:
 
 
 class Prose(NamedTuple):
-    """A text with a space in place of each address and each target of a link.
+    """A text with a space in place of each address and link target.
 
     Attributes:
         text: The text.
-        addresses: What stood there, in order.
+        addresses: The addresses and link targets that were removed, in order.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Prose(NamedTuple):
 
 
 def part_addresses(text: str) -> Prose:
-    """Part a text from the addresses and targets of links in it."""
+    """Separate a text from its addresses and link targets."""
     parts: list[str] = []
     addresses: list[str] = []
     start = 0
@@ -82,17 +82,17 @@ def part_addresses(text: str) -> Prose:
 
 
 def skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
-    """Return texts without the parts that differ between repetitions.
+    """Return the skeletons of texts: the words that do not differ between repetitions.
 
-    A footer that links to its page, or a template that holds the name of its note, is the same text in every
-    document: addresses, wikilinks, markup, numbers and the names of its document do not count.
+    A footer that links to its page, or a template that contains the name of its note, is the same text in
+    every document: addresses, wikilinks, markup, numbers and the names of the document are left out.
 
     Args:
         texts: The texts, without addresses.
         names: The names of their document.
 
     Returns:
-        For each text folded words between single spaces; empty when nothing is left.
+        For each text, folded words separated by single spaces; empty if nothing is left.
     """
     folded = [_NUMBER.sub(" ", fold_name(name.replace(PART, " "))) for name in names]
     longest_first = sorted(filter(_LETTERS.search, folded), key=len, reverse=True)
@@ -111,7 +111,7 @@ def _skeletons(texts: Sequence[str], names: Iterable[str]) -> list[str]:
 
 
 def _letters(text: str) -> str:
-    """Return a text folded, with spaces for all that is no letter."""
+    """Return a text folded, with a space for everything that is not a letter."""
     if text.isascii():
         return text.lower().translate(_ASCII_LETTERS)
     import numpy as np

@@ -33,14 +33,14 @@ _SAMPLE_CHARS = 2_000
 
 
 def holds_unspaced(text: str) -> bool:
-    """Return True if any of a text is in a script without spaces; Japanese queries name English things."""
+    """Return True if any character of a text is in a script without spaces."""
     return not text.isascii() and compiled(_UNSPACED_RUN).search(text) is not None
 
 
 def is_unspaced(text: str) -> bool:
     """Return True if a text is mostly in scripts without spaces, such as Japanese with many English names.
 
-    Names stand in texts of any language, so words with a capital letter do not count.
+    Names occur in texts of any language, so words with a capital letter do not count.
     """
     sample = text[:_SAMPLE_CHARS]
     if sample.isascii():
@@ -52,5 +52,5 @@ def is_unspaced(text: str) -> bool:
 
 @functools.cache
 def compiled(expression: str) -> re.Pattern[str]:
-    """Compile an expression when it is needed: the classes of characters above take a millisecond each."""
+    """Compile an expression on first use: the character classes above take a millisecond each."""
     return re.compile(expression)

@@ -13,7 +13,8 @@ _END = re.compile(
     # A blank line, with all white space around it. Only tried after a solid character: time stays linear.
     r"|(?P<blank>(?<=\S)[^\S\n]*\n[^\S\n]*\n\s*)"
 )
-# After these a full stop is followed by more of the same sentence; after the second kind, by a number.
+# Abbreviations: after these a full stop does not end the sentence; after the second kind, if a number
+# follows.
 _ABBREVIATIONS = frozenset(
     ["e.g", "i.e", "cf", "vs", "viz", "approx", "mr", "mrs", "ms", "dr", "prof", "jr", "sr", "u.s", "u.k"]
 )
@@ -34,7 +35,7 @@ def sentence_ends(text: str) -> list[int]:
 
     Returns:
         Offsets one past each sentence, ascending; the last one is the end of the text without its
-        trailing white space, so that the sentences hold all of the text that is not blank.
+        trailing white space, so that the sentences cover all of the text that is not blank.
     """
     total = len(text.rstrip())
     ends: list[int] = []

@@ -1,4 +1,4 @@
-"""From text to the terms that lexical search matches: stems, and bigrams where no spaces are written."""
+"""From text to the terms of lexical search: stems, and bigrams in scripts without spaces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mdvec.text.scripts import HAN, HIRAGANA, UNSPACED, compiled
 from mdvec.text.words import STEMMER_VERSION, STOP_WORDS, is_english, stem
 
 TERMS_VERSION = f"3-{STEMMER_VERSION}"
-"""Changes whenever the same text gives other terms, so that indexes are recognised as outdated."""
+"""Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
 """Vowel signs and accents that regular expressions do not count as letters, yet stand inside words."""
@@ -32,11 +32,11 @@ _HAN = rf"[{HAN}]"
 _HIRAGANA = rf"[{HIRAGANA}]"
 _HIRAGANA_ONLY = rf"[{HIRAGANA}ー]+"
 
-# Marks a word as it is written, beside its stem. No text gives a term with this sign in it.
+# Marks a word as written, beside its stem. No text gives a term with this character.
 _AS_WRITTEN = "="
 
 ANY_END = "*"
-"""After a term: any that begins so. No text gives a term with this sign in it."""
+"""Ends a term that stands for all terms with this prefix. No text gives a term with this character."""
 
 _BIGRAM = 2
 
@@ -47,10 +47,10 @@ V = TypeVar("V")
 
 
 class Memory(dict[str, V]):
-    """The values of a function, so that those it has returned before cost no call.
+    """A cache of a function's results.
 
     Args:
-        function: Its result depends on its argument alone.
+        function: A function whose result depends on its argument alone.
     """
 
     def __init__(self, function: Callable[[str], V]) -> None:
@@ -81,9 +81,9 @@ class PhraseTerms(Struct, frozen=True):
     """The terms of a phrase.
 
     Attributes:
-        groups: What holds the phrase holds a term of each; a term that ends in ``ANY_END`` stands for all
-            that begin so. Empty when there is nothing to look for.
-        exact: Whether what holds a term of each group holds the phrase: it is a single word.
+        groups: A text with the phrase contains a term of each group; a term that ends in ``ANY_END`` stands
+            for all with this prefix. Empty if there is nothing to look for.
+        exact: Whether every text with a term of each group contains the phrase; True for a single word.
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -96,11 +96,11 @@ class QueryTerms(Struct, frozen=True):
     Attributes:
         words: Stems of English words, and other words.
         bigrams: Bigrams without hiragana, and characters that stand alone.
-        written: The English words among ``words``, as they are written.
+        written: The English words among ``words``, as written.
         pairs: Bigrams of hiragana and something else.
         singles: Chinese characters out of longer runs.
         particles: Bigrams of hiragana alone, which carry no subject.
-        stop_words: English function words, as they are written.
+        stop_words: English function words, as written.
     """
 
     words: tuple[str, ...] = ()
@@ -124,26 +124,26 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
 
 
 def run_pattern(text: str) -> re.Pattern[str]:
-    """Return the expression for the runs of an unspaced script in a text (group 1), and for its words."""
+    """Return the expression for the runs of unspaced script (group 1) and the words of a text."""
     return _ASCII_RUN if text.isascii() else compiled(_RUN)
 
 
 def word_terms(word: str) -> tuple[str, ...]:
-    """Return every term that a folded word of a spaced script is found by."""
+    """Return every term by which a folded word of a spaced script is found."""
     return tuple(filter(None, forms_of[word]))
 
 
 def written_term(word: str) -> str:
-    """Return the term of a folded English word in just this form."""
+    """Return the term of a folded English word in exactly this form."""
     return _AS_WRITTEN + word
 
 
 def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
-    """Return the terms by which texts that hold a phrase word for word are found.
+    """Return the terms that find the texts that may contain a phrase word for word.
 
     Args:
-        phrase: Words in their order.
-        prefix: Whether the last word may go on.
+        phrase: Words in order.
+        prefix: Whether the last word is only a prefix.
     """
     normalised = normalise(phrase)
     runs = list(run_pattern(normalised).finditer(normalised))
@@ -156,7 +156,7 @@ def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
             groups.append((f"{_AS_WRITTEN}{word}{ANY_END}", word + ANY_END))
         else:
             stemmed, written = forms_of[word]
-            # Of a word inside an address there is the stem alone.
+            # A word inside an address is indexed by its stem alone.
             forms = (written, stemmed) if len(runs) > 1 else (written or stemmed,)
             groups.append(tuple(filter(None, forms)))
     alone = len(runs) == 1 and not prefix
@@ -165,12 +165,12 @@ def phrase_terms(phrase: str, *, prefix: bool = False) -> PhraseTerms:
 
 
 def _unspaced_groups(run: str) -> list[tuple[str, ...]]:
-    """Return the groups of bigrams of which a text that holds a run has one of each.
+    """Return groups of bigrams: a text with the run contains a bigram of each group.
 
-    A line may end inside the run, which costs one bigram: so each group has two, where there are two.
+    A line break inside the run costs one bigram, so each group has two if there are two.
     """
     if len(run) == 1:
-        return [(run,)] if compiled(_HAN).match(run) else []  # other characters are no terms inside a run
+        return [(run,)] if compiled(_HAN).match(run) else []  # others are not indexed alone
     bigrams = [first + second for first, second in pairwise(run)]
     last = bigrams[-2:]
     return [*zip(bigrams[::2], bigrams[1::2], strict=False), *([tuple(last)] if len(bigrams) % 2 else [])]
@@ -200,9 +200,9 @@ def _add_words(words: Sequence[str], found: _TermsByKind) -> None:
 
 
 def _forms(word: str) -> tuple[str, str]:
-    """Return the stem of a word and the word as it is written.
+    """Return the stem of a word and its written form.
 
-    A function word has no stem, and a word that is not English stays as it is, without a written form.
+    A function word has no stem. A word that is not English is its own stem, without a written form.
     """
     if not is_english(word):
         return word, ""
@@ -210,9 +210,9 @@ def _forms(word: str) -> tuple[str, str]:
 
 
 def _hiragana_in(bigram: str) -> int:
-    """Return 2 for hiragana alone, where ー counts as such, 1 for hiragana and something else, or 0.
+    """Return 2 for hiragana alone (ー included), 1 for hiragana and something else, otherwise 0.
 
-    A character that stands alone is no bigram, and gives 0.
+    A single character is not a bigram, and gives 0.
     """
     if len(bigram) == 1 or compiled(_HIRAGANA).search(bigram) is None:
         return 0
@@ -220,7 +220,7 @@ def _hiragana_in(bigram: str) -> int:
 
 
 forms_of = Memory(_forms)
-"""The stem of a folded word and the word as it is written, either of which may be empty."""
+"""The stem and the written form of a folded word; either may be empty."""
 _hiragana_of = Memory(_hiragana_in)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def spelled(text: str) -> str:
-    r"""Return a text with escapes for what is not UTF-8, so that it can be stored, shown and sent.
+    r"""Return a text with escapes for bytes that are not UTF-8, so that it can be stored, shown and sent.
 
     Args:
-        text: Such as :func:`os.fsdecode` gives it.
+        text: A text as from :func:`os.fsdecode`.
 
     Returns:
         The text with ``\xNN`` for each byte that is not UTF-8, and ``\uNNNN`` for any other surrogate.

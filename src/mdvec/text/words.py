@@ -8,7 +8,7 @@ import threading
 import Stemmer
 
 STEMMER_VERSION: str = Stemmer.version()
-"""Another version may give other stems."""
+"""The version of the stemmer; another one may give other stems."""
 
 _FUNCTION_WORDS = (
     "a an and are as at be been but by can could did do does for from had has have he her his how i if in "
@@ -16,9 +16,9 @@ _FUNCTION_WORDS = (
     "this those to was we were what when where which who why will with would you your"
 )
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
-"""Words that stand in any text: articles, pronouns, prepositions, auxiliaries, question words."""
+"""Words that occur in any text: articles, pronouns, prepositions, auxiliaries, question words."""
 
-# English alone: a word of another language in these letters is cut as well, in documents and queries alike.
+# English alone: words of other languages in these letters are stemmed too, in documents and queries alike.
 _ENGLISH = re.compile(r"[a-z]+")
 
 
@@ -26,7 +26,7 @@ class _Stemmers(threading.local):
     """A stemmer for each thread: it has state while it works."""
 
     def __init__(self) -> None:
-        # Its own memory takes longer than a stem; ours are in mdvec.text.terms.
+        # Its own cache is slower than stemming; ours is in mdvec.text.terms.
         self.english = Stemmer.Stemmer("english", 0)
 
 

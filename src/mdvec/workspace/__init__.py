@@ -8,8 +8,10 @@ from mdvec.config.paths import database_place
 from mdvec.config.schema import Config
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import SourceMissingError
-from mdvec.workspace.databases import FolderChoice, folder_with_index
-from mdvec.workspace.workspace import Workspace
+from mdvec.workspace.storage.database import Place
+from mdvec.workspace.storage.docs_folder import FolderChoice
+from mdvec.workspace.storage.opening import folder_with_index
+from mdvec.workspace.workspace import Workspace, workspace_at
 
 __all__ = ["FolderChoice", "Workspace", "folder_with_index", "open_workspace"]
 
@@ -18,8 +20,8 @@ def open_workspace(
     config: Config | None = None,
     *,
     database: Path | str | None = None,
-    docs_dir: Path | None = None,
-    data_dir: Path | None = None,
+    docs_dir: Path | str | None = None,
+    data_dir: Path | str | None = None,
     embedder: Embedder | None = None,
     choice: FolderChoice | None = None,
     makes: bool = True,
@@ -43,22 +45,22 @@ def open_workspace(
         SourceMissingError: If ``docs_dir`` is not a folder.
     """
     config = config or Config()
-    if docs_dir is not None and not docs_dir.is_dir():
+    root = None if docs_dir is None else Path(docs_dir).resolve()
+    if root is not None and not root.is_dir():
         msg = f"{docs_dir} is not a folder"
         raise SourceMissingError(msg, hint="Check the path given with --docs-dir.")
-    root = None if docs_dir is None else docs_dir.resolve()
-    place = database_place(config.store.location, database=database, docs_dir=root, data_dir=data_dir)
+    index = None if data_dir is None else Path(data_dir)
+    place = database_place(config.store.location, database=database, docs_dir=root, data_dir=index)
     # A database that is named is the user's own.
     is_inside = (
         root is not None and database is None and isinstance(place, Path) and place.is_relative_to(root)
     )
-    came_with = root if is_inside else None
-    return Workspace(
+    wanted = Place(
         place,
-        config,
         docs_dir=root,
-        came_with=came_with,
-        embedder=embedder,
+        came_with=root if is_inside else None,
         choice=choice or FolderChoice(),
         makes=makes,
+        is_named=place != database_place(config.store.location, database=None, docs_dir=root, data_dir=None),
     )
+    return workspace_at(wanted, config, embedder)

@@ -1,33 +1,19 @@
-"""The store of a workspace, the collections registered in it, and the next command to run for them."""
+"""The collections of a database: choosing, registering, changing and deleting them."""
 
 from __future__ import annotations
 
-import shlex
-import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
 from mdvec import registry
-from mdvec.config.paths import database_place, is_folder_name
-from mdvec.config.schema import Config
-from mdvec.errors import (
-    CollectionExistsError,
-    CollectionNotFoundError,
-    NoIndexError,
-    SourceMissingError,
-    StoreError,
-    UsageError,
-)
+from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
-from mdvec.text.addresses import without_password
-from mdvec.text.folding import nfc
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import (
-    DEFAULT_SOURCE,
     ChunkingSpec,
     Collection,
     EmbeddingSpec,
@@ -35,16 +21,10 @@ from mdvec.types.collection import (
     SourceSpec,
     check_collection_name,
 )
-from mdvec.types.folder_context import FolderContext, context_line
 from mdvec.types.report import ImportMode
-from mdvec.workspace.databases import (
-    DOCS_COLLECTION,
-    FolderChoice,
-    hide_from_git,
-    open_database,
-    register_folder,
-)
-from mdvec.workspace.wiring import Parts, set_only
+from mdvec.workspace.storage.database import Database
+from mdvec.workspace.storage.docs_folder import DOCS_COLLECTION
+from mdvec.workspace.wiring.parts import Parts, set_only
 
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
@@ -79,7 +59,7 @@ class Changes(TypedDict, total=False):
     """What can be changed of a registered collection; None leaves a field as it is."""
 
     description: str | None
-    location: str | None
+    location: str | Path | None
     include: Sequence[str] | None
     exclude: Sequence[str] | None
     chunking: ChunkingSpec | None
@@ -89,102 +69,21 @@ class Changes(TypedDict, total=False):
 
 
 class Collections:
-    """The collections of one database. Safe to use from several threads.
+    """The collections of a workspace. Safe to use from several threads.
 
     Attributes:
-        location: Absolute path of the database, or its address.
-        docs_dir: The folder whose index it is; None when collections are registered in it.
+        place: Which database they are registered in.
+        parts: Tries what they are registered with.
     """
 
-    def __init__(
-        self,
-        location: Path | str,
-        config: Config,
-        *,
-        docs_dir: Path | None,
-        came_with: Path | None,
-        parts: Parts,
-        choice: FolderChoice,
-        makes: bool,
-    ) -> None:
-        self.location = location
-        self._came_with = came_with
-        self._config = config
-        self.docs_dir = docs_dir
-        self._parts = parts
-        self._choice = choice
-        self._makes = makes
-        self._store: Store | None = None
-        self._opening = threading.Lock()
-        self._closed = False
-
-    @property
-    def shown(self) -> str:
-        """The location for people, without a password."""
-        return without_password(str(self.location))
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the store is open."""
-        return self._store is not None
+    def __init__(self, database: Database, parts: Parts) -> None:
+        self.database = database
+        self.place = database.place
+        self.parts = parts
 
     def store(self) -> Store:
-        """Return the store; the first call opens it, and makes it when it is not there.
-
-        Raises:
-            NoIndexError: If it is not there and must not be made.
-            StoreError: If it was closed.
-        """
-        with self._opening:
-            if self._closed:  # by another thread; nobody would close what this one opened
-                msg = "the workspace has been closed"
-                raise StoreError(msg)
-            if self._store is None:
-                self._check_may_make()
-                store = open_database(self.location, self._config, folder=self._came_with)
-                try:
-                    if self.docs_dir is not None:
-                        register_folder(self.docs_dir, store, self._parts, self._choice)
-                        if isinstance(self.location, Path):
-                            hide_from_git(self.location.parent)
-                except BaseException:
-                    store.close()
-                    raise
-                self._store = store
-            return self._store
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether the store is a file that is not there, and must not be made."""
-        return not self._makes and isinstance(self.location, Path) and not self.location.exists()
-
-    def _check_may_make(self) -> None:
-        if self.is_missing:
-            hint = None
-            if self.docs_dir is not None:
-                hint = f"'{self.import_command([], ImportMode.UPDATE)}' creates it."
-            msg = f"there is no index yet: {self.shown} does not exist"
-            if is_folder_name(self.location):
-                msg = f"{self.shown} does not exist: there is neither an index nor anything published"
-                hint = "Connect the disk that it is on, or create an index there with 'mdvec tool add'."
-            raise NoIndexError(msg, hint=hint)
-
-    def close(self) -> None:
-        """Close the store for good; a second call does nothing."""
-        with self._opening:
-            self._closed = True
-            store, self._store = self._store, None
-        if store is not None:
-            store.close()
-
-    def compact(self) -> tuple[int, int]:
-        """Rewrite the store without what was deleted, and return its bytes before and after."""
-        store = self.store()
-        before = store.size_bytes
-        with store.write() as writer:
-            writer.drop_unused()
-        store.compact()
-        return before, store.size_bytes
+        """Return the store; see :meth:`mdvec.workspace.storage.database.Database.store`."""
+        return self.database.store()
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -197,7 +96,7 @@ class Collections:
             CollectionNotFoundError: If one of them does not exist.
         """
         if view is None:
-            if self.is_missing and not names:
+            if self.place.is_missing and not names:
                 return []
             with self.store().read() as fresh:
                 return self.chosen(names, fresh, include_disabled=include_disabled)
@@ -211,7 +110,7 @@ class Collections:
                 if known
                 else "Add one with 'mdvec tool add -n NAME -d TEXT -s DIR'."
             )
-            msg = f"there is no collection {missing!r} in {self.shown}"
+            msg = f"there is no collection {missing!r} in {self.place.shown}"
             raise CollectionNotFoundError(msg, hint=hint)
         return [known[name] for name in dict.fromkeys(names)]
 
@@ -228,23 +127,10 @@ class Collections:
         return [
             replace(each, description=_one_line(each.description))
             for each in view.collections()
-            if self.docs_dir is None or each.name == DOCS_COLLECTION
+            if self.place.docs_dir is None or each.name == DOCS_COLLECTION
         ]
 
     # --- the next step -------------------------------------------------------------------------
-
-    def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
-        """Return the command that imports some collections, or the folder whose index this is."""
-        configured = self._config.store.location
-        if self.docs_dir is None:
-            words = [word for name in names for word in ("-n", name)]
-            words += [] if mode is ImportMode.NEW else ["-m", mode.value]
-        else:
-            words, configured = ["--docs-dir", str(self.docs_dir)], None
-        usual = database_place(configured, database=None, docs_dir=self.docs_dir, data_dir=None)
-        if self.location != usual:
-            words += ["--database", self.shown]
-        return shlex.join(["mdvec", "import", *words])
 
     def first_step(self, searched: Sequence[Collection]) -> str:
         """Return how to get something to search; empty when all that was searched was imported."""
@@ -254,17 +140,21 @@ class Collections:
                 "'mdvec tool ls --all' shows those that are disabled."
             )
         new = [each.name for each in searched if each.last_indexed_ms is None]
-        return f"Nothing is indexed yet. Run '{self.import_command(new, ImportMode.NEW)}'." if new else ""
+        return (
+            f"Nothing is indexed yet. Run '{self.place.import_command(new, ImportMode.NEW)}'." if new else ""
+        )
 
     # --- writing -------------------------------------------------------------------------------
 
-    def add(self, name: str, description: str, location: str, **options: Unpack[Registration]) -> Collection:
+    def add(
+        self, name: str, description: str, location: str | Path, **options: Unpack[Registration]
+    ) -> Collection:
         """Register a source; see :meth:`mdvec.workspace.Workspace.add_collection`.
 
         A chunker, model, key or server that cannot be used is an error here, not in the middle of an import.
         """
-        if self.docs_dir is not None:
-            msg = f"the database of {self.docs_dir} is for that folder only"
+        if self.place.docs_dir is not None:
+            msg = f"the database of {self.place.docs_dir} is for that folder only"
             raise UsageError(msg, hint="Leave out --docs-dir to register another folder.")
         check_collection_name(name)
         include, exclude = options.get("include", ()), options.get("exclude", ())
@@ -275,13 +165,13 @@ class Collections:
             chunking, embedding = chunking or preset.chunking, embedding or preset.embedding
             search = search or preset.search
         source = source_spec(location, include, exclude)
-        chunking = chunking or self._parts.configured_chunking
-        self._parts.check_chunking(chunking)
+        chunking = chunking or self.parts.configured_chunking
+        self.parts.check_chunking(chunking)
         if embedding is not None:
-            embedding = self._parts.embedders.checked(embedding)
-        elif self._parts.embedders.is_chosen:
+            embedding = self.parts.embedders.checked(embedding)
+        elif self.parts.embedders.is_chosen:
             # It stays the configuration's until the first import.
-            self._parts.embedders.checked(self._parts.embedders.configured)
+            self.parts.embedders.checked(self.parts.embedders.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
         now_ms = _now_ms()
         with self.store().write() as writer:
@@ -299,7 +189,7 @@ class Collections:
             self._check_can_rename(new_name)
             given["name"] = new_name
         if "chunking" in given:
-            self._parts.check_chunking(given["chunking"])
+            self.parts.check_chunking(given["chunking"])
         if "description" in given:
             given["description"] = _one_line(spelled(given["description"]))
         location = given.pop("location", None)
@@ -315,7 +205,7 @@ class Collections:
 
     def _check_can_rename(self, new_name: str) -> None:
         check_collection_name(new_name)
-        if self.docs_dir is not None:
+        if self.place.docs_dir is not None:
             msg = "the collection of --docs-dir cannot be renamed"
             raise UsageError(msg, hint="Register the folder with 'mdvec tool add' to name it.")
 
@@ -329,13 +219,13 @@ class Collections:
             writer.delete_collection(collection.id)
 
 
-def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
+def source_spec(location: str | Path, include: Sequence[str], exclude: Sequence[str]) -> SourceSpec:
     """Parse a source; nothing but a folder of this machine is looked for.
 
     Args:
         location: ``NAME:PLACE`` or ``NAME+ADDRESS`` for a source of that name, such as
             ``github:OWNER/REPO[@REF][:PATH]``, ``git+URL[@REF][:PATH]`` and ``s3://BUCKET[/PATH]``; else a
-            folder. A folder whose name starts so is written ``./github:…``.
+            folder. A folder whose name starts so is written ``./github:…``; a path is always one.
         include: Globs of files to take; all when empty.
         exclude: Globs of files to leave out.
 
@@ -347,6 +237,7 @@ def source_spec(location: str, include: Sequence[str], exclude: Sequence[str]) -
         UsageError: If it starts like a repository and is none, or carries a password.
         SourceMissingError: If there is no such folder.
     """
+    location = str(location.absolute()) if isinstance(location, Path) else location
     if location.startswith(_WEB):
         msg = f"a repository needs its kind, not {location.partition('://')[0]!r} alone"
         raise SourceMissingError(msg, hint="Write github:OWNER/REPO, or git+ in front of the address.")
@@ -375,77 +266,3 @@ def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> 
         source = replace(source, kind=place.kind, location=place.location)
     # Of another place nothing is imported yet.
     return replace(now, source=source, revision=now.revision if source == now.source else "")
-
-
-class Folders:
-    """The contexts of folders. A part of :class:`mdvec.workspace.Workspace`."""
-
-    def __init__(self, collections: Collections) -> None:
-        self._collections = collections
-
-    def set_context(self, name: str, folder: str, text: str) -> FolderContext:
-        """Set the context of a folder, in place of any set before; every hit below the folder shows it.
-
-        Args:
-            name: The collection.
-            folder: Relative to its source, empty or ``.`` for the root; or absolute, of a folder in it.
-            text: A sentence; it becomes one line of 300 characters at most.
-
-        Raises:
-            CollectionNotFoundError: If there is no such collection.
-            UsageError: If the text is empty, or the folder is not in the source.
-        """
-        line = context_line(spelled(text))
-        if not line:
-            msg = "the context is empty"
-            raise UsageError(msg, hint="Give a sentence, or --remove.")
-        collection = self._collections.named(name)
-        made = FolderContext(_folder_of(folder, collection), line)
-        self._write(collection, made.folder, made)
-        return made
-
-    def remove_context(self, name: str, folder: str) -> None:
-        """Remove the context of a folder; that in its own file is shown again.
-
-        Raises:
-            CollectionNotFoundError: If there is no such collection.
-            UsageError: If nothing was set for the folder.
-        """
-        collection = self._collections.named(name)
-        place = _folder_of(folder, collection)
-        if not any(each.folder == place and not each.from_file for each in collection.folder_contexts):
-            msg = f"no context was set for {place or 'the root'} of {name}"
-            raise UsageError(msg, hint=f"'mdvec tool context -n {name}' lists them.")
-        self._write(collection, place, None)
-
-    def holds_documents(self, name: str, folder: str) -> bool:
-        """Return True if a document is indexed below a folder, given as in the context of one."""
-        collection = self._collections.named(name)
-        prefix = f"{folder}/" if folder else ""
-        with self._collections.store().read() as view:
-            return bool(view.documents(collection.id, after="", prefix=prefix, limit=1))
-
-    def _write(self, collection: Collection, folder: str, made: FolderContext | None) -> None:
-        def changed(now: Collection) -> Collection:
-            others = [each for each in now.folder_contexts if each.from_file or each.folder != folder]
-            return replace(now, folder_contexts=(*others, *([made] if made else [])))
-
-        with self._collections.store().write() as writer:
-            writer.change_collection(collection.id, changed)
-
-
-def _folder_of(folder: str, collection: Collection) -> str:
-    """Return a folder as paths of documents spell it.
-
-    Raises:
-        UsageError: If it is not in the source of the collection.
-    """
-    place = PurePosixPath(nfc(spelled(folder.replace("\\", "/"))))
-    root = PurePosixPath(nfc(spelled(collection.source.location)))
-    is_local = collection.source.kind == DEFAULT_SOURCE
-    if is_local and place.is_absolute() and place.is_relative_to(root):
-        place = place.relative_to(root)
-    if place.is_absolute() or ".." in place.parts:
-        msg = f"{folder} is not a folder of {collection.name}"
-        raise UsageError(msg, hint=f"Give its path relative to {collection.source}, or '.' for all of it.")
-    return "" if place == PurePosixPath() else str(place)

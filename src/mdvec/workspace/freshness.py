@@ -15,7 +15,7 @@ from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
@@ -58,7 +58,8 @@ class Freshness:
         settings = self._config.watch
         if not (force or settings.enabled):
             return
-        from mdvec.indexing.watch import Watcher, WatchTimes
+        from mdvec.indexing.watch import Watcher
+        from mdvec.indexing.watch_targets import WatchTimes
 
         self._collections.chosen(names)
         times = WatchTimes(
@@ -126,7 +127,7 @@ class Freshness:
                     self._import(name, options)
             self._looked_ms[collection.id] = looked_ms
         except ImportStoppedError:
-            command = self._collections.import_command([name], ImportMode.UPDATE)
+            command = self._collections.place.import_command([name], ImportMode.UPDATE)
             if left := progress.total - progress.done:
                 return f"changed documents of {name} that are not read yet: {left:,}; '{command}' reads them"
             budget_ms = self._config.search.sync_budget_ms

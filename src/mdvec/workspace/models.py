@@ -1,7 +1,4 @@
-"""The models of a workspace: which there are, what an import would cost, and the change to another model.
-
-A change fills a new space beside the old one, which is searched until all vectors are there.
-"""
+"""The models of a workspace: which there are, what an import would cost, and which a collection uses."""
 
 from __future__ import annotations
 
@@ -15,14 +12,15 @@ from mdvec import registry
 from mdvec.config.schema import PriceSettings
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError, SourceError, UsageError
 from mdvec.indexing.work import Work
-from mdvec.stores.interface import View, Writer
 from mdvec.types.collection import Collection, EmbeddingSpec, parse_embedding_spec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.imports import chunking_of, import_into, pending_chunks, with_warnings
-from mdvec.workspace.wiring import Cluster, Embedders, Parts
+from mdvec.workspace.imports import chunking_of, import_into
+from mdvec.workspace.model_change import cancel_change, choose_model, resume_change
+from mdvec.workspace.wiring.embedders import Cluster
+from mdvec.workspace.wiring.parts import Parts
 
 
 class Models:
@@ -125,7 +123,8 @@ class Models:
             ConfigError: If there is no such model.
             EmbeddingError: If it cannot be used here, or does not answer; the hint says what to do.
         """
-        return self._parts.embedders.loaded()
+        embedders = self._parts.embedders
+        return embedders.tried(embedders.configured).space
 
     def use(
         self, spec: EmbeddingSpec, names: Sequence[str] = (), *, wait_s: float = 60.0
@@ -164,7 +163,13 @@ class Models:
         Raises:
             CollectionNotFoundError: If one of them does not exist.
         """
-        return [self._cancel(each) for each in self._collections.chosen(names, include_disabled=True)]
+        changes: list[ModelChange] = []
+        for each in self._collections.chosen(names, include_disabled=True):
+            started = time.perf_counter()
+            was_changing = cancel_change(each, self._collections.store(), self._parts.embedders)
+            outcome = ModelChangeOutcome.CANCELLED if was_changing else ModelChangeOutcome.SAME
+            changes.append(self._changed(each, outcome, started))
+        return changes
 
     def _change(self, name: str, wanted: EmbeddingSpec, wait_s: float) -> ModelChange:
         started = time.perf_counter()
@@ -172,7 +177,7 @@ class Models:
         before = self._collections.named(name)
         with store.claim(before, f"changing the model of {name}", wait_s=wait_s) as claim:
             before = self._collections.named(name)
-            after = _choose(Work(before, store, claim), wanted, embedders)
+            after = choose_model(Work(before, store, claim), wanted, embedders)
         with store.read() as view:
             chunks = view.counts(before.id, None).chunks
         warnings: tuple[str, ...] = ()
@@ -199,7 +204,6 @@ class Models:
                 ImportOptions(mode=ImportMode.UPDATE, wait_s=wait_s),
                 collections=self._collections,
                 parts=self._parts,
-                resume_change=self.resume_change,
             )
         except SourceError as error:
             warning = f"the source cannot be read, so the indexed documents are embedded: {error}"
@@ -207,7 +211,7 @@ class Models:
         with store.claim(collection, f"changing the model of {name}", wait_s=wait_s) as claim:
             collection = self._collections.named(name)
             report = ImportReport(collection.name, warnings=(warning,))
-            return self.resume_change(Work(collection, store, claim), report)
+            return resume_change(Work(collection, store, claim), report, self._parts)
 
     @contextmanager
     def embedding_on(self, address: str, *, shows_output: bool = False) -> Iterator[None]:
@@ -227,67 +231,6 @@ class Models:
             yield
         finally:
             cluster.close()
-
-    def resume_change(self, work: Work, report: ImportReport) -> ImportReport:
-        """Make the vectors of the next model, and then take it into use in one transaction.
-
-        Stopping at any moment loses at most the current batch and the requests in flight.
-
-        Returns:
-            That report, with the work done here added.
-
-        Raises:
-            EmbeddingError: If the model fails; what it made is kept.
-        """
-        from mdvec.indexing.vectors import embed_pending
-
-        started = time.perf_counter()
-        collection, embedders = work.collection, self._parts.embedders
-        following = self._parts.next_model(collection)
-        if following is None or following.embedder is None:  # cancelled in the meantime
-            return report
-        wanted = collection.next_embedding
-        with work.write() as writer:
-            space_id = writer.open_space(following.embedder.space)
-        embedded = embed_pending(
-            work, following.embedder, space_id, wanted=lambda view: _next_model(collection, view) == wanted
-        )
-        if embedded.failure is not None:
-            raise embedded.failure
-        with work.write() as writer:
-            switched = not embedded.stopped and _next_model(collection, writer) == wanted
-            if switched:
-                writer.change_collection(
-                    collection.id, lambda now: replace(now, embedding=wanted, next_embedding=None)
-                )
-            _drop_left_behind(collection, writer, embedders)
-        if not switched:
-            return with_warnings(report, (f"the change to {following.spec} was cancelled",))
-        with work.store.read() as view:
-            pending = pending_chunks(collection, following, view)
-        return replace(
-            report,
-            embedded_chunks=report.embedded_chunks + embedded.texts,
-            embedded_names=report.embedded_names + embedded.names,
-            pending_chunks=pending,
-            new_model=str(following.spec),
-            elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
-        )
-
-    def _cancel(self, collection: Collection) -> ModelChange:
-        started = time.perf_counter()
-        before: list[Collection] = []
-
-        def forget(now: Collection) -> Collection:
-            before.append(now)
-            return replace(now, next_embedding=None)
-
-        with self._collections.store().write() as writer:
-            writer.change_collection(collection.id, forget)
-            _drop_left_behind(before[0], writer, self._parts.embedders)
-        was_changing = before[0].next_embedding is not None
-        outcome = ModelChangeOutcome.CANCELLED if was_changing else ModelChangeOutcome.SAME
-        return self._changed(collection, outcome, started)
 
     def _changed(
         self,
@@ -333,72 +276,3 @@ def _is(spec: EmbeddingSpec, provider: str, model: str) -> bool:
     return spec.provider == provider and (
         spec.model.rpartition("/")[2] in names or (provider == "builtin" and not spec.model)
     )
-
-
-def _choose(work: Work, wanted: EmbeddingSpec, embedders: Embedders) -> Collection:
-    """Write which model a collection will have; :meth:`Models.resume_change` makes its vectors.
-
-    A collection without any vector has it at once. What an earlier change to another model has made is
-    dropped.
-
-    Returns:
-        The collection afterwards; ``next_embedding`` is set if vectors remain to be made.
-    """
-    collection = work.collection
-    target = embedders.space_of(wanted)
-    with work.store.read() as view:
-        in_use = _has_vectors(collection, view, embedders)
-    same = in_use and target == embedders.space_of(collection.embedding)
-    following = collection.next_embedding
-    resuming = following is not None and target == embedders.space_of(following)
-
-    def changed(now: Collection) -> Collection:
-        if same:
-            return replace(now, embedding=now.embedding or wanted, next_embedding=None)
-        if not in_use:
-            return replace(now, embedding=wanted, next_embedding=None)
-        return now if resuming else replace(now, next_embedding=wanted)
-
-    with work.write() as writer:
-        after = writer.change_collection(collection.id, changed)
-        _drop_left_behind(collection, writer, embedders)
-    return after
-
-
-def _has_vectors(collection: Collection, view: View, embedders: Embedders) -> bool:
-    """Return True if a search by meaning finds anything in the collection now.
-
-    A model that cannot be used finds nothing, but may be repaired: what it made is kept until all is new.
-    """
-    model = embedders.model(collection.embedding)
-    if model.embedder is None:
-        return collection.embedding is not None
-    counts = view.counts(collection.id, model.space_id(collection, view))
-    return counts.pending_chunks < counts.chunks
-
-
-def _next_model(collection: Collection, view: View) -> EmbeddingSpec | None:
-    now = next((each for each in view.collections() if each.id == collection.id), None)
-    return None if now is None else now.next_embedding
-
-
-def _drop_left_behind(before: Collection, writer: Writer, embedders: Embedders) -> None:
-    """Drop the vectors of the spaces a collection was in, where no collection is in them any more."""
-    used = {embedders.space_of(spec) for spec in _specs(writer)}
-    if None in used:  # what is not known may be any of them
-        return
-    for spec in (before.embedding or embedders.configured, before.next_embedding):
-        space = None if spec is None else embedders.space_of(spec)
-        if space is not None and space not in used:
-            space_id = writer.find_space(space)
-            if space_id is not None:
-                writer.drop_space(space_id)
-
-
-def _specs(view: View) -> Iterator[EmbeddingSpec | None]:
-    """Yield the models whose vectors may be searched, now or later."""
-    for each in view.collections():
-        if each.embedding is not None or view.counts(each.id, None).chunks:
-            yield each.embedding
-        if each.next_embedding is not None:
-            yield each.next_embedding

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse
@@ -25,25 +25,16 @@ class _RestrictedCollections(Collections):
     """Some collections of a database, to be read."""
 
     def __init__(self, whole: Collections, names: frozenset[str]) -> None:
-        vars(self).update(vars(whole))
-        self._whole = whole
+        super().__init__(whole.database, whole.parts)
         self._names = names
-        self._shown: tuple[Store, RestrictedStore] | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the whole store is open."""
-        return self._whole.is_open
+        self._shown: RestrictedStore | None = None
 
     def store(self) -> Store:
         """Return what may be seen of the store."""
-        store, known = self._whole.store(), self._shown
-        if known is None or known[0] is not store:
-            known = self._shown = store, RestrictedStore(store, self._names)
-        return known[1]
-
-    def close(self) -> None:
-        """Do nothing: the whole store stays open."""
+        store = super().store()
+        if self._shown is None:
+            self._shown = RestrictedStore(store, self._names)
+        return self._shown
 
 
 class RestrictedWorkspace(Workspace):
@@ -60,17 +51,18 @@ class RestrictedWorkspace(Workspace):
     may_write = False
 
     def __init__(self, whole: Workspace, names: Iterable[str]) -> None:
-        self.database = whole.database
-        search = msgspec.structs.replace(whole._config.search, sync_budget_ms=0)
-        self._config = msgspec.structs.replace(whole._config, search=search)
-        self._parts = whole._parts
-        self._first_index = None
         self.readable = frozenset(names)
+        search = replace(whole._config.search, sync_budget_ms=0)
+        super().__init__(
+            _RestrictedCollections(whole._collections, self.readable), replace(whole._config, search=search)
+        )
         self.searchers = whole.searchers
-        self._assemble(_RestrictedCollections(whole._collections, self.readable))
         self._looking = threading.Lock()
         self._seen: tuple[int, WorkspaceStatus] | None = None
         self._generation = 0
+
+    def close(self) -> None:
+        """Do nothing: the whole workspace stays open."""
 
     def add_collection(self, *_: Any, **__: Any) -> Collection:
         """Refuse, before anything on this machine is looked at.

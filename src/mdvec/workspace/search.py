@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,13 +22,11 @@ from mdvec.search.forms import embed_forms
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
-from mdvec.search.where import narrowed, unmet
-from mdvec.sources.interface import Source
+from mdvec.search.where import unmet
 from mdvec.stores.interface import View
-from mdvec.stores.records import StoredChunk, StoredDocument
+from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.text.language import is_unspaced_query
-from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
@@ -37,8 +35,10 @@ from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.reading import file_of, path_of_reference
-from mdvec.workspace.wiring import Model, Parts
+from mdvec.workspace.documents.reading import file_of, is_stale
+from mdvec.workspace.documents.references import where_of
+from mdvec.workspace.wiring.embedders import Model
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.search.forms import Vectors
@@ -61,22 +61,6 @@ class Search(Struct, frozen=True):
     importing: bool = False
     related_to: str | None = None
     readable: frozenset[str] | None = None
-
-
-class SearchPool(Protocol):
-    """Answers searches in other processes. Safe to use from several threads."""
-
-    def answer(self, search: Search, here: Callable[[], SearchResult]) -> SearchResult:
-        """Answer a search, by ``here`` in this process where that is better."""
-        ...
-
-    def end_idle(self, idle_s: float) -> bool:
-        """End processes that were not used for that many seconds; return whether there were any."""
-        ...
-
-    def close(self) -> None:
-        """End all processes, each after its current search."""
-        ...
 
 
 class _Embedded(Struct, frozen=True):
@@ -120,7 +104,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         replaced = versions.of((each.id for each in searched), view)
         meant = Interpretation(cleaned.text, Where(()), cleaned.text)
         if searched:
-            where = narrowed(_with_path(cleaned.filters, searched, view), searched, replaced, view)
+            where = where_of(cleaned.filters, searched, replaced, view)
             filtered = where
             if search.related_to is None:
                 meant = interpret(cleaned.text, where, view)
@@ -177,37 +161,9 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
     )
 
 
-def where_of(
-    filters: Filters, collections: Sequence[Collection], versions: VersionCache, view: View
-) -> Where:
-    """Return which documents meet some conditions.
-
-    Raises:
-        DocumentNotFoundError: If they name a document that is not there.
-        UsageError: If one of them is out of range.
-    """
-    cleaned, _ = clean(SearchQuery("*", filters=filters))
-    replaced = versions.of((each.id for each in collections), view)
-    return narrowed(_with_path(cleaned.filters, collections, view), collections, replaced, view)
-
-
-def _with_path(filters: Filters, collections: Sequence[Collection], view: View) -> Filters:
-    """Return filters with the path of the document that is to be linked to."""
-    if filters.linked_to is None:
-        return filters
-    return replace(filters, linked_to=path_of_reference(filters.linked_to, collections, view))
-
-
 def _without(path: str, collection: Collection, where: Where, view: View) -> Where:
     document = view.find_document(collection.id, path)
     return where if document is None else replace(where, hidden=where.hidden | {document.id})
-
-
-def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
-    """Return True if a document is marked as changed, or its file differs from the index."""
-    return known.dirty or source.differs(
-        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
-    )
 
 
 def _embed(
@@ -366,7 +322,7 @@ def _unfinished(
             return "they are being made"
         if all(name in working for name in names):
             return "; ".join(working[name] for name in names)
-        return f"'{collections.import_command(names, ImportMode.UPDATE)}' {verb}"
+        return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
     unread = {each.name for each, count in zip(searched, counts, strict=True) if not count.documents}

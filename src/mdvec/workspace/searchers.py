@@ -11,23 +11,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from mdvec import run
-from mdvec.embedding.machine import available_cores
 from mdvec.errors import ImportStoppedError, MdvecError
 from mdvec.processes import end_with_parent
 from mdvec.types.hit import SearchResult
-from mdvec.workspace.restricted import RestrictedWorkspace
 from mdvec.workspace.search import Search
-from mdvec.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-# What one process can talk about with its clients meanwhile.
-_MOST_PROCESSES = 4
 # Starting a process takes a second of a core, a search some 25 ms.
 _OVERLAPS_PER_START = 20
 # A search waits so long for a process to be free before it is answered here after all: what waits for a store
@@ -36,29 +31,22 @@ _MOST_WAIT_S = 0.5
 _LOOK_AT_RUN_EVERY_S = 0.1
 _END_WAIT_S = 1.0
 
+Answering = Callable[[Search], SearchResult]
+"""Answers a search, or raises an MdvecError."""
 
-def use_processes(workspace: Workspace, most: int | None = None) -> None:
-    """Answer searches at the same time in several processes, until a workspace is closed.
-
-    Args:
-        workspace: The workspace, and those that are made of it from now on to show a part of it.
-        most: How many searches to answer at a time, each in its own process; 1 for only this process,
-            None for the number of cores, but at most four.
-    """
-    most = min(available_cores(), _MOST_PROCESSES) if most is None else most
-    if most > 1:
-        workspace.searchers = Searchers(most, workspace.reopen)
+MakeAnswering = Callable[[], AbstractContextManager[Answering]]
+"""Opens what answers searches in another process; it can be pickled."""
 
 
 class Searchers:
-    """The processes that search for one workspace; a :class:`mdvec.workspace.search.SearchPool`.
+    """The processes that search for one workspace. Safe to use from several threads.
 
     Args:
         most: How many there are at most.
-        make: Makes the workspace there; it can be pickled.
+        make: Opens what answers there.
     """
 
-    def __init__(self, most: int, make: Callable[[], Workspace]) -> None:
+    def __init__(self, most: int, make: MakeAnswering) -> None:
         self._most = most
         self._make = make
         self._changed = threading.Condition()
@@ -153,7 +141,7 @@ class _Searcher:
     """A process that answers one search after the other.
 
     Args:
-        make: Makes its workspace.
+        make: Opens what answers there.
         first: What it answers before anything else, so that all is loaded that a search needs.
 
     Attributes:
@@ -165,7 +153,7 @@ class _Searcher:
         OSError: If it cannot be started.
     """
 
-    def __init__(self, make: Callable[[], Workspace], first: Search) -> None:
+    def __init__(self, make: MakeAnswering, first: Search) -> None:
         from multiprocessing import get_context
 
         spawning = get_context("spawn")  # threads are at work here, which a copy of the process would lack
@@ -213,24 +201,18 @@ class _Searcher:
         self._process.join(_END_WAIT_S)
 
 
-def search_for(connection: Connection, make: Callable[[], Workspace]) -> None:
+def search_for(connection: Connection, make: MakeAnswering) -> None:
     """Answer searches in this process, until the other end of a connection is closed."""
     end_with_parent()
-    with make() as whole, suppress(EOFError, OSError):
-        whole.use_small_models_only()
-        workspaces: dict[frozenset[str] | None, Workspace] = {None: whole}
+    with make() as answering, suppress(EOFError, OSError):
         while True:
-            search: Search = connection.recv()
-            readable = search.readable
-            if readable is not None and readable not in workspaces:
-                workspaces[readable] = RestrictedWorkspace(whole, readable)
-            connection.send(_answer(search, workspaces[readable]))
+            connection.send(_answer(connection.recv(), answering))
 
 
-def _answer(search: Search, workspace: Workspace) -> SearchResult | MdvecError | None:
+def _answer(search: Search, answering: Answering) -> SearchResult | MdvecError | None:
     """Return the answer or the error; None if the first process should search and report the problem."""
     try:
-        return workspace.answer(search)
+        return answering(search)
     except MdvecError as error:
         return error
     except Exception:  # noqa: BLE001 - a bug, or damage of the database, which shows there again

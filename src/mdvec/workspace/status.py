@@ -1,65 +1,34 @@
-"""What is indexed, whether the disk still agrees, and what keeps mdvec from working well here."""
+"""What is indexed, and whether the disk still agrees."""
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from mdvec import __version__
-from mdvec.embedding.machine import available_cores
-from mdvec.errors import (
-    DamagedDatabaseError,
-    MdvecError,
-    NoIndexError,
-    SourceUnavailableError,
-    UnreadableFileError,
-)
+from mdvec.errors import MdvecError, SourceUnavailableError, UnreadableFileError
 from mdvec.indexing.changes import known_binaries, make_plan
 from mdvec.indexing.recipe import Recipe
 from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.stores.sharing import FollowingStore
-from mdvec.stores.vectors.following import IndexedStore
-from mdvec.stores.versions import read_versions
 from mdvec.text.encodings import decode
-from mdvec.text.quantity import quantity
 from mdvec.types.change import SourceEntry
-from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
-from mdvec.types.document import DocumentState
-from mdvec.types.links import Versions
-from mdvec.types.report import (
-    ChangeProgress,
-    CollectionStatus,
-    DiskCheck,
-    Finding,
-    ImportMode,
-    Severity,
-    WorkspaceStatus,
-)
+from mdvec.types.collection import Collection
+from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, WorkspaceStatus
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.imports import configured_otherwise
-from mdvec.workspace.wiring import Model, Parts
-
-# Folders that sync clients copy file by file: a database and its log must not be copied apart.
-_SYNCED_FOLDERS = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents")
-
-_MAX_REASONS = 3
-
-# A bug raises these, and so may what a damaged database has led to.
-_UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+from mdvec.workspace.wiring.embedders import Model
+from mdvec.workspace.wiring.parts import Parts
 
 
 def describe_all(
     names: Sequence[str], collections: Collections, parts: Parts, *, files: bool, check: bool
 ) -> WorkspaceStatus:
     """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
-    if collections.is_missing and not names:
+    if collections.place.is_missing and not names:
         model = _described(parts.embedders.model(None))
-        return WorkspaceStatus(collections.shown, 0, model, ())
+        return WorkspaceStatus(collections.place.shown, 0, model, ())
     store = collections.store()
     with store.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
@@ -71,7 +40,7 @@ def describe_all(
         statuses = [_checked(each, store, parts) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
-        database=collections.shown,
+        database=collections.place.shown,
         size_bytes=store.size_bytes,
         model=", ".join(models) or _described(parts.embedders.model(None)),
         collections=tuple(statuses),
@@ -85,7 +54,7 @@ def _describe(collection: Collection, view: View, parts: Parts, *, files: bool) 
     space_id = model.space_id(collection, view)
     change = None
     if following is not None:
-        left = view.counts(collection.id, following.space_id(collection, view))
+        left = following.counts(collection, view)
         change = ChangeProgress(str(following.spec), left.chunks, left.pending_chunks)
     activity = next((each for each in view.activities() if each.collection == collection.name), None)
     return CollectionStatus(
@@ -148,243 +117,3 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
         return decode(source.read(entry)) is not None
     except UnreadableFileError:
         return False
-
-
-def examine(collections: Collections, parts: Parts) -> list[Finding]:
-    """Examine everything; what cannot even be opened is a finding too.
-
-    Returns:
-        The findings, in the order of a reader's interest.
-    """
-    findings = [_about_machine(), *_about_place(collections.shown)]
-    try:
-        store = collections.store()
-    except NoIndexError as error:
-        return [
-            *findings,
-            *_about_models(parts, ()),
-            Finding(Severity.NOTE, "database", str(error), error.hint),
-        ]
-    except MdvecError as error:
-        return [
-            *findings,
-            *_about_models(parts, ()),
-            Finding(Severity.PROBLEM, "database", str(error), error.hint),
-        ]
-    try:
-        registered = collections.chosen((), include_disabled=True)
-        findings.extend(_about_models(parts, registered))
-        findings.append(_about_database(collections.shown, store))
-        findings.extend(_about_vector_index(store))
-        findings.extend(Finding(Severity.NOTE, "database", warning) for warning in store.warnings)
-        with store.read() as view:
-            versions = {each.id: read_versions(each.id, view) for each in registered}
-        findings.extend(
-            finding
-            for item in describe_all((), collections, parts, files=True, check=True).collections
-            for finding in (
-                *_about_collection(item, collections),
-                *_about_versions(item.collection, versions.get(item.collection.id, Versions())),
-            )
-        )
-    except MdvecError as error:
-        findings.append(Finding(Severity.PROBLEM, "database", str(error), error.hint))
-    return findings
-
-
-@contextmanager
-def explaining(collections: Collections) -> Iterator[None]:
-    """Look for damage of the database where something unexpected is raised.
-
-    Raises:
-        DamagedDatabaseError: In place of an error that damage explains.
-    """
-    try:
-        yield
-    except _UNEXPECTED as error:
-        damage = _find_damage(collections)
-        if damage is None:
-            raise
-        raise damage from error
-
-
-def _find_damage(collections: Collections) -> DamagedDatabaseError | None:
-    """Return the damage in a database; None if it is intact, was not used or cannot be examined."""
-    if not collections.is_open:
-        return None
-    try:
-        problems = collections.store().check()
-    except MdvecError:
-        return None
-    if not problems:
-        return None
-    return DamagedDatabaseError(f"{collections.shown} is damaged: {problems[0]}", hint=problems[0].hint)
-
-
-def _about_machine() -> Finding:
-    text = f"mdvec {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    return Finding(Severity.OK, "machine", f"{text}, {available_cores()} cores")
-
-
-def _about_place(database: str) -> Iterator[Finding]:
-    synced = [part for part in Path(database).parts if part.casefold().startswith(_SYNCED_FOLDERS)]
-    if synced:
-        yield Finding(
-            Severity.NOTE,
-            "place",
-            f"the database lies in {synced[0]}, which may be copied while it is written",
-            "Keep it elsewhere: set [store] location in mdvec.toml.",
-        )
-
-
-def _about_models(parts: Parts, collections: Sequence[Collection]) -> Iterator[Finding]:
-    """Try each model that is in use or about to be, and the configured one where none is."""
-    specs = dict.fromkeys(each.embedding for each in collections)
-    specs.update(dict.fromkeys(each.next_embedding for each in collections if each.next_embedding))
-    # The configured model of a new collection is often one that others name; it is shown once.
-    yield from dict.fromkeys(_try_model(parts, spec) for spec in specs or (None,))
-
-
-def _try_model(parts: Parts, spec: EmbeddingSpec | None) -> Finding:
-    try:
-        return _about_model(parts.embedders.model(spec))
-    except MdvecError as error:
-        return Finding(Severity.PROBLEM, "model", str(error), error.hint)
-
-
-def _about_model(model: Model) -> Finding:
-    if model.embedder is None:
-        return Finding(
-            Severity.NOTE, "model", str(model.problem), model.problem.hint if model.problem else ""
-        )
-    model.embedder.embed_query("ok")
-    warnings = "; ".join(model.embedder.warnings)
-    if warnings:
-        return Finding(Severity.NOTE, "model", f"{model.name}: {warnings}")
-    return Finding(Severity.OK, "model", model.name)
-
-
-def _about_database(database: str, store: Store) -> Finding:
-    try:
-        problems = store.check()
-    except MdvecError as error:  # what keeps it from being examined is no damage
-        return Finding(Severity.PROBLEM, "database", str(error), error.hint)
-    if problems:
-        return Finding(
-            Severity.PROBLEM,
-            "database",
-            f"{database}: {'; '.join(map(str, problems[:_MAX_REASONS]))}",
-            problems[0].hint,
-        )
-    return Finding(Severity.OK, "database", f"{database}: intact")
-
-
-def _about_vector_index(store: Store) -> Iterator[Finding]:
-    """Yield problems of the index beside a store; searches work without it, but slower."""
-    if not isinstance(store, IndexedStore):
-        return
-    with store.vector_index() as index:
-        if index is None:
-            return
-        problems = index.problems()
-        for problem in problems:
-            hint = "Searches work without it, but slower. Build it again: mdvec store rebuild"
-            yield Finding(Severity.NOTE, "vector index", problem, hint)
-        if not problems:
-            yield Finding(Severity.OK, "vector index", f"{index.location}: can be used")
-
-
-def _about_versions(collection: Collection, versions: Versions) -> Iterator[Finding]:
-    if versions.dangling:
-        named = [
-            f"{each.path}:{each.link.line} names {each.link.target!r}"
-            for each in versions.dangling[:_MAX_REASONS]
-        ]
-        more = len(versions.dangling) - len(named)
-        yield Finding(
-            Severity.NOTE,
-            collection.name,
-            f"'previous' names what is not there: {'; '.join(named)}{f'; and {more} more' if more else ''}",
-            "Correct 'previous' in their frontmatter, or take it out.",
-        )
-    for cycle in versions.cycles:
-        yield Finding(
-            Severity.NOTE,
-            collection.name,
-            f"each is the previous version of another: {' → '.join((*cycle, cycle[0]))}; "
-            "none of them is left out of results for that",
-            "Take 'previous' out of the oldest one.",
-        )
-
-
-def _about_collection(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
-    name = status.collection.name
-    counts = status.counts
-    if name in RESERVED_NAMES:
-        yield Finding(
-            Severity.NOTE,
-            name,
-            "agents have another tool of this name, so the collection has none of its own",
-            "Agents reach it with 'search'. To give it a tool, add its folder under another name.",
-        )
-    if status.check_error and not (status.is_unreachable and counts.documents):
-        yield Finding(Severity.PROBLEM, name, status.check_error, status.check_hint)
-        return
-    in_order = f"{quantity(counts.documents, 'document')}, {quantity(counts.chunks, 'chunk')}, up to date"
-    yield from list(_about_state(status, collections)) or [Finding(Severity.OK, name, in_order)]
-    if counts.superseded:
-        yield Finding(
-            Severity.OK,
-            name,
-            f"{quantity(counts.superseded, 'older version')} hidden: other documents name them as 'previous'",
-            f"'mdvec status -n {name}' lists them; a search with --include-superseded finds them.",
-        )
-
-
-def _about_state(status: CollectionStatus, collections: Collections) -> Iterator[Finding]:
-    """Yield what keeps a collection from being up to date."""
-    name = status.collection.name
-    counts = status.counts
-    is_new = status.collection.last_indexed_ms is None
-    update = collections.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
-    if status.is_unreachable:
-        yield Finding(
-            Severity.NOTE,
-            name,
-            f"cannot be reached now, what was indexed is searched: {status.check_error}",
-            f"Run '{update}' when it can be reached again.",
-        )
-    if is_new:
-        yield Finding(Severity.NOTE, name, "never imported", f"Run '{update}'.")
-        return
-    if counts.failed:
-        yield Finding(
-            Severity.PROBLEM,
-            name,
-            f"{quantity(counts.failed, 'file')} could not be read",
-            f"Run 'mdvec status -n {name}' to see which and why.",
-        )
-    if status.check is not None and not status.check.in_sync:
-        check = status.check
-        differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
-        yield Finding(
-            Severity.NOTE,
-            name,
-            f"{quantity(differing, 'difference')} between the files and the index",
-            f"Run '{update}'.",
-        )
-    if odd := [each.path for each in status.files if each.state is DocumentState.READY and each.reason]:
-        more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
-        yield Finding(
-            Severity.NOTE,
-            name,
-            f"something was odd in {odd[0]}{more}",
-            f"Run 'mdvec status -n {name}' to see what.",
-        )
-    if counts.pending_chunks:
-        yield Finding(
-            Severity.NOTE,
-            name,
-            f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector",
-            f"Run '{update}'.",
-        )

@@ -23,7 +23,7 @@ from mdvec.types.report import (
     SpaceSize,
     StoreDescription,
 )
-from mdvec.workspace.databases import open_database, open_store
+from mdvec.workspace.storage.opening import open_database, open_store
 
 if TYPE_CHECKING:
     from mdvec.config.schema import Config
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mdvec.types.collection import Collection
     from mdvec.types.ids import SpaceId
     from mdvec.workspace.collections import Collections
-    from mdvec.workspace.wiring import Parts
+    from mdvec.workspace.wiring.parts import Parts
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 _VECTORS_A_PAGE = 20_000
@@ -57,8 +57,8 @@ class Stores:
             )
         location, problems = _vector_index(store)
         return StoreDescription(
-            name=registry.named_store(str(self._collections.location)),
-            location=self._collections.shown,
+            name=registry.named_store(str(self._collections.place.location)),
+            location=self._collections.place.shown,
             size_bytes=store.size_bytes,
             collections=len(counts),
             documents=sum(each.documents for each in counts),
@@ -67,6 +67,15 @@ class Stores:
             vector_index=location,
             problems=problems,
         )
+
+    def compact(self) -> tuple[int, int]:
+        """Rewrite the store without what was deleted, and return its bytes before and after."""
+        store = self._collections.store()
+        before = store.size_bytes
+        with store.write() as writer:
+            writer.drop_unused()
+        store.compact()
+        return before, store.size_bytes
 
     def move(self, target: str) -> MovedStore:
         """Copy everything to another store, vectors included, and compare both; nothing is embedded.
@@ -86,8 +95,8 @@ class Stores:
         from mdvec.indexing.transfer import copy_store
 
         place = target if scheme_of(target) else Path(target).absolute()
-        if str(place) == str(self._collections.location):
-            msg = f"{self._collections.shown} is already there"
+        if str(place) == str(self._collections.place.location):
+            msg = f"{self._collections.place.shown} is already there"
             raise StoreError(msg, hint="Name another file, or the address of another store.")
         # An index follows once the new store is used.
         beside_nothing = msgspec.structs.replace(self._config.store, vectors=None)
@@ -149,9 +158,9 @@ class Stores:
         """Warn of texts that are published without a vector."""
         for each in collections:
             with self._collections.store().read() as view:
-                pending = view.counts(each.id, self._parts.model(each).space_id(each, view)).pending_chunks
+                pending = self._parts.model(each).counts(each, view).pending_chunks
             if pending:
-                command = self._collections.import_command([each.name], ImportMode.UPDATE)
+                command = self._collections.place.import_command([each.name], ImportMode.UPDATE)
                 run.current().warn(
                     f"{quantity(pending, 'text')} of {each.name} without a vector, found by words alone; "
                     f"run '{command}', and publish again"

@@ -17,7 +17,7 @@ from mdvec import run
 from mdvec.config.paths import default_database
 from mdvec.config.schema import Config, SearchSettings
 from mdvec.embedding.interface import Embedder
-from mdvec.errors import ImportStoppedError, StoreError
+from mdvec.errors import ImportStoppedError, StoreError, UsageError, WorkspaceClosedError
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
 from mdvec.types.collection import Collection, SearchDefaults
@@ -33,23 +33,29 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.workspace import reading
-from mdvec.workspace.collections import Changes, Collections, Folders, Registration
-from mdvec.workspace.databases import DOCS_COLLECTION, FolderChoice
+from mdvec.workspace.collections import Changes, Collections, Registration
+from mdvec.workspace.doctor import explaining
+from mdvec.workspace.documents import reading
+from mdvec.workspace.documents.browse import Browse
+from mdvec.workspace.documents.pages import Pages
+from mdvec.workspace.documents.reading import is_stale
+from mdvec.workspace.documents.references import Lines, find
+from mdvec.workspace.documents.sections import Sections
+from mdvec.workspace.first_index import FirstIndex
+from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
-from mdvec.workspace.imports import FirstIndex, import_into, recorded_import
+from mdvec.workspace.imports import import_into, recorded_import
 from mdvec.workspace.models import Models
-from mdvec.workspace.pages import Browse, Pages
-from mdvec.workspace.reading import Lines
-from mdvec.workspace.search import Search, SearchPool, answer, is_stale, recorded_search
-from mdvec.workspace.sections import Sections
-from mdvec.workspace.status import describe_all, explaining
+from mdvec.workspace.search import Search, answer, recorded_search
+from mdvec.workspace.searchers import Searchers
+from mdvec.workspace.status import describe_all
+from mdvec.workspace.storage.database import Database, Place
+from mdvec.workspace.storage.docs_folder import DOCS_COLLECTION
 from mdvec.workspace.stores import Stores
-from mdvec.workspace.wiring import Parts, set_only
+from mdvec.workspace.wiring.parts import Parts, set_only
 
 # An import ends with its batch, which takes a moment; what it has not committed then is done again.
 _END_WAIT_S = 1.0
-_NO_CHOICE = FolderChoice()
 
 
 class Workspace:
@@ -70,68 +76,39 @@ class Workspace:
         may_write: Whether it can change anything (see :mod:`mdvec.workspace.restricted`).
         readable: Names of the collections that may be read; None for all.
         searchers: Other processes that answer searches; None where this process answers all.
-        reopen: Opens the same workspace in another process; the database must exist.
     """
 
     may_write = True
     readable: frozenset[str] | None = None
-    searchers: SearchPool | None = None
+    searchers: Searchers | None = None
 
-    def __init__(
-        self,
-        database: Path | str,
-        config: Config,
-        *,
-        docs_dir: Path | None = None,
-        came_with: Path | None = None,
-        embedder: Embedder | None = None,
-        choice: FolderChoice = _NO_CHOICE,
-        makes: bool = True,
-    ) -> None:
-        self.database = database if isinstance(database, Path) else default_database()
-        self._config = config
-        self._parts = Parts(config, embedder)
-        self.reopen = partial(
-            Workspace, database, config, docs_dir=docs_dir, came_with=came_with, choice=choice, makes=False
-        )
-        self._first_index: FirstIndex | None = None
-        self._assemble(
-            Collections(
-                database,
-                config,
-                docs_dir=docs_dir,
-                came_with=came_with,
-                parts=self._parts,
-                choice=choice,
-                makes=makes,
-            )
-        )
-        if docs_dir is not None:
-            self._first_index = FirstIndex(
-                self._collections,
-                self._parts,
-                lambda options: self.import_collection(DOCS_COLLECTION, options),
-            )
-
-    def _assemble(self, collections: Collections) -> None:
-        config = self._config
+    def __init__(self, collections: Collections, config: Config) -> None:
         self._collections = collections
+        self._parts = collections.parts
+        self._config = config
+        place = collections.place
+        self.database = place.location if isinstance(place.location, Path) else default_database()
+        self._first_index: FirstIndex | None = None
+        if place.docs_dir is not None and self.may_write:
+            self._first_index = FirstIndex(
+                collections, self._parts, lambda options: self.import_collection(DOCS_COLLECTION, options)
+            )
         self._versions = VersionCache()
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
         self._closed = False
-        self.models = Models(self._collections, self._parts, config.prices, running=self._running)
-        self.sections = Sections(self._collections, self.import_collection)
-        self.freshness = Freshness(self._collections, self._parts, config, self.import_collection)
-        self.stores = Stores(self._collections, self._parts, config)
-        self.pages = Pages(self._collections, self._parts, self._versions)
+        self.models = Models(collections, self._parts, config.prices, running=self._running)
+        self.sections = Sections(collections, self.import_collection)
+        self.freshness = Freshness(collections, self._parts, config, self.import_collection)
+        self.stores = Stores(collections, self._parts, config)
+        self.pages = Pages(collections, self._parts, self._versions)
         self.browse = Browse(
-            self._collections,
+            collections,
             self._versions,
             self.pages.subject,
             lambda query, path: self._search(query, wait_for_vectors=False, related_to=path),
         )
-        self.folders = Folders(self._collections)
+        self.folders = Folders(collections)
 
     def __enter__(self) -> Self:
         return self
@@ -142,7 +119,7 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Cancel imports that are under way, and release the database."""
+        """Cancel imports that are under way, and release the database and the models."""
         with self._guard:
             self._closed = True
             running = list(self._runs)
@@ -153,7 +130,8 @@ class Workspace:
             self._first_index.close(_END_WAIT_S)
         if self.searchers is not None:
             self.searchers.close()
-        self._collections.close()
+        self._collections.database.close()
+        self._parts.embedders.close()
 
     # --- collections ---------------------------------------------------------------------------
 
@@ -170,7 +148,7 @@ class Workspace:
         return self._collections.named(name)
 
     def add_collection(
-        self, name: str, description: str, location: str, **options: Unpack[Registration]
+        self, name: str, description: str, location: str | Path, **options: Unpack[Registration]
     ) -> Collection:
         """Register a source; nothing is indexed yet.
 
@@ -236,15 +214,7 @@ class Workspace:
             ImportStoppedError: If the run is cancelled, or the workspace is closed meanwhile.
         """
         with self._running(), recorded_import(name, options) as record:
-            return record(
-                import_into(
-                    name,
-                    options,
-                    collections=self._collections,
-                    parts=self._parts,
-                    resume_change=self.models.resume_change,
-                )
-            )
+            return record(import_into(name, options, collections=self._collections, parts=self._parts))
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -333,10 +303,14 @@ class Workspace:
 
         Raises:
             DocumentNotFoundError: If there is no such document or section.
-            UsageError: If the lines do not exist, or more than one document is meant.
+            UsageError: If the lines do not exist, both lines and a section are given, or more than one
+                document is meant.
         """
+        if lines is not None and section is not None:
+            msg = "`lines` and `section` cannot be used together"
+            raise UsageError(msg, hint="Give one of them.")
         with self._collections.store().read() as view:
-            found = reading.find(path, collection, self._collections, view)
+            found = find(path, collection, self._collections, view)
         stale = is_stale(found.document, self._parts.source(found.collection.source))
         if lines is None and section is None:
             lines = found.lines
@@ -350,7 +324,7 @@ class Workspace:
             UsageError: If more than one document is meant.
         """
         with self._collections.store().read() as view:
-            found = reading.find(path, collection, self._collections, view)
+            found = find(path, collection, self._collections, view)
             versions = self._versions.of((found.collection.id,), view)[found.collection.id]
             return reading.links_of(found.document, versions, view)
 
@@ -419,13 +393,13 @@ class Workspace:
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
-        from mdvec.workspace.status import examine
+        from mdvec.workspace.doctor import examine
 
         return examine(self._collections, self._parts)
 
     def compact(self) -> tuple[int, int]:
         """Rewrite the database without what was deleted, and return its bytes before and after."""
-        return self._collections.compact()
+        return self.stores.compact()
 
     def explaining(self) -> AbstractContextManager[None]:
         """Return what doors call inside of: damage is raised in place of the errors it has led to."""
@@ -453,13 +427,14 @@ class Workspace:
         """Let :meth:`close` cancel the call.
 
         Raises:
+            WorkspaceClosedError: If it was closed before.
             ImportStoppedError: If it was cancelled so, by itself or because the store was closed.
         """
         current = run.bound_run() or run.Run()
         with self._guard:
-            self._runs.append(current)
             if self._closed:
-                current.cancel()
+                raise WorkspaceClosedError
+            self._runs.append(current)
         try:
             with run.bound(current):
                 yield
@@ -470,3 +445,15 @@ class Workspace:
         finally:
             with self._guard:
                 self._runs.remove(current)
+
+
+def workspace_at(place: Place, config: Config, embedder: Embedder | None = None) -> Workspace:
+    """Make a workspace; nothing is read or written before its first use.
+
+    Args:
+        place: Its database.
+        config: Settings.
+        embedder: Used instead of the configured one.
+    """
+    parts = Parts(config, embedder)
+    return Workspace(Collections(Database(place, config, parts), parts), config)

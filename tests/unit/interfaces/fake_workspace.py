@@ -44,10 +44,10 @@ from mdvec.types.report import (
     TagCount,
     WorkspaceStatus,
 )
-from mdvec.workspace import FolderChoice, Workspace
+from mdvec.workspace import FolderChoice, Workspace, open_workspace
+from mdvec.workspace.documents.browse import Browse
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.models import Models
-from mdvec.workspace.pages import Browse
 from mdvec.workspace.stores import Stores
 
 HIT = SearchHit(
@@ -247,7 +247,8 @@ class FakeWorkspace(Workspace):
     """
 
     def __init__(self) -> None:
-        super().__init__(Path("/nowhere/index.sqlite"), Config())
+        whole = open_workspace(database=Path("/nowhere/index.sqlite"))
+        super().__init__(whole._collections, Config())
         self.browse = FakeBrowse(self)
         self.stores = FakeStores(self)
         self.calls: list[tuple[str, dict[str, object]]] = []
@@ -314,7 +315,7 @@ class FakeWorkspace(Workspace):
         self,
         name: str,
         description: str,
-        location: str,
+        location: str | Path,
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
@@ -341,7 +342,7 @@ class FakeWorkspace(Workspace):
         name: str,
         *,
         description: str | None = None,
-        location: str | None = None,
+        location: str | Path | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         chunking: ChunkingSpec | None = None,

@@ -13,8 +13,15 @@ import pytest
 
 from mdvec import SearchQuery, open_workspace, run
 from mdvec.config.schema import Config, LogFormat, LogLevel, LogSettings
-from mdvec.errors import CollectionNotFoundError, EmbeddingError, WriterBusyError
+from mdvec.errors import (
+    CollectionNotFoundError,
+    EmbeddingError,
+    NotFoundError,
+    StoreUnavailableError,
+    WriterBusyError,
+)
 from mdvec.interfaces import logs
+from mdvec.interfaces.errors import translate
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
 from mdvec.workspace.imports import recorded_import
@@ -67,6 +74,28 @@ def test_searches_updates_and_errors_are_lines(tmp_path: Path) -> None:
     for line in (imported, searched, failed):
         assert isinstance(line["ms"], float)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", str(line["time"]))
+
+
+def test_each_failed_request_is_one_line(tmp_path: Path) -> None:
+    """Whatever it was for; one that a search or an import has logged gets no second one."""
+    path = tmp_path / "mdvec.log"
+    logs.configure(LogSettings(file=path, format=LogFormat.JSON), serves=True)
+    with open_workspace(database=tmp_path / "index.sqlite", embedder=HashingEmbedder()) as workspace:
+        for call in (
+            lambda: workspace.search(SearchQuery(QUERY, collections=("elsewhere",))),
+            lambda: workspace.read(QUERY),
+        ):
+            with pytest.raises(NotFoundError) as caught:
+                call()
+            translate(caught.value)
+            translate(caught.value)
+    translate(StoreUnavailableError("the server is gone"))
+    translate(ValueError("a bug, which has a line of its own"))
+    searched, read, gone = written(path)
+    assert (searched["event"], searched["error"]) == ("search", "collection_not_found")
+    assert (read["event"], read["error"], read["level"]) == ("failed", "document_not_found", "warning")
+    assert "reason" not in read
+    assert (gone["event"], gone["reason"]) == ("failed", "the server is gone")
 
 
 @pytest.mark.parametrize("level", list(LogLevel))

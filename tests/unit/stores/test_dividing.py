@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdvec.stores.holders import divide
+from mdvec.stores.sharing import divide
 from mdvec.types.ids import CollectionId
 
 

@@ -12,12 +12,12 @@ from tests.commands import run_here
 from mdvec.config.schema import EmbeddingSettings
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.types.collection import EmbeddingSpec
-from mdvec.workspace.wiring import make_elsewhere
+from mdvec.workspace.wiring.embedders import make_elsewhere
 
 
 @pytest.mark.parametrize(
     ("cluster", "message"),
-    [("ray://h:1", "pip install '"), ("spark", "no clusters adapter named 'spark'")],
+    [("ray://h:1", "pip install '"), ("spark", "no cluster 'spark'")],
 )
 def test_a_cluster_that_cannot_be_used(
     cluster: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,12 +22,7 @@ if TYPE_CHECKING:
     from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
 
 _DEFAULT_ADDRESS = "127.0.0.1:8765"
-_START_WAIT_S = 60.0
-_STOP_WAIT_S = 10.0
-_LOOK_EVERY_S = 0.05
 _LAST_LINES = 20
-
-_Found = TypeVar("_Found")
 
 _http_option = click.option(
     "--http",
@@ -57,53 +49,23 @@ def daemon() -> None:
 @click.pass_obj
 def start(session: Session, address: str | None, token_file: Path | None) -> None:
     """Start it, unless it runs."""
-    place = _place(session)
-    before = _running(place)
-    info = start_daemon(session, address=address, token_file=token_file)
-    words = "the daemon runs already" if before is not None and before.pid == info.pid else "started"
-    note(f"{words}: process {info.pid}, {info.url}")
-
-
-def start_daemon(
-    session: Session, *, address: str | None = None, token_file: Path | None = None
-) -> DaemonInfo:
-    """Start the daemon of the database unless it runs, and return what it says about itself.
-
-    Args:
-        session: The options and the environment it is started with.
-        address: Where to serve HTTP; None for the usual port or, if that is in use, a free one.
-        token_file: File with the token that HTTP requires.
-
-    Raises:
-        DaemonError: If it does not start; what it said is on standard error.
-    """
-    from mdvec.config.trust import make_private_folder
+    from mdvec.interfaces.daemon import control
     from mdvec.interfaces.daemon.place import DaemonError
 
     place = _place(session)
-    info = _running(place)
+    info = control.running(place)
     if info is not None and info.version == __version__:
-        return info
+        note(f"the daemon runs already: process {info.pid}, {info.url}")
+        return
     if info is not None:
         note(f"the daemon runs mdvec {info.version}: restarting it")
-        _stop(place, info)
-    make_private_folder(place.folder)
-    with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - this program itself
-            _command(session, address, token_file),
-            cwd=session.cwd,
-            env=dict(session.env),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    info = _wait_for(lambda: _answering(place, process.pid), process)
+        control.stop(place, info)
+    info = control.start(place, _command(session, address, token_file), cwd=session.cwd, env=session.env)
     if info is None:
         note(place.output.read_text("utf-8", "replace").rstrip("\n"))
         msg = "the daemon did not start"
         raise DaemonError(msg, hint="Its output is above; 'mdvec daemon run' shows more.")
-    return info
+    note(f"started: process {info.pid}, {info.url}")
 
 
 @daemon.command()
@@ -114,7 +76,7 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
     """Run it in the foreground, for a service manager."""
     from mdvec.interfaces.cli.served import methods
     from mdvec.interfaces.http.options import server_options
-    from mdvec.workspace.searchers import use_processes
+    from mdvec.workspace.search_processes import use_processes
 
     session: Session = ctx.obj
     place = _place(session)
@@ -148,12 +110,14 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
 @click.pass_obj
 def stop(session: Session) -> None:
     """Stop it."""
+    from mdvec.interfaces.daemon import control
+
     place = _place(session)
-    info = _running(place)
+    info = control.running(place)
     if info is None:
         note("the daemon is not running")
         return
-    _stop(place, info)
+    control.stop(place, info)
     note(f"stopped: process {info.pid}")
 
 
@@ -162,13 +126,14 @@ def stop(session: Session) -> None:
 @click.pass_context
 def status(ctx: click.Context) -> None:
     """Show whether it runs, and where; exit with 1 if it does not."""
+    from mdvec.interfaces.daemon import control
     from mdvec.interfaces.daemon.place import settings_id, why_not
     from mdvec.interfaces.present import moment
 
     session: Session = ctx.obj
     config = session.load_config().config
     place = _place(session)
-    info = _running(place)
+    info = control.running(place)
     problem = "" if info is None else why_not(info, settings_id(config, session.docs_dir))
     if session.output == "json":
         shown = {"running": info is not None, "used": info is not None and not problem, "log": str(place.log)}
@@ -243,7 +208,11 @@ def uninstall(session: Session) -> None:
 
 def running_daemon(session: Session) -> DaemonInfo | None:
     """Return what the daemon of a session's database says about itself; None when none runs."""
-    return None if sys.platform == "win32" else _running(_place(session))
+    if sys.platform == "win32":
+        return None
+    from mdvec.interfaces.daemon import control
+
+    return control.running(_place(session))
 
 
 def _place(session: Session) -> DaemonPlace:
@@ -261,45 +230,6 @@ def _command(session: Session, address: str | None, token_file: Path | None) -> 
     http = [] if address is None else ["--http", address]
     token = [] if token_file is None else ["--token-file", str(session.cwd / token_file)]
     return [sys.executable, "-m", "mdvec", "daemon", "run", *session.arguments(), *http, *token]
-
-
-def _running(place: DaemonPlace) -> DaemonInfo | None:
-    """Return what the daemon says that holds the lock; None when none does."""
-    from mdvec.locks import locked
-
-    if not place.lock.exists():
-        return None
-    with locked(place.lock, wait_s=0) as free:
-        return None if free else place.read()
-
-
-def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
-    info = place.read()
-    return info if info is not None and info.pid == pid else None
-
-
-def _stop(place: DaemonPlace, info: DaemonInfo) -> None:
-    """End a daemon by SIGTERM, then by SIGKILL."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.kill(info.pid, number)
-        if _wait_for(lambda: _running(place) is None, None, most_s=_STOP_WAIT_S):
-            return
-
-
-def _wait_for(
-    find: Callable[[], _Found | None],
-    process: subprocess.Popen[bytes] | None,
-    *,
-    most_s: float = _START_WAIT_S,
-) -> _Found | None:
-    """Wait until something is found, a process has ended, or time is up."""
-    deadline = time.monotonic() + most_s
-    while not (found := find()) and time.monotonic() < deadline:
-        if process is not None and process.poll() is not None:
-            return None
-        time.sleep(_LOOK_EVERY_S)
-    return found or None
 
 
 def _added(log: Path, at: int) -> Iterator[str]:

@@ -149,7 +149,7 @@ def serve_over_http(
         ListenError: If the address cannot be listened at.
     """
     from mdvec.interfaces.http.options import server_options
-    from mdvec.workspace.searchers import use_processes
+    from mdvec.workspace.search_processes import use_processes
 
     token_file = None if token_file is None else session.cwd / token_file
     config = session.load_config().config

@@ -21,6 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from mdvec import __version__
+from mdvec.errors import MdvecError, NotAllowedError, NotFoundError, UnreadableFileError, UsageError
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, Right, bearer_token, right_of_request
 
@@ -121,10 +122,28 @@ def guarded(
     return guard
 
 
-def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error as problem details (RFC 9457)."""
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+def problem(
+    status: int, detail: str, headers: Mapping[str, str] | None = None, **members: object
+) -> Response:
+    """Return an error as problem details (RFC 9457), with further members."""
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
     return Response(json.dumps(body), status, headers, media_type="application/problem+json")
+
+
+def status_of(error: Exception) -> HTTPStatus:
+    """Return the status of a response that reports an error."""
+    match error:
+        case NotFoundError() | UnreadableFileError():
+            return HTTPStatus.NOT_FOUND
+        case UsageError():
+            return HTTPStatus.BAD_REQUEST
+        case NotAllowedError():
+            return HTTPStatus.FORBIDDEN
+        case MdvecError() if error.retry:
+            return HTTPStatus.SERVICE_UNAVAILABLE
+        case _:
+            return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 async def _health(_: Request) -> Response:

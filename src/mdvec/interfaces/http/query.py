@@ -12,13 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from mdvec.errors import MdvecError, UsageError
+from mdvec.errors import InvalidArgumentsError, MdvecError
 from mdvec.interfaces import operations, wire
 from mdvec.interfaces.errors import OnBug, translate
 from mdvec.interfaces.http.app import WebDoor
-from mdvec.interfaces.http.guard import MAX_REQUESTS, problem
+from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
-from mdvec.interfaces.requests import SearchRequest
+from mdvec.interfaces.requests import SearchRequest, what_is_wrong
 
 if TYPE_CHECKING:
     from mdvec.config import Config
@@ -29,6 +29,8 @@ SEARCH_PATH = "/search"
 
 _LISTS = frozenset({"collections", "tags", "where", "depth"})
 _NAMES = {"q": "query", "k": "limit", "collection": "collections", "tag": "tags"}
+_SHOWN = {"query": "q"}
+_KNOWN = [_SHOWN.get(name, name) for name in SearchRequest.__struct_fields__]
 
 
 def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: OnBug) -> WebDoor:
@@ -42,7 +44,10 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
                 result = operations.search(workspace, request)
         except MdvecError as error:
             failure = translate(error)
-            return problem(HTTPStatus.BAD_REQUEST, f"{failure.message}. {failure.hint}".strip())
+            detail = f"{failure.message.removesuffix('.')}. {failure.hint}".strip()
+            return problem(
+                status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry
+            )
         return JSONResponse(wire.to_json(wire.search_answer(result)))
 
     async def answer(request: Request) -> Response:
@@ -59,18 +64,21 @@ def _request(parameters: QueryParams) -> SearchRequest:
     """Return the parameters of an address as a request; ``q`` is the query, and lists are repeated.
 
     Raises:
-        UsageError: If one of them is unknown or cannot be used.
+        InvalidArgumentsError: If one of them is unknown, cannot be used, or stands twice.
     """
     given: dict[str, object] = {}
     for name in parameters:
         field = _NAMES.get(name, name)
+        values = parameters.getlist(name)
         if field not in SearchRequest.__struct_fields__:
-            known = ", ".join(("q", *SearchRequest.__struct_fields__[1:]))
             msg = f"there is no parameter {name!r}"
-            raise UsageError(msg, hint=f"There are: {known}.")
-        given[field] = parameters.getlist(name) if field in _LISTS else parameters[name]
+            raise InvalidArgumentsError(msg, hint=f"There are: {', '.join(_KNOWN)}.")
+        if field in given or (len(values) > 1 and field not in _LISTS):
+            msg = f"`{_SHOWN.get(field, field)}` is given more than once"
+            raise InvalidArgumentsError(msg)
+        given[field] = values if field in _LISTS else values[0]
     try:
         return msgspec.convert(given, SearchRequest, strict=False)
     except msgspec.ValidationError as error:
-        msg = f"the parameters cannot be used: {error}"
-        raise UsageError(msg, hint="Give a search as /search?q=WORDS&limit=5.") from error
+        msg = what_is_wrong(error, _SHOWN)
+        raise InvalidArgumentsError(msg, hint="Give a search as /search?q=WORDS&limit=5.") from error

@@ -10,11 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError
+from mdvec.interfaces.requests import what_is_wrong
 
 _Params = TypeVar("_Params", bound=Struct)
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
-# What msgspec adds to say where.
-_PLACE = re.compile(r" - at `\$\.?(.*)`$")
 
 
 class InvalidParamsError(InvalidArgumentsError):
@@ -46,11 +45,7 @@ def read_params(params: dict[str, Any] | list[Any], kind: type[_Params]) -> _Par
     try:
         return msgspec.convert(named, kind)
     except msgspec.ValidationError as error:
-        text = str(error)
-        place = _PLACE.search(text)
-        what = text[: place.start()] if place else text
-        msg = f"`{place[1]}`: {what}" if place and place[1] else what
-        raise InvalidParamsError(msg, hint=_known(names)) from error
+        raise InvalidParamsError(what_is_wrong(error), hint=_known(names)) from error
 
 
 def with_snake_case(value: dict[str, Any]) -> dict[str, Any]:

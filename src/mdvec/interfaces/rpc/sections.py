@@ -15,6 +15,7 @@ from mdvec.interfaces.requests import SearchRequest
 from mdvec.interfaces.rpc.dispatcher import Method
 from mdvec.interfaces.rpc.params import InvalidParamsError
 from mdvec.types import section as section_types
+from mdvec.types.query import Expansion
 from mdvec.types.section import IndexedSection
 
 if TYPE_CHECKING:
@@ -130,10 +131,11 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
             depth=() if params.depth is None else tuple(each for each in depths if each is not None),
             limit=params.limit,
             per_document=params.limit,
+            expand=Expansion.CHUNK,
             clean_only=params.include_clean_only,
         )
-        result = operations.search(workspace, request)
-        found = [_plain(found_shape(each)) for each in sections.found(result, params.limit)]
+        result = operations.search(workspace, request, as_passages=False)
+        found = [_plain(found_shape(each)) for each in sections.found(result)]
         return {"results": found, "total": len(found)}
 
     def at_path(params: PathParams) -> object:

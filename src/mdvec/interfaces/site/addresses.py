@@ -22,7 +22,7 @@ _FRAGMENT = re.compile(r'\shref="([^"#]*)#([^"]*)"')
 
 
 class SiteAddresses:
-    """Addresses for :meth:`mdvec.workspace.pages.Pages.read`.
+    """Addresses for :meth:`mdvec.workspace.documents.pages.Pages.read`.
 
     Attributes:
         files: The files that documents show or lead to: content by path below the public files.

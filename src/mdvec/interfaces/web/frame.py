@@ -16,8 +16,9 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from mdvec.errors import NotAllowedError, NotFoundError, UnreadableFileError, UsageError
+from mdvec.errors import NotAllowedError
 from mdvec.interfaces.errors import OnBug, translate
+from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.strings import preferred_language, words_of
@@ -103,17 +104,8 @@ class Site:
         if failure.code == "internal":
             self.on_bug(error)
             message, hint = f"internal error ({type(error).__name__})", ""
-        match error:
-            case NotFoundError() | UnreadableFileError():
-                status = HTTPStatus.NOT_FOUND
-            case UsageError():
-                status = HTTPStatus.BAD_REQUEST
-            case NotAllowedError():
-                status = HTTPStatus.FORBIDDEN
-            case _:
-                status = HTTPStatus.INTERNAL_SERVER_ERROR
         template = "_failure.html" if is_fragment(request) else "failure.html"
-        return self.page(request, template, status, message=message, hint=hint)
+        return self.page(request, template, status_of(error), message=message, hint=hint)
 
     def handler(self, function: Callable[[Request], Awaitable[Response]]) -> Handler:
         """Return a handler whose errors are shown as pages."""
@@ -183,7 +175,7 @@ def search_url(parameters: Mapping[str, Any]) -> str:
 
 
 class PageAddresses:
-    """The addresses of documents and images on the page; see :class:`mdvec.workspace.pages.Addresses`."""
+    """Addresses for :meth:`mdvec.workspace.documents.pages.Pages.read`."""
 
     def document(self, collection: str, path: str) -> str:
         """Return the address of a document."""

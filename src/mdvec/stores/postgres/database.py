@@ -1,4 +1,4 @@
-"""One database, many threads: idle connections, snapshots to read from, one writing transaction at a time."""
+"""One database, many threads: snapshots to read from, one writing transaction at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import psycopg
 from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
-from mdvec.errors import StoreError
 from mdvec.stores.memo import Memo
+from mdvec.stores.pool import Pool, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
 from mdvec.stores.tables import TableReader
-
-_MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
 
 # The last statement of a transaction that changed something: other writers wait from here on anyway.
 _NEW_VERSION = """WITH changed AS (
@@ -64,9 +62,7 @@ class Reader(TableReader):
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement that is written as for SQLite; return its rows, if any."""
-        text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
-        cursor = self.connection.execute(text, arguments, binary=True)
-        return cursor.fetchall() if cursor.description else []
+        return fetch_rows(self.connection, sql, *arguments)
 
 
 class Database:
@@ -82,17 +78,11 @@ class Database:
     def __init__(self, access: Access) -> None:
         self.access = access
         first = connect(access.address, prepared_statements=access.prepared_statements)
-        try:
-            with translated(access.address):
-                self.opened: Opened = open_first(first, access.schema, access.address)
-        except BaseException:
-            first.close()
-            raise
-        self._idle = [first]
-        self._guard = threading.Lock()
+        with closed_on_error(first), translated(access.address):
+            self.opened: Opened = open_first(first, access.schema, access.address)
+        self._pool = Pool("the store", first)
         self._writer = threading.Lock()
         self._writing_thread: int | None = None
-        self._closed = False
         path = f"{identifier(access.schema)}, {identifier(self.opened.vector_schema)}"
         # They are set here, once, and by no statement of a search.
         self._settings = f"SET LOCAL search_path = {path}; {self.opened.settings}"
@@ -107,7 +97,7 @@ class Database:
     @property
     def closed(self) -> bool:
         """True once :meth:`close` was called."""
-        return self._closed
+        return self._pool.closed
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -151,11 +141,11 @@ class Database:
     def outside_transactions(self) -> Iterator[Connection]:
         """Lend a connection for commands that run outside of transactions."""
         with translated(self.access.address):
-            connection = self._take() or self._connect()
+            connection = self._pool.take() or self._connect()
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._pool.give_back(connection)
 
     @contextmanager
     def listening(self) -> Iterator[Callable[[float], bool]]:
@@ -176,11 +166,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""
-        with self._guard:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._pool.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
@@ -192,42 +178,32 @@ class Database:
             finally:
                 if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
                     _roll_back(connection)
-                self._give_back(connection)
+                if not connection.closed:
+                    self._pool.give_back(connection)
 
     def _begin(self, begin: str) -> Connection:
         """Begin a transaction; connections that were lost while they were idle are left behind."""
-        while (connection := self._take()) is not None:
+        while True:
+            idle = self._pool.take()
+            connection = idle or self._connect()
             try:
                 connection.execute(begin)
-            except psycopg.OperationalError:
+            except BaseException as error:
                 connection.close()
+                if idle is None or not isinstance(error, psycopg.OperationalError):
+                    raise
             else:
                 return connection
-        connection = self._connect()
-        try:
-            connection.execute(begin)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     def _connect(self) -> Connection:
         return connect(self.access.address, prepared_statements=self.access.prepared_statements)
 
-    def _take(self) -> Connection | None:
-        with self._guard:
-            if self._closed:
-                msg = "the store has been closed"
-                raise StoreError(msg)
-            return self._idle.pop() if self._idle else None
 
-    def _give_back(self, connection: Connection) -> None:
-        with self._guard:
-            keep = not (self._closed or connection.closed) and len(self._idle) < _MOST_IDLE_CONNECTIONS
-            if keep:
-                self._idle.append(connection)
-        if not keep:
-            connection.close()
+def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+    """Run a statement that is written as for SQLite; return its rows, if any."""
+    text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
+    cursor = connection.execute(text, arguments, binary=True)
+    return cursor.fetchall() if cursor.description else []
 
 
 def _roll_back(connection: Connection) -> None:

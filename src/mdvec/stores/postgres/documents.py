@@ -22,6 +22,7 @@ _REPETITIONS = """WITH asked AS MATERIALIZED (
     JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
 
 # Not by their ids: those of two imports at once take turns.
+_PLACE = f"{PLACE_COLUMNS}, coalesce(before.id, 0), coalesce(after.id, 0)"
 _BESIDE = """LEFT JOIN chunks before ON before.document_id = c.document_id AND before.ordinal = c.ordinal - 1
     LEFT JOIN chunks after ON after.document_id = c.document_id AND after.ordinal = c.ordinal + 1"""
 
@@ -36,7 +37,7 @@ class DocumentReader(WhereReader, DocumentTables):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks that exist, in order of id."""
-        sql = f"""SELECT {PLACE_COLUMNS} FROM chunks c {_BESIDE}
+        sql = f"""SELECT {_PLACE} FROM chunks c {_BESIDE}
             WHERE c.id = ANY(?::bigint[]) ORDER BY c.id"""  # noqa: S608 - constants
         return places_of_rows(self.rows(sql, ids_text(ids)))
 
@@ -45,7 +46,7 @@ class DocumentReader(WhereReader, DocumentTables):
         if not documents:
             return []
         condition = self.chunk_condition(where)
-        sql = f"""SELECT {PLACE_COLUMNS} FROM unnest(?::bigint[]) WITH ORDINALITY j(id, position)
+        sql = f"""SELECT {_PLACE} FROM unnest(?::bigint[]) WITH ORDINALITY j(id, position)
             JOIN documents d ON d.id = j.id JOIN chunks c ON c.document_id = d.id {_BESIDE}
             WHERE {condition.text} ORDER BY j.position, c.ordinal LIMIT ?"""  # noqa: S608 - constants
         return places_of_rows(self.rows(sql, ids_text(documents), *condition.arguments, limit))

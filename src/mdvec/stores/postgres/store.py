@@ -13,8 +13,9 @@ from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
-from mdvec.stores.postgres.claims import Claims
+from mdvec.stores.postgres.claims import SharedClaims
 from mdvec.stores.postgres.database import Access, Database, Reader
 from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
 from mdvec.stores.postgres.opening import identifier
@@ -81,16 +82,13 @@ class PostgresStore:
         vector_index: VectorIndex | None = None,
     ) -> None:
         self._database = Database(Access(address, schema, role, prepared_statements))
-        self._claims = Claims(self._database)
+        self._claims = SharedClaims(self._database)
         self._memo = Memo()
         self._spaces = LoadedSpaces()
         self._exact_up_to = exact_up_to
         self._index = vector_index
-        try:
+        with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
-        except BaseException:
-            self._database.close()
-            raise
 
     @property
     def location(self) -> str:

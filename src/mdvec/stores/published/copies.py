@@ -69,8 +69,12 @@ class LocalCopies:
         new = self._folder / "new"
         self._remove(new)  # of a process that was killed
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        fetch(place, copy.manifest, new, before)
-        prepare(new)
+        try:
+            fetch(place, copy.manifest, new, before)
+            prepare(new)
+        except BaseException:  # half a copy would fill a disk that is nearly full
+            self._remove(new)
+            raise
         about = copy.path.with_suffix(".json")
         about.write_bytes(msgspec.json.encode(copy.manifest))
         new.replace(copy.path)

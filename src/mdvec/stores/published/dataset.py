@@ -283,7 +283,7 @@ class _Sender:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        self._pool.shutdown()
+        self._pool.shutdown(cancel_futures=kind is not None)
         if kind is None:
             self._collect(0)
 

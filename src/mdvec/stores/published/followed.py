@@ -185,6 +185,8 @@ class PublishedStore:
             new = self._open(self._copies.bring(self._place, manifest, _upgrade))
             with self._guard:
                 old, self._held = self._held, new
+                if self._stop.is_set():  # closed meanwhile
+                    new.store.close()
             old.store.close()  # what reads it has its connection until it ends
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import functools
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from mdvec.errors import (
     StoreError,
     WriterBusyError,
 )
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, add_functions, damaged_rows
 from mdvec.text.globs import compile_glob
 
@@ -63,15 +64,16 @@ def connect(path: Path, access: Access, *, follow_links: bool = True) -> Connect
     if not follow_links:
         flags |= apsw.SQLITE_OPEN_NOFOLLOW
     connection = apsw.Connection(f"{path.as_uri()}?{access}", flags=flags)
-    connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    connection.execute(
-        f"PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
-        f"PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;"
-        f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}"
-    )
-    add_functions(connection)
-    connection.create_scalar_function("matches_glob", _matches_glob, 2, deterministic=True)
+    with closed_on_error(connection):
+        connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.execute(
+            f"PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
+            f"PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;"
+            f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}"
+        )
+        add_functions(connection)
+        connection.create_scalar_function("matches_glob", _matches_glob, 2, deterministic=True)
     return connection
 
 
@@ -157,7 +159,8 @@ def _is_damaged(path: Path, connection: Connection | None) -> bool:
     """Return True if SQLite's own check finds anything wrong."""
     try:
         if connection is None:
-            connection = connect(path, Access.READ)
+            with closing(connect(path, Access.READ)) as opened:
+                return _is_damaged(path, opened)
         found: object = connection.execute("PRAGMA integrity_check(1)").get
     except apsw.Error as error:
         return isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.SQLError)

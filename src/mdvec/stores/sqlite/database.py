@@ -1,4 +1,4 @@
-"""One file, many threads: a pool of connections, snapshots to read from, one transaction at a time."""
+"""One file, many threads: snapshots to read from, one transaction at a time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mdvec.errors import DamagedDatabaseError, ReadOnlyDatabaseError, StoreError, WriterBusyError
+from mdvec.errors import DamagedDatabaseError, ReadOnlyDatabaseError, WriterBusyError
 from mdvec.stores.memo import Memo
+from mdvec.stores.pool import Pool
 from mdvec.stores.sqlite.connection import (
     BUSY_TIMEOUT_S,
     Access,
@@ -21,8 +22,6 @@ from mdvec.stores.sqlite.connection import (
 from mdvec.stores.sqlite.opening import Opening, has_unread_log, open_first
 from mdvec.stores.sqlite.schema import SCHEMA, Schema
 from mdvec.stores.tables import TableReader
-
-_MOST_IDLE_CONNECTIONS = 8  # enough for a server's worker threads; others are closed after use
 
 
 class Reader(TableReader):
@@ -51,7 +50,7 @@ class Reader(TableReader):
 
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return its rows, if any."""
-        return list(self.connection.execute(sql, arguments))
+        return fetch_rows(self.connection, sql, *arguments)
 
 
 class Database:
@@ -73,11 +72,9 @@ class Database:
         with translated(self.path):
             first, self._access = open_first(self.path, schema, how)
         self.ignores_log = self._access is Access.IMMUTABLE and has_unread_log(self.path)
-        self._idle = [first]
-        self._idle_guard = threading.Lock()
+        self._pool = Pool(str(self.path), first)
         self._writer = threading.Lock()
         self._writing_thread: int | None = None
-        self._closed = False
 
     @property
     def read_only(self) -> bool:
@@ -87,7 +84,7 @@ class Database:
     @property
     def closed(self) -> bool:
         """True once :meth:`close` was called."""
-        return self._closed
+        return self._pool.closed
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -161,29 +158,24 @@ class Database:
 
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""
-        with self._idle_guard:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._pool.close()
 
     @contextmanager
     def _borrowed(self) -> Iterator[Connection]:
-        with self._idle_guard:
-            if self._closed:
-                msg = f"{self.path} has been closed"
-                raise StoreError(msg)
-            connection = self._idle.pop() if self._idle else None
-        with translated(self.path):
-            if connection is None:
+        connection = self._pool.take()
+        if connection is None:
+            with translated(self.path):
                 connection = connect(self.path, self._access, follow_links=self._follow_links)
         try:
             with translated(self.path, connection):
                 yield connection
         finally:
-            with self._idle_guard:
-                keep = not self.closed and len(self._idle) < _MOST_IDLE_CONNECTIONS
-                if keep:
-                    self._idle.append(connection)
-            if not keep:
+            if connection.in_transaction:  # to end it has failed
                 connection.close()
+            else:
+                self._pool.give_back(connection)
+
+
+def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+    """Run a statement; return its rows, if any."""
+    return list(connection.execute(sql, arguments))

@@ -68,13 +68,13 @@ _INSERTS = (
 )
 
 # The chunks of a document are written in one transaction, so their ids follow each other.
-_BESIDE = """LEFT JOIN chunks before ON before.id = c.id - 1 AND before.document_id = c.document_id
-    LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"""
+_PLACE = f"{PLACE_COLUMNS}, iif(c.ordinal > 0, c.id - 1, 0), coalesce(after.id, 0)"
+_AFTER = "LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"
 
 
 def places_of(connection: Connection, ids: Sequence[int]) -> list[ChunkPlace]:
     """Return the places of those of the chunks that exist, in order of id."""
-    sql = f"SELECT {PLACE_COLUMNS} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_BESIDE}"  # noqa: S608
+    sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_AFTER}"  # noqa: S608
     return places_of_rows(connection.execute(sql, (json.dumps(sorted(set(ids))),)))
 
 
@@ -110,8 +110,8 @@ class DocumentReader(Reader, DocumentTables):
             return []
         condition = chunk_condition(where)
         rows = self.connection.execute(
-            f"""SELECT {PLACE_COLUMNS} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
-            CROSS JOIN chunks c ON c.document_id = d.id {_BESIDE}
+            f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
+            CROSS JOIN chunks c ON c.document_id = d.id {_AFTER}
             WHERE {condition.text} ORDER BY j.key, c.ordinal LIMIT ?""",  # noqa: S608 - constants
             (json.dumps(list(documents)), *condition.arguments, limit),
         )

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.stores.dense import Inside
-from mdvec.stores.exact import best_first, best_inside, in_order_of, largest_similarities
+from mdvec.stores.exact import (
+    best_first,
+    best_inside,
+    decode,
+    in_order_of,
+    in_rows_of,
+    largest_similarities,
+)
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.records import ChunkPlace
@@ -24,7 +31,7 @@ from mdvec.stores.vectors.feed import Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import Samples
-from mdvec.types.ids import SpaceId
+from mdvec.types.ids import ChunkId, SpaceId
 from mdvec.types.query import Where
 
 _BATCH_ROWS = 4096
@@ -96,6 +103,12 @@ class IndexedVectors(VectorReader):
         sql = _TEXTS_OF if kind is VectorKind.TEXT else _NAMES_OF
         batches = self._batches(sql, (json.dumps(sorted(set(ids))), space_id))
         return in_order_of(ids, *largest_similarities(batches, queries))
+
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of the chunks' texts."""
+        rows = list(self.connection.execute(_TEXTS_OF, (json.dumps(ids), space_id)))
+        vectors = decode([row[1] for row in rows], self.dimension(space_id))
+        return in_rows_of(ids, [row[0] for row in rows], vectors)
 
     def _without_index(
         self,

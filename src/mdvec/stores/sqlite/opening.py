@@ -19,6 +19,7 @@ from mdvec.errors import (
     ReadOnlyDatabaseError,
     StoreError,
 )
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Access, Connection, connect
 from mdvec.stores.sqlite.schema import APPLICATION_ID, Schema
 
@@ -96,11 +97,8 @@ def read_mark(path: Path) -> int | None:
 
 
 def _read_mark(path: Path, access: Access) -> int | None:
-    connection = connect(path, access)
-    try:
+    with contextlib.closing(connect(path, access)) as connection:
         mark = connection.execute(_READ_MARK).get
-    finally:
-        connection.close()
     return mark if isinstance(mark, int) else None
 
 
@@ -160,8 +158,7 @@ def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
     Returns:
         Whether the file can be written.
     """
-    connection = connect(path, Access.MAKE, follow_links=how.follow_links)
-    try:
+    with contextlib.closing(connect(path, Access.MAKE, follow_links=how.follow_links)) as connection:
         # A foreign file is left as it is, its log included.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         version = _version(connection, path, schema)
@@ -174,8 +171,6 @@ def _prepare(path: Path, schema: Schema, how: Opening) -> bool:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         _switch_to_log(connection)
         return True
-    finally:
-        connection.close()
 
 
 def _version(connection: Connection, path: Path, schema: Schema) -> int:
@@ -237,13 +232,8 @@ def _switch_to_log(connection: Connection) -> None:
 
 def _connect_for_reading(path: Path, schema: Schema, access: Access) -> Connection:
     connection = connect(path, access)
-    try:
-        version = _version(connection, path, schema)
-    except BaseException:
-        connection.close()
-        raise
-    if version < schema.version:
-        connection.close()
-        msg = f"{path} must be made or upgraded first, and cannot be written"
-        raise ReadOnlyDatabaseError(msg)
+    with closed_on_error(connection):
+        if _version(connection, path, schema) < schema.version:
+            msg = f"{path} must be made or upgraded first, and cannot be written"
+            raise ReadOnlyDatabaseError(msg)
     return connection

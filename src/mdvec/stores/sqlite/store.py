@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
 from mdvec.stores.awaiting import await_change
+from mdvec.stores.claims import Claims
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
+from mdvec.stores.pool import closed_on_error
 from mdvec.stores.sqlite.checksums import REPAIR_HINT, damaged_rows
-from mdvec.stores.sqlite.claims import Claims
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection, translated
-from mdvec.stores.sqlite.database import Database
+from mdvec.stores.sqlite.database import Database, fetch_rows
 from mdvec.stores.sqlite.opening import Opening, read_mark
-from mdvec.stores.sqlite.snapshots import Snapshot, Transaction
+from mdvec.stores.sqlite.snapshots import CLOCK, Snapshot, Transaction
 from mdvec.stores.vectors.index import VectorIndex
 from mdvec.types.collection import Collection
 
@@ -69,12 +70,18 @@ class SqliteStore:
     ) -> None:
         self._database = Database(path, Opening(read_only, follow_links, mark))
         self.path = self._database.path
-        self._claims = Claims(self._database)
+        self._claims = Claims(
+            lambda: self._database.reading(),
+            lambda wait_s: self._database.writing(wait_s),
+            fetch_rows,
+            clock=CLOCK,
+        )
         self._memo = Memo()
         keeps_spaces = not self.read_only if keeps_spaces is None else keeps_spaces
         self._spaces = LoadedSpaces(self.path, read_only=not keeps_spaces)
         self._index = vector_index
-        self._attached = None if vector_index is None else self._attach(vector_index)
+        with closed_on_error(self._database):
+            self._attached = None if vector_index is None else self._attach(vector_index)
 
     @staticmethod
     def mark_of(path: Path) -> int | None:

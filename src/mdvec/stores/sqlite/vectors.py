@@ -20,7 +20,7 @@ from mdvec.stores.sqlite.matrices import SqliteVectors
 from mdvec.stores.sqlite.where import keep_chunks, keep_documents
 from mdvec.stores.sqlite.words import WhereReader
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
@@ -70,21 +70,6 @@ class VectorReader(DocumentReader, WhereReader, SpaceReader, DenseReader):
             ORDER BY text_hash LIMIT ?"""
         rows = self.rows(sql, space_id, after, limit)
         return [TextHash(row[0]) for row in rows], decode([row[1] for row in rows], self.dimension(space_id))
-
-    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        """Return the vectors of the chunks' texts."""
-        from mdvec.stores.exact import decode, in_rows_of
-
-        rows = list(
-            self.connection.execute(
-                """SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value
-                CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash""",
-                (json.dumps(ids), space_id),
-            )
-        )
-        return in_rows_of(
-            ids, [row[0] for row in rows], decode([row[1] for row in rows], self.dimension(space_id))
-        )
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return those of the hashes that have a vector."""

@@ -200,9 +200,9 @@ class ChromaVectorIndex:
         """Close the folder, so that another process can use it."""
         with self._guard:
             client, self._client = self._client, None
-            if client is not None:
-                client.close()
-            self._owned.close()
+            with self._owned:
+                if client is not None:
+                    client.close()
 
     # --- collections ---------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import sqlite_vec
 from msgspec import Struct
 
 from mdvec.errors import StoreError
+from mdvec.stores.pool import Pool, closed_on_error
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
 from mdvec.types.ids import CollectionId
 
@@ -34,7 +34,6 @@ _APPLICATION_ID_AT = slice(68, 72)
 _VERSION = 1
 
 _BUSY_TIMEOUT_S = 2.0  # a transaction takes a fraction of it, and searches can do without the index
-_MOST_IDLE_CONNECTIONS = 8
 _MOST_NEIGHBOURS = 4096  # a query by vec0 returns no more
 
 # vec0 frees the room of removed rows only 1,024 neighbours at a time (asg017/sqlite-vec#178): a space is
@@ -59,6 +58,9 @@ class _Opened(Struct, frozen=True):
     connection: apsw.Connection
     inode: int
 
+    def close(self) -> None:
+        self.connection.close()
+
 
 class SqliteVecIndex:
     """Vectors as float32 in tables of vec0, one for each space and kind.
@@ -72,9 +74,7 @@ class SqliteVecIndex:
 
     def __init__(self, place: str) -> None:
         self._path = Path(place).absolute()
-        self._guard = threading.Lock()
-        self._idle: list[_Opened] = []
-        self._closed = False
+        self._pool: Pool[_Opened] = Pool(str(self._path))
         _refuse_other_files(self._path)
         with self._translated(), closing(apsw.Connection(":memory:")) as connection:
             _load_extension(connection)
@@ -87,7 +87,7 @@ class SqliteVecIndex:
     @property
     def closed(self) -> bool:
         """True after :meth:`close`."""
-        return self._closed
+        return self._pool.closed
 
     @property
     def keeps_texts(self) -> bool:
@@ -130,11 +130,7 @@ class SqliteVecIndex:
 
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""
-        with self._guard:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for opened in idle:
-            opened.connection.close()
+        self._pool.close()
 
     def _run(self, work: Callable[[apsw.Connection], T], damaged: T, *, write: bool = False) -> T:
         """Run in a transaction; with damaged data empty the file and return ``damaged``."""
@@ -157,27 +153,21 @@ class SqliteVecIndex:
 
     @contextmanager
     def _borrowed(self) -> Iterator[apsw.Connection]:
-        with self._guard:
-            if self._closed:
-                msg = f"{self._path} has been closed"
-                raise StoreError(msg)
-            opened = self._idle.pop() if self._idle else None
+        opened = self._pool.take()
         if opened is not None and opened.inode != _inode(self._path):
             # The file was deleted: what belongs to the new one must not be removed with the old one.
             opened.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            opened.connection.close()
+            opened.close()
             opened = None
         if opened is None:
             opened = _open(self._path)
         try:
             yield opened.connection
         finally:
-            with self._guard:
-                keep = not self.closed and len(self._idle) < _MOST_IDLE_CONNECTIONS
-                if keep:
-                    self._idle.append(opened)
-            if not keep:
-                opened.connection.close()
+            if opened.connection.in_transaction:  # to end it has failed
+                opened.close()
+            else:
+                self._pool.give_back(opened)
 
 
 def _refuse_other_files(path: Path) -> None:
@@ -206,10 +196,11 @@ def _open(path: Path) -> _Opened:
     with suppress(FileExistsError):  # its owner's alone, as the store is
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     connection = apsw.Connection(str(path))
-    connection.pragma("secure_delete", value=True)
-    connection.set_busy_timeout(int(_BUSY_TIMEOUT_S * 1000))
-    connection.pragma("trusted_schema", value=False)  # the file may have come with a folder
-    _load_extension(connection)
+    with closed_on_error(connection):
+        connection.pragma("secure_delete", value=True)
+        connection.set_busy_timeout(int(_BUSY_TIMEOUT_S * 1000))
+        connection.pragma("trusted_schema", value=False)  # the file may have come with a folder
+        _load_extension(connection)
     return _Opened(connection, _inode(path))
 
 

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError
-from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredDocument
 from mdvec.stores.versions import VersionCache
-from mdvec.text.globs import compile_glob
 from mdvec.text.links import file_key, link_key, linked_path, names_other_file, resolve
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Link, LinkKind
-from mdvec.types.hit import SearchResult
 from mdvec.types.ids import CollectionId, DocumentId
-from mdvec.types.outline import Outline
 from mdvec.types.page import IMAGE_TYPES, Marked, Page, PageEntry, RenderedDocument
-from mdvec.types.query import Filters, SearchQuery
-from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.reading import file_of, find, links_of, outline_of
-from mdvec.workspace.search import is_stale, where_of
-from mdvec.workspace.wiring import Parts
+from mdvec.workspace.documents.reading import file_of, is_stale, links_of
+from mdvec.workspace.documents.references import find
+from mdvec.workspace.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from mdvec.documents.targets import Embedded
@@ -45,11 +36,6 @@ _MARKUP = re.compile(r"[#*_`>\[\]|{}=~]+|https?://\S+|\(\S*\)")
 _SUBJECT_SOURCE_CHARS = 2_000
 _SUBJECT_CHARS = 300
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-
-_MOST_COUNTED = 200_000
-_MOST_TAGS = 40
-_MOST_FOLDERS = 20
-_RECENT = 8
 
 
 class Addresses(Protocol):
@@ -298,153 +284,3 @@ def _part(text: str, fragment: str) -> str | None:
             end = next((each.start() for each in following if len(each[1]) <= len(heading[1])), len(text))
             return text[heading.start() : end]
     return None
-
-
-class Facets(Struct, frozen=True):
-    """The documents behind each way to narrow a search, as the other filters leave them.
-
-    Attributes:
-        collections: Names of collections and their documents.
-        tags: Tags, most used first.
-        folders: The folders of the next level, most documents first.
-        periods: Periods and the documents that were updated in them.
-        recent: The documents that were updated last.
-    """
-
-    collections: tuple[tuple[str, int], ...]
-    tags: tuple[TagCount, ...]
-    folders: tuple[tuple[str, int], ...]
-    periods: tuple[tuple[str, int], ...]
-    recent: tuple[ListedDocument, ...]
-
-
-class Browse:
-    """Lists, counts and outlines of documents. Safe to use from several threads."""
-
-    def __init__(
-        self,
-        collections: Collections,
-        versions: VersionCache,
-        subject: Callable[[str, str], str],
-        search: Callable[[SearchQuery, str], SearchResult],
-    ) -> None:
-        self._collections = collections
-        self._versions = versions
-        self._subject = subject
-        self._search = search
-        self._guard = threading.Lock()
-        # The list behind the last counts, until something is indexed.
-        self._counted: tuple[tuple[int, Filters], list[ListedDocument]] | None = None
-
-    def newest(
-        self, filters: Filters, collections: Sequence[str] = (), *, limit: int = 100, offset: int = 0
-    ) -> list[ListedDocument]:
-        """List the documents that meet some conditions, the last updated first.
-
-        Raises:
-            CollectionNotFoundError: If a collection does not exist.
-            DocumentNotFoundError: If it filters by links to a document that is not there.
-            UsageError: If a condition cannot be met by anything.
-        """
-        with self._collections.store().read() as view:
-            places = self._collections.chosen(tuple(collections), view)
-            where = where_of(filters, places, self._versions, view)
-            return view.newest_documents(where, limit=limit, offset=offset)
-
-    def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
-        """Return what to change in conditions that no document meets; empty if one meets them."""
-        with self._collections.store().read() as view:
-            places = self._collections.chosen(tuple(collections), view)
-            return unmet(filters, places, where_of(filters, places, self._versions, view), view)
-
-    def outline(self, path: str, *, collection: str | None = None) -> Outline:
-        """Return the sections of a document, without their text.
-
-        Raises:
-            DocumentNotFoundError: If there is no such document.
-            UsageError: If more than one document is meant.
-        """
-        with self._collections.store().read() as view:
-            return outline_of(find(path, collection, self._collections, view).document)
-
-    def related(self, path: str, *, collection: str | None = None, limit: int = 5) -> SearchResult:
-        """Return the documents of the same collection that are nearest to one, each with its best passage.
-
-        Raises:
-            DocumentNotFoundError: If there is no such document.
-            UsageError: If more than one document is meant, or ``limit`` is out of range.
-        """
-        with self._collections.store().read() as view:
-            found = find(path, collection, self._collections, view)
-        document, place = found.document, found.collection.name
-        subject = self._subject(document.path, place)
-        query = SearchQuery(subject, collections=(place,), limit=limit, per_document=1)
-        return replace(self._search(query, document.path), query=document.title)
-
-    def facets(
-        self,
-        filters: Filters,
-        names: Sequence[str] = (),
-        *,
-        folder: str = "",
-        periods: Mapping[str, int] | None = None,
-    ) -> Facets:
-        """Count the documents behind each way to narrow a search further.
-
-        Args:
-            filters: Those that are set; each kind is counted as if its own were not.
-            names: The collections that are chosen; all enabled ones when empty.
-            folder: The folder that the filters name; those directly in it are counted.
-            periods: Names of periods, and when they begin, in nanoseconds since 1970.
-
-        Raises:
-            CollectionNotFoundError: If there is no such collection.
-        """
-        with self._collections.store().read() as view:
-            enabled = self._collections.chosen((), view)
-            chosen = self._collections.chosen(tuple(names), view)
-            documents = self._documents(filters, view)
-            replaced = self._versions.of((each.id for each in chosen), view)
-            tags = view.tags(narrowed(filters, chosen, replaced, view))
-        wanted = {each.name for each in chosen}
-        is_there = compile_glob(filters.path) if filters.path else lambda _: True
-        since_ns = filters.updated_since_ns or 0
-        there = [each for each in documents if is_there(each.path)]
-        inside = [each for each in there if each.collection in wanted]
-        recent = [each for each in inside if _updated_ns(each) >= since_ns]
-        per_collection = Counter(each.collection for each in there if _updated_ns(each) >= since_ns)
-        start = f"{folder}/" if folder else ""
-        folders = Counter(
-            start + each.path[len(start) :].partition("/")[0]
-            for each in documents
-            if each.collection in wanted
-            and _updated_ns(each) >= since_ns
-            and each.path.startswith(start)
-            and "/" in each.path[len(start) :]
-        )
-        return Facets(
-            collections=tuple((each.name, per_collection[each.name]) for each in enabled),
-            tags=tuple(tags[:_MOST_TAGS]),
-            folders=tuple(folders.most_common(_MOST_FOLDERS)),
-            periods=tuple(
-                (name, sum(_updated_ns(each) >= begin for each in inside))
-                for name, begin in (periods or {}).items()
-            ),
-            recent=tuple(recent[:_RECENT]),
-        )
-
-    def _documents(self, filters: Filters, view: View) -> list[ListedDocument]:
-        """Return the documents of all enabled collections, whatever their folder and time, newest first."""
-        others = replace(filters, path=None, updated_since_ns=None)
-        key = (view.version, others)
-        with self._guard:
-            if self._counted is None or self._counted[0] != key:
-                enabled = self._collections.chosen((), view)
-                replaced = self._versions.of((each.id for each in enabled), view)
-                where = narrowed(others, enabled, replaced, view)
-                self._counted = key, view.newest_documents(where, limit=_MOST_COUNTED, offset=0)
-            return self._counted[1]
-
-
-def _updated_ns(document: ListedDocument) -> int:
-    return document.modified_ns if document.updated_ns is None else document.updated_ns

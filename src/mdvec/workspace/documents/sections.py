@@ -145,25 +145,21 @@ class Sections:
                     dirty += sum(each.chunks for each in states if each.state is DocumentState.DIRTY)
         return SectionTotals(sections, dirty, documents)
 
-    def found(self, result: SearchResult, limit: int) -> list[FoundSection]:
-        """Return the sections in which the hits of a search stand, best first.
+    def found(self, result: SearchResult) -> list[FoundSection]:
+        """Return the sections that a search found, best first.
 
         Args:
-            result: The hits; one that spans several sections counts for each.
-            limit: Most sections to return.
+            result: Of a query with ``as_passages`` unset: each hit is one section.
         """
-        found: dict[tuple[str, str], FoundSection] = {}
+        found: list[FoundSection] = []
         with self._collections.store().read() as view:
             for hit in result.hits:
                 document = view.find_document(self._collections.named(hit.collection, view).id, hit.path)
-                if document is None:  # deleted meanwhile
-                    continue
-                chunks = view.document_chunks(document.id)
-                for section, chunk in zip(_sections_of(document, view), chunks, strict=True):
-                    if chunk.start <= hit.start < chunk.end or hit.start <= chunk.start < hit.end:
-                        key = hit.collection, section.id
-                        found.setdefault(key, FoundSection(section, hit.score, hit.similarity))
-        return [*found.values()][:limit]
+                sections = () if document is None else _sections_of(document, view)
+                if hit.chunk_index < len(sections):  # else it was deleted meanwhile
+                    section = sections[hit.chunk_index]
+                    found.append(FoundSection(section, hit.score, hit.similarity))
+        return found
 
     # --- inside --------------------------------------------------------------------------------
 

@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
-
-from msgspec import Struct
 
 from mdvec.errors import DocumentNotFoundError, UsageError
 from mdvec.search.filters import MAX_DEPTH
-from mdvec.search.where import backlinks_of, not_found, spellings
+from mdvec.search.where import backlinks_of
+from mdvec.sources.interface import Source
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.links import link_key, linked_path, names_other_file, resolve
 from mdvec.text.tokens import estimate_token_count
+from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
 from mdvec.types.document import Link, LinkKind, Section, with_comments
 from mdvec.types.ids import DocumentId
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink, Versions
 from mdvec.types.outline import Outline, OutlineSection
 from mdvec.types.report import ListedDocument, Passage
-from mdvec.workspace.collections import Collections
+from mdvec.workspace.documents.references import Lines
 
 # Comparing takes quadratic time in the length, for each heading.
 _MAX_COMPARED_HEADINGS = 1_000
 _MAX_HEADING_CHARS = 80
-
-Lines = tuple[int | None, int | None]
-"""1-based first and last line, both included; None for an open end."""
-
-_SCHEME = "mdvec://"
-_FILE_SCHEME = "file://"
-# Spaces at either end of a file's name.
-_UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
-_LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
-_MOST_NAMED = 5
-
-
-def find(path: str, collection: str | None, collections: Collections, view: View) -> Reference:
-    """Find a document, and the collection it is in.
-
-    Raises:
-        CollectionNotFoundError: If there is no such collection.
-        DocumentNotFoundError: If there is no such document; the hint names the nearest paths, or how to index
-            something.
-        UsageError: If more than one document is meant.
-    """
-    places = collections.chosen((collection,) if collection else (), view)
-    try:
-        return find_reference(path, places, view)
-    except DocumentNotFoundError as error:
-        if not any(view.counts(place.id, None).documents for place in places):
-            error.hint = collections.first_step(places) or error.hint
-        raise
 
 
 def page_of_documents(
@@ -77,6 +47,20 @@ def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChun
             document = view.find_document(collection.id, path)
             if document is not None:
                 yield from view.document_chunks(document.id)
+
+
+def file_of(known: StoredDocument | StoredChunk, collection: Collection) -> str | None:
+    """Return the absolute path of a document's file; None when it is no file of this machine."""
+    if collection.source.kind != DEFAULT_SOURCE:
+        return None
+    return str(Path(collection.source.location, known.locator))
+
+
+def is_stale(known: StoredChunk | StoredDocument, source: Source) -> bool:
+    """Return True if a document is marked as changed, or its file differs from the index."""
+    return known.dirty or source.differs(
+        SourceEntry(known.path, known.locator, known.mtime_ns, known.size, known.content_hash)
+    )
 
 
 def links_of(document: StoredDocument, versions: Versions, view: View) -> DocumentLinks:
@@ -232,136 +216,3 @@ def _split(text: str) -> list[str]:
 
 def _range(lines: Lines) -> str:
     return ":".join("" if line is None else str(line) for line in lines)
-
-
-class Reference(Struct, frozen=True):
-    """A document that was found.
-
-    Attributes:
-        document: The document.
-        collection: The collection it is in.
-        lines: The lines that were named with it; None without any.
-    """
-
-    document: StoredDocument
-    collection: Collection
-    lines: Lines | None = None
-
-
-class _Reading(Struct, frozen=True):
-    """One reading of a reference: a path, and the collections in which it may be one."""
-
-    path: str
-    places: Sequence[Collection]
-    lines: Lines | None
-
-
-def find_reference(text: str, places: Sequence[Collection], view: View) -> Reference:
-    """Find a document by its path, or as any door prints it.
-
-    These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
-    the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
-    another case, and the end of a path or a note's name alone, as a link would name it, if only one document
-    has it. A document whose path is exactly what was given comes first.
-
-    Raises:
-        DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
-        UsageError: If more than one document is meant.
-    """
-    readings = list(_readings(text, places))
-    for reading in readings:
-        found = [
-            Reference(document, place, reading.lines)
-            for place in reading.places
-            if (document := _at(reading.path, place, view)) is not None
-        ]
-        if found:
-            return _only(text, found)
-    for reading in readings:
-        found = [
-            Reference(document, place, reading.lines)
-            for place in reading.places
-            for document in _named(reading.path, place, view)
-        ]
-        if found:
-            return _only(text, found)
-    raise not_found(text, places, view)
-
-
-def path_of_reference(text: str, places: Sequence[Collection], view: View) -> str:
-    """Return the path of the document that is meant; the text itself where none is, or several are."""
-    try:
-        return find_reference(text, places, view).document.path
-    except (DocumentNotFoundError, UsageError):
-        return text
-
-
-def file_of(known: StoredDocument | StoredChunk, collection: Collection) -> str | None:
-    """Return the absolute path of a document's file; None when it is no file of this machine."""
-    if collection.source.kind != DEFAULT_SOURCE:
-        return None
-    return str(Path(collection.source.location, known.locator))
-
-
-def _readings(text: str, places: Sequence[Collection]) -> Iterator[_Reading]:
-    found = re.search(rf"{_LINES.pattern}\Z", text)
-    yield from _places_in(text, places, None)
-    if found is not None and found.start():
-        first = int(found[1])
-        yield from _places_in(text[: found.start()], places, (first, int(found[2] or first)))
-
-
-def _places_in(text: str, places: Sequence[Collection], lines: Lines | None) -> Iterator[_Reading]:
-    yield _Reading(text, places, lines)
-    plain = text
-    if text.startswith((_SCHEME, _FILE_SCHEME)):
-        scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
-        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
-    for place in places:
-        for joint in ("/", ": ", ":"):
-            if plain.startswith(f"{place.name}{joint}"):
-                yield _Reading(plain.removeprefix(f"{place.name}{joint}"), (place,), lines)
-        root = place.source.location
-        if place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
-            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
-                if absolute.startswith(f"{root.rstrip('/')}/"):
-                    yield _Reading(absolute[len(root.rstrip("/")) + 1 :], (place,), lines)
-
-
-def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
-    return next(filter(None, (view.find_document(place.id, each) for each in spellings(path))), None)
-
-
-def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
-    """Return the documents whose paths end so, without regard to case; the whole path comes before.
-
-    Spaces at either end of a file's name are invisible; they may be left out if no other file is meant.
-    """
-    spelling = spellings(path)[-1].removeprefix("/")
-    key = link_key(Link(LinkKind.WIKI, spelling))
-    candidates = [each for found in view.files_named(place.id, [key, f"{key} "]).values() for each in found]
-    for unseen in (None, _UNSEEN):
-        shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
-        paths = [each for each in candidates if _leads(spelling, shown[each])]
-        whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
-        documents = (view.find_document(place.id, each) for each in sorted(whole or paths))
-        if found := [each for each in documents if each is not None]:
-            return found
-    return []
-
-
-def _leads(spelling: str, path: str) -> bool:
-    return resolve(Link(LinkKind.WIKI, spelling), "", (path,)) is not None
-
-
-def _only(text: str, found: Sequence[Reference]) -> Reference:
-    if len(found) == 1:
-        return found[0]
-    named = [f"{each.collection.name}/{each.document.path}" for each in found[:_MOST_NAMED]]
-    if len({each.document.path for each in found}) == 1:
-        where = ", ".join(each.collection.name for each in found)
-        msg = f"{text!r} is in more than one collection: {where}"
-        raise UsageError(msg, hint=f"Name the collection, such as {named[0]!r}.")
-    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
-    raise UsageError(msg, hint="Give the whole path of one of them.")

@@ -1,0 +1,87 @@
+"""Starts and ends the daemon of a database, and finds out whether it runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from mdvec.config.trust import make_private_folder
+from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
+from mdvec.locks import locked
+
+_START_WAIT_S = 60.0
+_STOP_WAIT_S = 10.0
+_LOOK_EVERY_S = 0.05
+
+_Found = TypeVar("_Found")
+
+
+def running(place: DaemonPlace) -> DaemonInfo | None:
+    """Return what the daemon says that holds the lock; None when none does."""
+    if not place.lock.exists():
+        return None
+    with locked(place.lock, wait_s=0) as free:
+        return None if free else place.read()
+
+
+def start(
+    place: DaemonPlace, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+) -> DaemonInfo | None:
+    """Start a daemon, and wait until it is ready.
+
+    Args:
+        place: Its place; the folder is made.
+        command: Runs it in the foreground.
+        cwd: The working directory.
+        env: The environment.
+
+    Returns:
+        What it says about itself; None if it was not ready in time. What it printed is in ``place.output``.
+    """
+    make_private_folder(place.folder)
+    with os.fdopen(os.open(place.output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - this program itself
+            command,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    return _wait_for(lambda: _answering(place, process.pid), process)
+
+
+def stop(place: DaemonPlace, info: DaemonInfo) -> None:
+    """End a daemon by SIGTERM, then by SIGKILL."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.kill(info.pid, number)
+        if _wait_for(lambda: running(place) is None, None, most_s=_STOP_WAIT_S):
+            return
+
+
+def _answering(place: DaemonPlace, pid: int) -> DaemonInfo | None:
+    info = place.read()
+    return info if info is not None and info.pid == pid else None
+
+
+def _wait_for(
+    find: Callable[[], _Found | None],
+    process: subprocess.Popen[bytes] | None,
+    *,
+    most_s: float = _START_WAIT_S,
+) -> _Found | None:
+    """Wait until something is found, a process has ended, or time is up."""
+    deadline = time.monotonic() + most_s
+    while not (found := find()) and time.monotonic() < deadline:
+        if process is not None and process.poll() is not None:
+            return None
+        time.sleep(_LOOK_EVERY_S)
+    return found or None

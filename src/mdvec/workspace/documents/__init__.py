@@ -1,0 +1,1 @@
+"""Documents without a query: read, listed, rendered, and written by clients."""

@@ -1,0 +1,185 @@
+"""Finds the document that a person, an agent or a link means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mdvec.errors import DocumentNotFoundError, UsageError
+from mdvec.search.where import narrowed, not_found, spellings
+from mdvec.stores.interface import View
+from mdvec.stores.records import StoredDocument
+from mdvec.text.links import link_key, resolve
+from mdvec.types.collection import DEFAULT_SOURCE, Collection
+from mdvec.types.document import Link, LinkKind
+from mdvec.types.ids import CollectionId
+from mdvec.types.links import Versions
+from mdvec.types.query import Filters, Where
+from mdvec.workspace.collections import Collections
+
+Lines = tuple[int | None, int | None]
+"""1-based first and last line, both included; None for an open end."""
+
+_SCHEME = "mdvec://"
+_FILE_SCHEME = "file://"
+# Spaces at either end of a file's name.
+_UNSEEN = re.compile(r"(?:(?<=/)|\A)\s+|\s+(?=\.\w+\Z|\Z)")
+_LINES = re.compile(r"(?::|#L)(\d{1,9})(?:[-:]L?(\d{1,9}))?:?")
+_MOST_NAMED = 5
+
+
+def find(path: str, collection: str | None, collections: Collections, view: View) -> Reference:
+    """Find a document, and the collection it is in.
+
+    Raises:
+        CollectionNotFoundError: If there is no such collection.
+        DocumentNotFoundError: If there is no such document; the hint names the nearest paths, or how to index
+            something.
+        UsageError: If more than one document is meant.
+    """
+    places = collections.chosen((collection,) if collection else (), view)
+    try:
+        return find_reference(path, places, view)
+    except DocumentNotFoundError as error:
+        if not any(view.counts(place.id, None).documents for place in places):
+            error.hint = collections.first_step(places) or error.hint
+        raise
+
+
+class Reference(Struct, frozen=True):
+    """A document that was found.
+
+    Attributes:
+        document: The document.
+        collection: The collection it is in.
+        lines: The lines that were named with it; None without any.
+    """
+
+    document: StoredDocument
+    collection: Collection
+    lines: Lines | None = None
+
+
+class _Reading(Struct, frozen=True):
+    """One reading of a reference: a path, and the collections in which it may be one."""
+
+    path: str
+    places: Sequence[Collection]
+    lines: Lines | None
+
+
+def find_reference(text: str, places: Sequence[Collection], view: View) -> Reference:
+    """Find a document by its path, or as any door prints it.
+
+    These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
+    the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
+    another case, and the end of a path or a note's name alone, as a link would name it, if only one document
+    has it. A document whose path is exactly what was given comes first.
+
+    Raises:
+        DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
+        UsageError: If more than one document is meant.
+    """
+    readings = list(_readings(text, places))
+    for reading in readings:
+        found = [
+            Reference(document, place, reading.lines)
+            for place in reading.places
+            if (document := _at(reading.path, place, view)) is not None
+        ]
+        if found:
+            return _only(text, found)
+    for reading in readings:
+        found = [
+            Reference(document, place, reading.lines)
+            for place in reading.places
+            for document in _named(reading.path, place, view)
+        ]
+        if found:
+            return _only(text, found)
+    raise not_found(text, places, view)
+
+
+def where_of(
+    filters: Filters, places: Sequence[Collection], versions: Mapping[CollectionId, Versions], view: View
+) -> Where:
+    """Return which documents meet some conditions; ``linked_to`` may name its document as any door prints it.
+
+    Raises:
+        DocumentNotFoundError: If there is no document that is to be linked to.
+    """
+    if filters.linked_to is not None:
+        with suppress(DocumentNotFoundError, UsageError):  # then the text itself, as a link names it
+            path = find_reference(filters.linked_to, places, view).document.path
+            filters = replace(filters, linked_to=path)
+    return narrowed(filters, places, versions, view)
+
+
+def _readings(text: str, places: Sequence[Collection]) -> Iterator[_Reading]:
+    found = re.search(rf"{_LINES.pattern}\Z", text)
+    yield from _places_in(text, places, None)
+    if found is not None and found.start():
+        first = int(found[1])
+        yield from _places_in(text[: found.start()], places, (first, int(found[2] or first)))
+
+
+def _places_in(text: str, places: Sequence[Collection], lines: Lines | None) -> Iterator[_Reading]:
+    yield _Reading(text, places, lines)
+    plain = text
+    if text.startswith((_SCHEME, _FILE_SCHEME)):
+        scheme = _SCHEME if text.startswith(_SCHEME) else _FILE_SCHEME
+        plain = unquote_to_bytes(text.removeprefix(scheme)).decode("utf-8", "replace")
+    for place in places:
+        for joint in ("/", ": ", ":"):
+            if plain.startswith(f"{place.name}{joint}"):
+                yield _Reading(plain.removeprefix(f"{place.name}{joint}"), (place,), lines)
+        root = place.source.location
+        if place.source.kind == DEFAULT_SOURCE and Path(plain).is_absolute():
+            for absolute in dict.fromkeys((plain, str(Path(plain).resolve()))):
+                if absolute.startswith(f"{root.rstrip('/')}/"):
+                    yield _Reading(absolute[len(root.rstrip("/")) + 1 :], (place,), lines)
+
+
+def _at(path: str, place: Collection, view: View) -> StoredDocument | None:
+    return next(filter(None, (view.find_document(place.id, each) for each in spellings(path))), None)
+
+
+def _named(path: str, place: Collection, view: View) -> list[StoredDocument]:
+    """Return the documents whose paths end so, without regard to case; the whole path comes before.
+
+    Spaces at either end of a file's name are invisible; they may be left out if no other file is meant.
+    """
+    spelling = spellings(path)[-1].removeprefix("/")
+    key = link_key(Link(LinkKind.WIKI, spelling))
+    candidates = [each for found in view.files_named(place.id, [key, f"{key} "]).values() for each in found]
+    for unseen in (None, _UNSEEN):
+        shown = {each: unseen.sub("", each) if unseen else each for each in candidates}
+        paths = [each for each in candidates if _leads(spelling, shown[each])]
+        whole = [each for each in paths if _leads(f"/{spelling}", shown[each])]
+        documents = (view.find_document(place.id, each) for each in sorted(whole or paths))
+        if found := [each for each in documents if each is not None]:
+            return found
+    return []
+
+
+def _leads(spelling: str, path: str) -> bool:
+    return resolve(Link(LinkKind.WIKI, spelling), "", (path,)) is not None
+
+
+def _only(text: str, found: Sequence[Reference]) -> Reference:
+    if len(found) == 1:
+        return found[0]
+    named = [f"{each.collection.name}/{each.document.path}" for each in found[:_MOST_NAMED]]
+    if len({each.document.path for each in found}) == 1:
+        where = ", ".join(each.collection.name for each in found)
+        msg = f"{text!r} is in more than one collection: {where}"
+        raise UsageError(msg, hint=f"Name the collection, such as {named[0]!r}.")
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    msg = f"{text!r} is the name of more than one document: {', '.join(named)}{more}"
+    raise UsageError(msg, hint="Give the whole path of one of them.")

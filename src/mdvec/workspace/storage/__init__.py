@@ -1,0 +1,1 @@
+"""The database of a workspace: where it lies, whether it may be used, and opening it once."""

@@ -1,0 +1,1 @@
+"""Turns a configuration into implementations, each made when it is needed."""
