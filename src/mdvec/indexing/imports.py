@@ -21,7 +21,7 @@ from mdvec.indexing.work import Work
 from mdvec.sources.interface import Source
 from mdvec.stores.records import DamagedRows
 from mdvec.types.ids import SpaceId
-from mdvec.types.report import ImportMode, ImportReport
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 
 # Unused vectors are kept, so that checking out another branch and back embeds nothing; beyond this number the
 # oldest are removed.
@@ -32,27 +32,21 @@ _SEND_AGAIN = "Delete its sections and send them again."
 
 def run_import(
     work: Work,
+    options: ImportOptions,
     *,
     source: Source,
     recipe: Recipe,
     embedder: Embedder | None,
-    mode: ImportMode,
-    embed: bool,
-    allow_empty: bool,
-    check: bool = False,
     processes: Processes | None = None,
 ) -> ImportReport:
     """Bring a collection up to date.
 
     Args:
         work: The collection and the claim on it; its chunking and embedding settings are saved.
+        options: What to do; sizes, waiting and what is accepted are the caller's.
         source: Its source.
         recipe: How documents are prepared.
         embedder: Makes the vectors, in the space of the collection; None without a model.
-        mode: What to do with indexed documents.
-        embed: Whether to make the vectors now.
-        allow_empty: Whether to accept an empty source.
-        check: Whether to read every file, and to discard and rebuild damaged data in the store.
         processes: Processes that may be started to prepare documents; None for none.
 
     Returns:
@@ -60,19 +54,15 @@ def run_import(
         ``failure`` is the reason why the rest is pending.
 
     Raises:
-        CollectionNotEmptyError: If ``mode`` is ``new`` and the collection was imported before.
+        CollectionNotEmptyError: If the mode is ``new`` and the collection was imported before.
         SourceMissingError: If the source is not there.
         SourceEmptyError: If it is empty although documents are known.
         ImportStoppedError: If the run is cancelled.
     """
     started = time.perf_counter()
-    collection, store = work.collection, work.store
-    if mode is ImportMode.NEW and collection.last_indexed_ms is not None:
-        with store.read() as view:
-            documents = view.counts(collection.id, None).documents
-        if documents:
-            msg = f"collection {collection.name!r} already has {documents} documents"
-            raise CollectionNotEmptyError(msg)
+    collection, rebuild = work.collection, options.mode is ImportMode.REPLACE
+    if options.mode is ImportMode.NEW:
+        _check_is_new(work)
     with work.write() as writer:
         # Saved before anything is cut, so that an interrupted import resumes with the same settings.
         writer.change_collection(
@@ -80,39 +70,57 @@ def run_import(
             lambda now: replace(now, chunking=collection.chunking, embedding=collection.embedding),
         )
         space_id = None if embedder is None else writer.open_space(embedder.space)
-        damaged = writer.discard_damaged(collection.id) if check else DamagedRows()
+        damaged = writer.discard_damaged(collection.id) if options.check else DamagedRows()
     changes = find_changes(
         collection,
-        store=store,
+        store=work.store,
         source=source,
         recipe=recipe,
-        rebuild=mode is ImportMode.REPLACE,
-        allow_empty=allow_empty,
-        check=check,
+        rebuild=rebuild,
+        allow_empty=options.allow_empty,
+        check=options.check,
     )
-    dirty = altered(changes.plan, changes.known)
-    if dirty:
+    if dirty := altered(changes.plan, changes.known):
         with work.write() as writer:
             writer.mark_dirty(collection.id, dirty)
     outcome = write_changes(work, changes, space_id=space_id, processes=processes)
-    lost: list[str] = []
-    if changes.pushed:
-        lost = refresh_pushed(work, rebuild=mode is ImportMode.REPLACE)
+    lost = refresh_pushed(work, rebuild=rebuild) if changes.pushed else []
     _set_imported(work, changes)
     embedded = Embedded()
-    if embed and embedder is not None and space_id is not None:
-        try:
-            embedded = embed_pending(work, embedder, space_id)
-        except DamagedDatabaseError as error:
-            if not lost:
-                raise
-            raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
-        if embedded.names or embedded.texts:
-            with work.write() as writer:
-                writer.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+    if options.embed and embedder is not None and space_id is not None:
+        embedded = _embed(work, embedder, space_id, lost)
     report = _report(work, space_id, outcome, embedded, started)
     notes = (*_about_damage(damaged, pushed=changes.pushed, lost=lost), *report.warnings)
     return replace(report, warnings=notes)
+
+
+def _check_is_new(work: Work) -> None:
+    collection = work.collection
+    if collection.last_indexed_ms is None:
+        return
+    with work.store.read() as view:
+        documents = view.counts(collection.id, None).documents
+    if documents:
+        msg = f"collection {collection.name!r} already has {documents} documents"
+        raise CollectionNotEmptyError(msg)
+
+
+def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str]) -> Embedded:
+    """Make the missing vectors, and remove the oldest of those that nothing uses.
+
+    Raises:
+        DamagedDatabaseError: If a text cannot be read; it names the first of the documents that are lost.
+    """
+    try:
+        embedded = embed_pending(work, embedder, space_id)
+    except DamagedDatabaseError as error:
+        if not lost:
+            raise
+        raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
+    if embedded.names or embedded.texts:
+        with work.write() as writer:
+            writer.drop_unused(keep=_UNUSED_VECTORS_KEPT)
+    return embedded
 
 
 def _about_damage(damaged: DamagedRows, *, pushed: bool, lost: Sequence[str]) -> Iterator[str]:

@@ -43,13 +43,10 @@ def import_into(name: str, options: ImportOptions, *, collections: Collections, 
             was_pending = model.counts(collection, view).pending_chunks
         report = run_import(
             Work(replace(collection, chunking=chunking, embedding=pinned), store, claim),
+            replace(options, embed=options.embed and not (resuming and was_pending)),
             source=parts.source(collection.source),
             recipe=parts.recipe(chunking, cutter),
             embedder=None if pinned is None else model.embedder,
-            mode=options.mode,
-            embed=options.embed and not (resuming and was_pending),
-            allow_empty=options.allow_empty,
-            check=options.check,
             processes=parts.processes(chunking, cutter, options.processes),
         )
         if model.embedder is None:  # what it embedded before is not pending

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import ConfigError, EmbeddingError, MdvecError
-from mdvec.search.answer import find, words_of
+from mdvec.search.answer import Found, find, words_of
 from mdvec.search.filters import clean
 from mdvec.search.forms import embed_forms
 from mdvec.search.fusion import LexicalEvidence
@@ -102,68 +102,66 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
     with collections.store().read() as view:
         searched = collections.chosen(search.query.collections, view)
         replaced = versions.of((each.id for each in searched), view)
-        meant = Interpretation(cleaned.text, Where(()), cleaned.text)
-        if searched:
-            where = where_of(cleaned.filters, searched, replaced, view)
-            filtered = where
-            if search.related_to is None:
-                meant = interpret(cleaned.text, where, view)
-            else:
-                where = _without(search.related_to, searched[0], where, view)
-                meant = Interpretation(cleaned.text, where, cleaned.text)
-            # Without a text there is nothing to compare vectors with.
-            mode = cleaned.mode if meant.text else SearchMode.LEXICAL
-            cleaned = replace(cleaned, text=meant.text, mode=mode)
+        meant = _interpreted(cleaned, search.related_to, searched, replaced, view)
+        # Without a text there is nothing to compare vectors with.
+        mode = cleaned.mode if meant.text else SearchMode.LEXICAL
+        cleaned = replace(cleaned, text=meant.text, mode=mode)
         embedded = _embed(cleaned, searched, view, parts, meant.where)
-        confidence, found = Confidence.NONE, list[tuple[SearchHit, StoredChunk]]()
-        hidden: Sequence[float] = ()
-        left_out = 0
+        found = Found([], Confidence.NONE)
         if searched:
-            answered = find(
-                replace(cleaned, mode=embedded.mode), meant.where, view, embedded.spaces, embedded.words
-            )
-            confidence, found = answered.confidence, answered.hits
-            hidden, left_out = answered.hidden, answered.left_out
+            wanted = replace(cleaned, mode=embedded.mode)
+            found = find(wanted, meant.where, view, embedded.spaces, embedded.words)
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
-        wrong = "" if found or not searched else unmet(cleaned.filters, searched, filtered, view)
-    hits = tuple(_located(found, searched, replaced, parts))
+        wrong = "" if found.hits else _unmet(cleaned.filters, searched, replaced, view)
+    hits = tuple(_located(found.hits, searched, replaced, parts))
     if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
-    total, pending = sum(each.chunks for each in counts), sum(each.pending_chunks for each in counts)
     return SearchResult(
         query=search.query.text,
         mode=embedded.mode,
         hits=hits,
-        confidence=confidence,
-        total_chunks=total,
-        pending_chunks=pending,
+        confidence=found.confidence,
+        total_chunks=sum(each.chunks for each in counts),
+        pending_chunks=sum(each.pending_chunks for each in counts),
         last_indexed_ms=_last_indexed_ms(searched, search.checked_ms),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         warnings=(
             *warnings,
             *embedded.warnings,
-            *_too_long(cleaned, left_out),
+            *_too_long(cleaned, found.left_out),
             *_unfinished(
                 searched, counts, embedded.mode, collections, activities, importing=search.importing
             ),
         ),
-        hint=(
-            None
-            if hits
-            else _hint(cleaned, searched, counts, embedded.mode, collections, hidden, meant, wrong)
-        ),
+        hint=None
+        if hits
+        else _hint(cleaned, searched, counts, embedded.mode, collections, found.hidden, meant, wrong),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
-        left_out=left_out,
+        left_out=found.left_out,
     )
 
 
-def _without(path: str, collection: Collection, where: Where, view: View) -> Where:
-    document = view.find_document(collection.id, path)
-    return where if document is None else replace(where, hidden=where.hidden | {document.id})
+def _interpreted(
+    query: SearchQuery,
+    related_to: str | None,
+    collections: Sequence[Collection],
+    versions: Mapping[CollectionId, Versions],
+    view: View,
+) -> Interpretation:
+    """Return what a query means; the text of a document is no query, and that document is left out."""
+    if not collections:
+        return Interpretation(query.text, Where(()), query.text)
+    where = where_of(query.filters, collections, versions, view)
+    if related_to is None:
+        return interpret(query.text, where, view)
+    document = view.find_document(collections[0].id, related_to)
+    if document is not None:
+        where = replace(where, hidden=where.hidden | {document.id})
+    return Interpretation(query.text, where, query.text)
 
 
 def _embed(
@@ -386,6 +384,12 @@ def _hint(
             return f"Nothing matches {operator}. Leave it out."
         case several:
             return f"Nothing matches all of {' '.join(several)}. Leave some of them out."
+
+
+def _unmet(
+    filters: Filters, searched: Sequence[Collection], replaced: Mapping[CollectionId, Versions], view: View
+) -> str:
+    return unmet(filters, searched, where_of(filters, searched, replaced, view), view) if searched else ""
 
 
 @contextmanager
