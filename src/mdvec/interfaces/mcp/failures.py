@@ -25,7 +25,7 @@ _STEPS = {
 
 
 # An update; what only a person may decide stays a command.
-_IMPORT = re.compile(r"'mdvec import(?: -n [\w-]+)+(?: -m update)?'")
+_IMPORT = re.compile(r"'mdvec import(?: -n [\w-]+)+(?: -m update)?(?: --database (?:'[^']*'|[^'\s]+))?'")
 _NAMED = re.compile(r"-n ([\w-]+)")
 
 
