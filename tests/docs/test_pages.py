@@ -57,14 +57,15 @@ def test_every_command_of_the_pages_is_run() -> None:
     assert runs == marked
 
 
-def test_every_decision_says_context_choice_and_cost() -> None:
+def test_every_decision_has_its_three_parts() -> None:
     """One page each, numbered without gaps."""
     pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert all(
-            re.search(rf"^(\*\*|## ){word}", text, re.MULTILINE) for word in ("Context", "Choice", "Cost")
+            re.search(rf"^(\*\*|## ){word}", text, re.MULTILINE)
+            for word in ("Context", "Decision", "Consequences")
         ), page.name
 
 

@@ -22,7 +22,7 @@ _VERSION = "v1beta"
 _VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 _DEFAULT_MODEL = "gemini-embedding-001"
 _DEFAULT_DIMENSION = 768
-_DIMENSIONS = range(128, 3073)  # any prefix of the vector is one (Matryoshka)
+_DIMENSIONS = range(128, 3073)  # any prefix of a vector is a vector (Matryoshka)
 
 _BATCH_TEXTS = 100
 _BATCH_TOKENS = 20_000  # Vertex AI's limit
@@ -36,7 +36,7 @@ class _Model(Struct, frozen=True):
 
     Attributes:
         text_tokens: Most tokens of a text.
-        has_task_types: Whether the role of a text is a parameter; for others it is written into the text.
+        has_task_types: Whether the role of a text is a parameter; otherwise it is written into the text.
     """
 
     text_tokens: int
@@ -90,7 +90,7 @@ class GeminiProvider(Struct, frozen=True):
         return [item.values for item in parse_as(body, _Response, self.service.name).embeddings]
 
     def retry_after(self, response: Response) -> float | None:
-        """Return infinity for a day's quota: the service names seconds, and would refuse again."""
+        """Return infinity for a daily quota: the service names seconds, but would refuse again."""
         is_daily = response.status == 429 and any(
             "PerDay" in str(detail.get("violations")) for detail in response.error_details()
         )
@@ -124,8 +124,8 @@ def make_gemini(
 ) -> RemoteEmbedder:
     """Make an embedder that uses Gemini.
 
-    The model is ``gemini-embedding-001`` when empty; an unknown one is taken for a successor of
-    ``gemini-embedding-2``. The dimension is 768 when None. The other arguments are the settings of
+    The default model is ``gemini-embedding-001``; an unknown one is treated like ``gemini-embedding-2``. The
+    default dimension is 768. The other arguments are the settings of
     ``[embedding.gemini]``; the key is in ``GEMINI_API_KEY``, or else in ``GOOGLE_API_KEY``.
 
     Raises:

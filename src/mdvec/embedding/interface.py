@@ -38,9 +38,9 @@ class Runtime(Struct, frozen=True):
     """The machine that an embedder runs on.
 
     Attributes:
-        cache_dir: Folder for what is built or downloaded; created when needed.
+        cache_dir: Folder for files that are built or downloaded; created when needed.
         threads: Threads to compute with; None for one per core this process may use.
-        batch_tokens: Most tokens a thread works on at once, for models that compute here.
+        batch_tokens: Most tokens that a thread processes at once, for models on this machine.
     """
 
     cache_dir: Path
@@ -52,12 +52,12 @@ class TokenCounter(Struct, frozen=True):
     """The tokens of texts as a model counts them, without markers.
 
     Attributes:
-        ends: Returns where the tokens of a text end; see :data:`mdvec.chunking.interface.TokenEnds`.
-        max_tokens: Most tokens of a text that the model sees at once, prefixes and markers already taken off.
-            Longer texts are embedded in windows whose mean is taken: nothing is cut off.
+        ends: Returns the ends of the tokens of a text; see :data:`mdvec.chunking.interface.TokenEnds`.
+        max_tokens: Most tokens of a text that the model reads at once, without prefixes and markers. A longer
+            text is embedded in windows, and its vector is their mean: nothing is cut off.
         is_exact: Whether ``ends`` is the model's own tokenizer, not an estimate.
-        estimate: Returns an estimate of the tokens before each position of a text, where that is much quicker
-            than counting; see :data:`mdvec.chunking.interface.TokenEstimate`.
+        estimate: Returns an estimate of the tokens before each position of a text; None unless that is much
+            faster than counting; see :data:`mdvec.chunking.interface.TokenEstimate`.
     """
 
     ends: Callable[[str], Sequence[int]]
@@ -113,12 +113,12 @@ class Embedder(Protocol):
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """Why it cannot be used on this machine, found without loading the model; None if it can."""
+        """The reason why this machine cannot use it, found without loading the model; None if it can."""
         return None
 
     @property
     def folder(self) -> Path | None:
-        """The user's folder with the model, absolute; None when its name alone identifies it."""
+        """The absolute path of the user's folder with the model; None if its name alone identifies it."""
         return None
 
     @property
@@ -136,7 +136,7 @@ class Embedder(Protocol):
         """The best number of passages of a few hundred tokens for one call.
 
         For a model on this machine, as many as take a few seconds on a laptop: they come in one part, so a
-        kill loses at most these. For a service, as many as keep all connections busy.
+        killed import loses at most these. For a service, as many as keep all connections busy.
         """
         return _LOCAL_TEXTS_AT_ONCE
 
@@ -169,7 +169,7 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a query while a person waits: a slow service is given up early.
+        """Embed a query. Since a person waits, it gives up on a slow service early.
 
         Returns:
             float32, shape (dim,), unit length, finite.

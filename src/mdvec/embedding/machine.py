@@ -9,23 +9,24 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
-# What Linux says of a processor, on x86 and on ARM, besides what changes from core to core and by the hour.
+# Linux's description of a processor, on x86 and on ARM, without values that change between cores or over
+# time.
 _PROCESSOR_LINES = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 _MOST_CPUINFO_CHARS = 8192  # of its first core
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use: fewer than there are, in a container for instance."""
+    """Return the number of cores this process may use, which a container may limit."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def processor_kind() -> str:
-    """Return a name that is another one where programs may compute in another way.
+    """Return a name that differs between processors on which programs may compute differently.
 
-    Processors of Linux have one name when they have the same instructions, other machines one of their own.
+    On Linux, processors with the same instructions have the same name; elsewhere each machine has its own.
     """
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
@@ -37,16 +38,16 @@ def processor_kind() -> str:
 
 
 def share_one_heap() -> None:
-    """Let all threads of this process allocate from one heap, from now on.
+    """Make all threads of this process allocate from one heap from now on.
 
-    glibc gives each thread a heap of its own, and each keeps what was freed in it: 30 MB in a server whose
-    threads take turns anyway, as Python has them.
+    glibc gives each thread its own heap, which keeps freed memory: 30 MB in a server whose threads take turns
+    anyway because of Python's lock.
     """
     with suppress(OSError, AttributeError, TypeError):  # another C library, or none to be found
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def give_memory_back() -> None:
-    """Return freed memory to the system; glibc would keep most of it for later."""
+    """Return freed memory to the system; glibc would keep most of it."""
     with suppress(OSError, AttributeError, TypeError):  # another C library, or none to be found
         ctypes.CDLL(None).malloc_trim(0)

@@ -32,7 +32,7 @@ OPENAI_ADDRESS = "https://api.openai.com/v1"
 _VARIABLES = ("OPENAI_API_KEY",)
 _DEFAULT_MODEL = "text-embedding-3-small"
 
-# Servers at home compute on a processor: a request should be done within the time-out.
+# Private servers often compute on a CPU: a request should finish within the time-out.
 _BATCH_TEXTS = 64
 _BATCH_TOKENS = 8_192
 
@@ -70,7 +70,7 @@ _PREFIXED = (
 
 
 class Preparation(Struct, frozen=True):
-    """The additions of a model to a text of each role; part of the space of its vectors.
+    """The additions to texts of each role that a model needs; part of the space of its vectors.
 
     Attributes:
         prefixes: Put before the text.
@@ -125,7 +125,7 @@ class OpenAiProvider(Struct, frozen=True):
         return Request("embeddings", body)
 
     def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
-        """Return the vectors in the order of their numbers; they may come in any order."""
+        """Return the vectors in the order of their indexes; they may arrive in any order."""
         return parse_indexed(body, count, self.service.name)
 
     def retry_after(self, response: Response) -> float | None:
@@ -203,8 +203,8 @@ def make_openai(
 ) -> RemoteEmbedder:
     """Make an embedder that uses a server which speaks OpenAI's protocol.
 
-    The model may only be empty for OpenAI itself: ``text-embedding-3-small`` then. When the dimension is None
-    and not known, the first response shows it. The provider is the name under which it was chosen. The other
+    Only OpenAI itself has a default model, ``text-embedding-3-small``. If the dimension is None and not
+    known, the first response shows it. The provider is the name under which it was chosen. The other
     arguments are the settings of ``[embedding.openai]``. Only OpenAI needs a key, and only OpenAI is sent the
     one in ``OPENAI_API_KEY`` by default.
 
@@ -246,7 +246,7 @@ def make_openai(
 
 
 def _server(provider: str, address: str) -> EmbedderFactory:
-    """Return what makes an embedder that uses a server on this machine; see :func:`make_openai`."""
+    """Return the factory for a server on this machine; see :func:`make_openai`."""
 
     @declares(LocalServerSettings)
     def make(
@@ -264,7 +264,7 @@ make_vllm = _server("vllm", "http://localhost:8000/v1")
 
 
 def _key_variables(configured: str | None, *, is_openai: bool) -> tuple[str, ...]:
-    """Return the variables that may hold the key; another server gets the key that was named for it alone."""
+    """Return the variables that may hold the key; servers other than OpenAI get only a key named for them."""
     if configured is not None:
         return (configured,)
     return _VARIABLES if is_openai else ()
@@ -291,7 +291,7 @@ def _dimension_parameter(
 
 
 def _prefix_warnings(model: str, preparation: Preparation) -> tuple[str, ...]:
-    """Warn of a model that finds less without prefixes."""
+    """Return a warning if the model finds less without prefixes."""
     if preparation.revision != _UNPREPARED:
         return ()
     return tuple(

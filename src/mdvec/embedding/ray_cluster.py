@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix, Parts, Vector
 
     NodeResult = tuple[list[tuple[Sequence[int], Matrix]], MdvecError | None]
-    """What a task has made, and what ended it early."""
+    """The vectors that a task has made, and the error that ended it early."""
 
 # Of a CPU. On a node of one CPU a small task of somebody else's still runs.
 _TASK_CPUS = 0.75
-# While one task of a process computes, the next one has its texts already.
+# While one task of a process computes, the next already has its texts.
 _TASKS_PER_SLOT = 2
 # A task whose node or process dies is done elsewhere, so many times: its text may be what kills.
 _RETRIES = 5
@@ -125,7 +125,7 @@ class RayCluster:
 class RayEmbedder(Embedder):
     """Has passages embedded by a cluster; see :class:`mdvec.embedding.interface.Embedder`.
 
-    Few texts are embedded here: that is sooner done than a cluster is asked.
+    A few texts are embedded here, which is faster than asking a cluster.
     """
 
     def __init__(self, own: Embedder, make: bytes, cluster: RayCluster) -> None:
@@ -145,7 +145,7 @@ class RayEmbedder(Embedder):
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """A reason here: queries are embedded here."""
+        """The problem on this machine, where queries are embedded."""
         return self._own.problem
 
     @property
@@ -160,11 +160,11 @@ class RayEmbedder(Embedder):
 
     @property
     def texts_at_once(self) -> int:
-        """Enough for many tasks, so that the end of each lot costs little."""
+        """Enough for many tasks, so that waiting for the last one costs little."""
         return _TASKS_OF_A_LOT * self._texts_of_a_task
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
-        """Count about as many as from here."""
+        """Return the number for this machine, which is about the same."""
         return self._own.requests_for(texts, titles)
 
     def embed_query(self, text: str) -> Vector:
@@ -176,7 +176,7 @@ class RayEmbedder(Embedder):
         return self._own.unload(idle_s=idle_s)
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:
-        """Embed texts, a part with each task that ends; after a failure, what is under way is waited for."""
+        """Embed texts and yield a part for each finished task; after a failure, wait for running tasks."""
         if role is Role.QUERY or len(texts) <= self._texts_of_a_task:
             yield from self._own.embed(texts, role, titles)
             return
@@ -188,7 +188,7 @@ class RayEmbedder(Embedder):
 
     @property
     def _texts_of_a_task(self) -> int:
-        """As many as are embedded here at once: some models' vectors depend a little on what is beside."""
+        """The size of a local batch: some models' vectors depend a little on the others in the batch."""
         return min(self._own.texts_at_once, _MOST_TEXTS_OF_A_TASK)
 
     def _parts(self, texts: Sequence[str], titles: Sequence[str]) -> Parts:

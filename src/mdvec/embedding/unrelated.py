@@ -1,4 +1,4 @@
-"""Measures how similar unrelated texts are to a model."""
+"""Measures the background similarity of a model: how similar it finds unrelated texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Questions, and notes about them: each pair on a subject of its own, as long as a short section.
+# Questions and notes that answer them, as long as short sections: each pair on a subject of its own.
 # The builtin model finds .785 ± .022 in one language and .787 ± .022 in the other. The levels of confidence
 # (mdvec.search.confidence) are in these units: other texts would need other levels.
 _SPACED = (
@@ -111,22 +111,23 @@ QUESTIONS = tuple(question for question, _ in (*_SPACED, *_UNSPACED))
 """Questions of the probe."""
 
 PASSAGES = tuple(passage for _, passage in (*_SPACED, *_UNSPACED))
-"""Its passages; each has to do with the question at its place, and with no other."""
+"""The passages of the probe; each is related only to the question at the same position."""
 
-# A model that finds all texts exactly alike has none, and nothing is near in it; others have .02 to .1.
+# The least spread, for a model that finds all texts exactly alike; others have .02 to .1.
 _LEAST_SPREAD = 0.005
 
 
 def measure_unrelated(embedder: Embedder) -> UnrelatedTexts:
     """Embed some questions and passages, and compare each question with the passages on other subjects.
 
-    Both ways of writing are measured apart: a model that knows one language finds all texts of another alike.
+    English and Japanese are measured separately: a model that knows one language finds all texts of another
+    alike.
 
     Args:
-        embedder: Is called once for all questions and once for all passages: two requests to a service.
+        embedder: The model; called once for all questions and once for all passages.
 
     Returns:
-        Mean and standard deviation of the similarities in each way of writing, and its mean passage.
+        Mean and standard deviation of the similarities in each kind of script, and its mean passage.
 
     Raises:
         EmbeddingError: If the model cannot be used now.
@@ -141,7 +142,7 @@ def measure_unrelated(embedder: Embedder) -> UnrelatedTexts:
 
 
 def _of_other_subjects(questions: NDArray[np.float32], passages: NDArray[np.float32]) -> Unrelated:
-    """Summarise the similarities of questions and passages that are not at the same place."""
+    """Summarise the similarities of questions and passages at different positions."""
     import numpy as np
 
     others = (questions @ passages.T)[~np.eye(len(passages), dtype=bool)].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Voyage AI, by its own keys or those of MongoDB Atlas."""
+"""Voyage AI, with its own keys or those of MongoDB Atlas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VARIABLES = ("VOYAGE_API_KEY",)
 _DEFAULT_MODEL = "voyage-4-lite"
 
 _TEXT_TOKENS = 32_000
-# The service takes 1,000; smaller ones go wrong in smaller parts.
+# The service accepts 1,000; with smaller requests, a failure costs less.
 _BATCH_TEXTS = 128
 
 _FLEXIBLE = (256, 512, 1024, 2048)
@@ -75,7 +75,7 @@ class VoyageProvider(Struct, frozen=True):
     Attributes:
         service: The service and the model of the documents.
         query_model: The model of the queries, of the same family.
-        base_url: Address of the service; empty to go by the key.
+        base_url: Address of the service; empty to choose it by the key.
     """
 
     service: Service
@@ -96,7 +96,7 @@ class VoyageProvider(Struct, frozen=True):
             "input": [window.text for window in windows],
             "model": self.query_model if role is Role.QUERY else self.service.model,
             "input_type": role.value,
-            "truncation": True,  # windows are far below the limit; should one be above it, the rest counts
+            "truncation": True,  # windows are far below the limit; a longer one is not refused
             "encoding_format": "base64",
         }
         if dimension is not None:
@@ -104,11 +104,11 @@ class VoyageProvider(Struct, frozen=True):
         return Request("embeddings", body)
 
     def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
-        """Return the vectors in the order of their numbers."""
+        """Return the vectors in the order of their indexes."""
         return parse_indexed(body, count, self.service.name)
 
     def retry_after(self, response: Response) -> float | None:  # noqa: ARG002 - the port's signature
-        """Return None: it has no way of its own."""
+        """Return None: the service uses the standard header."""
         return None
 
 
@@ -116,7 +116,7 @@ class VoyageSettings(ServiceSettings, frozen=True, kw_only=True):
     """``[embedding.voyage]``.
 
     Attributes:
-        query_model: The model of queries, when it is another one than that of documents.
+        query_model: The model of queries, if it is not that of documents.
     """
 
     query_model: Name | None = None
@@ -137,7 +137,7 @@ def make_voyage(
 ) -> RemoteEmbedder:
     """Make an embedder that uses Voyage.
 
-    The model is ``voyage-4-lite`` when empty. The dimension is 1024 when None, or 512 for ``voyage-3-lite``.
+    The default model is ``voyage-4-lite``. The default dimension is 1024, or 512 for ``voyage-3-lite``.
     The other arguments are the settings of ``[embedding.voyage]``; without an address, the key decides
     between Voyage and MongoDB Atlas.
 

@@ -1,4 +1,4 @@
-"""Long texts in windows that a model sees at once, and the mean of their vectors."""
+"""Splits long texts into windows that a model can read at once, and averages their vectors."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def windows_by_halves(owner: int, text: str, count: Callable[[str], int], max_to
 
 
 class WindowJoiner:
-    """Makes one vector of the windows of a text, in whatever order and company they come."""
+    """Combines the vectors of a text's windows into one, in whatever order and batches they come."""
 
     def __init__(self) -> None:
         self._open: dict[int, list[tuple[Window, Vector]]] = {}
 
     def add(self, windows: Sequence[Window], rows: Matrix) -> tuple[list[int], Matrix]:
-        """Take some windows, and return the texts that are complete with them.
+        """Add the vectors of windows, and return the texts that are now complete.
 
         Args:
-            windows: Each of them once in all calls.
+            windows: The windows, each only once in all calls.
             rows: Their vectors, shape (len(windows), dim).
 
         Returns:
@@ -108,5 +108,5 @@ def _mean(known: list[tuple[Window, Vector]]) -> Vector:
     weights = np.array([window.tokens for window, _ in known], np.float64)
     total = weights @ np.stack([row for _, row in known])
     norm = np.linalg.norm(total)
-    # Windows that point in opposite directions have no mean: then the first one counts.
+    # Opposite vectors have no mean direction: then the first window counts.
     return np.asarray(total / norm if norm > 0 else known[0][1], np.float32)

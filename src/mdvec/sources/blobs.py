@@ -1,4 +1,4 @@
-"""Contents of files as git names them: by their hash, which is checked."""
+"""File contents as git names them: by their hash, which is verified."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import BinaryIO, cast
 from mdvec.errors import UnreadableFileError
 
 _SHA256_BYTES = 32
-# Of an archive's headers; they hold names and times.
+# The limit for an archive's headers, which contain names and times.
 _MAX_HEADER_BYTES = 1_000_000
 
 
 def blob_id(raw: bytes, like: bytes) -> bytes:
-    """Return what git calls a content.
+    """Return git's id of a content.
 
     Args:
         raw: The content.
-        like: Another id of the same repository; its length says which hash is used.
+        like: Another id of the same repository, whose length determines the hash function.
 
     Returns:
         20 bytes of SHA-1, or 32 of SHA-256.
@@ -35,10 +35,10 @@ def blob_id(raw: bytes, like: bytes) -> bytes:
 
 
 def verified(raw: bytes, wanted: bytes) -> bytes:
-    """Return a content that is the requested one.
+    """Return a content after checking it against its id.
 
     Raises:
-        UnreadableFileError: If it is another one.
+        UnreadableFileError: If the hash does not match.
     """
     if blob_id(raw, wanted) != wanted:
         msg = "the downloaded data is damaged: its hash does not match"
@@ -47,7 +47,7 @@ def verified(raw: bytes, wanted: bytes) -> bytes:
 
 
 class FetchedBlobs:
-    """Contents that were fetched and not read yet: on disk, gone with the process."""
+    """Contents that were fetched but not read yet: on disk, removed with the process."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the last reference to us
@@ -64,7 +64,7 @@ class FetchedBlobs:
         self._places[wanted] = (start, len(raw))
 
     def get(self, wanted: bytes) -> bytes | None:
-        """Return a content; None when it was not fetched."""
+        """Return a content; None if it was not fetched."""
         if wanted not in self._places:
             return None
         start, size = self._places[wanted]
@@ -73,7 +73,7 @@ class FetchedBlobs:
 
 
 class _LimitedReads:
-    """A file of which nothing large is read at once: tarfile would take any header into memory."""
+    """A file that refuses large reads: tarfile would read a header of any size into memory."""
 
     def __init__(self, file: gzip.GzipFile, max_bytes: int) -> None:
         self._file = file
@@ -82,10 +82,10 @@ class _LimitedReads:
         self.tell = file.tell
 
     def read(self, size: int) -> bytes:
-        """Read, as any file does.
+        """Read as from any file.
 
         Raises:
-            tarfile.ReadError: If that is too much.
+            tarfile.ReadError: If ``size`` is above the limit.
         """
         if size > self._max_bytes + tarfile.BLOCKSIZE:
             msg = "a header is too large"
@@ -98,8 +98,8 @@ def take_wanted(
 ) -> None:
     """Store the contents of an archive that are wanted.
 
-    They are found by their hash, whatever they are called in the archive. Some may be missing: attributes
-    of the repository leave files out of its archives or change them, and an archive may be cut off.
+    They are found by their hash, regardless of their names in the archive. Some may be missing: attributes of
+    the repository can exclude files from archives or change them, and an archive may be truncated.
     """
     left = {wanted_id for wanted_id in wanted if wanted_id not in blobs}
     sizes = {wanted[wanted_id] for wanted_id in left} | {0}
@@ -108,7 +108,7 @@ def take_wanted(
         unpacked = _LimitedReads(gzip.GzipFile(fileobj=archive), max(_MAX_HEADER_BYTES, *sizes))
         with tarfile.open(fileobj=cast("BinaryIO", unpacked), mode="r:") as members:
             while left and (member := members.next()) is not None:
-                members.members.clear()  # type: ignore[attr-defined]  # it would remember all it has seen
+                members.members.clear()  # type: ignore[attr-defined]  # tarfile would remember all members
                 if not member.isreg() or member.size not in sizes:
                     continue
                 file = members.extractfile(member)
@@ -119,4 +119,4 @@ def take_wanted(
                     blobs.put(found, raw)
                     on_found()
     except (tarfile.TarError, EOFError, OSError, zlib.error, OverflowError, ValueError):
-        return  # what is missing is fetched one by one
+        return  # missing contents are fetched one by one

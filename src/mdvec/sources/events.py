@@ -17,7 +17,7 @@ _LONGEST_MS = 3_000  # a longer burst is reported in parts
 _LOOK_MS = 500  # how often a quiet watch returns
 _WATCHES_TREES = sys.platform in ("darwin", "win32")
 
-# What other machines write there, or the host of a virtual machine, raises no event here.
+# Writes by other machines, or by the host of a virtual machine, raise no events here.
 _REMOTE = (
     "9p", "afpfs", "afs", "ceph", "cifs", "davfs", "drvfs", "fuse", "gluster", "lustre", "ncpfs", "nfs",
     "prl_fs", "smb", "vboxsf", "virtiofs", "webdav",
@@ -26,20 +26,20 @@ _LOCAL = ("fuseblk",)
 
 
 def watched_folders(root: str, folders: Collection[str]) -> list[str]:
-    """Return what has to be watched to see changes in a tree.
+    """Return the folders to watch in order to see changes in a tree.
 
-    Linux watches each folder by itself, so only those that are looked into, not thousands that no document is
-    taken from. The others watch the tree in one.
+    Linux watches each folder separately: only those that a scan enters, not thousands without documents.
+    Other systems watch the whole tree at once.
 
     Args:
         root: The root of the tree.
-        folders: It and all folders below that are looked into.
+        folders: The root and all folders below it that a scan enters.
     """
     return [root] if _WATCHES_TREES else list(folders)
 
 
 def why_no_events(folder: str) -> str:
-    """Return why changes in a folder raise no events, as far as its file system tells; empty if they do."""
+    """Return why changes in a folder raise no events, judged by its file system; empty if they do."""
     import psutil
 
     if folder.startswith("\\\\"):
@@ -55,14 +55,14 @@ def why_no_events(folder: str) -> str:
 
 
 def watch(folders: Collection[str], stop: threading.Event) -> Iterator[set[str]]:
-    """Yield the absolute paths that changed in some folders, until it is stopped.
+    """Yield the absolute paths that changed in some folders, until ``stop`` is set.
 
     Yields:
-        What changed in a moment; an empty set now and then when nothing did. The first set comes when the
-        watch is established.
+        The paths of one burst of changes; from time to time an empty set if there were none. The first set
+        comes when the watch is established.
 
     Raises:
-        WatchError: If the system does not watch them: one is gone, or there are too many.
+        WatchError: If the system refuses to watch them: one is gone, or there are too many.
     """
     import watchfiles
 
@@ -81,11 +81,11 @@ def watch(folders: Collection[str], stop: threading.Event) -> Iterator[set[str]]
     )
     try:
         for found in changes:
-            # New times or rights of a folder say nothing of what is in it.
+            # New times or permissions of a folder say nothing about its contents.
             yield {
                 path
                 for change, path in found
                 if change is not watchfiles.Change.modified or not os.path.isdir(path)  # noqa: PTH112
             }
-    except (OSError, RuntimeError) as error:  # its own error for what it cannot explain is a RuntimeError
+    except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError for unknown errors
         raise WatchError(str(error)) from error

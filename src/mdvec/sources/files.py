@@ -1,4 +1,4 @@
-"""Files of a folder: their names as they become paths, and reading regular ones without surprises."""
+"""Files of a folder: turns their names into paths, and reads regular files safely."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from mdvec.errors import UnreadableFileError
 from mdvec.text.undecodable import spelled
 
-# A name that became a link since it was looked at is not followed, and a pipe does not block. Windows
-# has neither, nor these flags; its files open as text without O_BINARY.
+# A file that was replaced by a link meanwhile is not followed, and a pipe does not block. Windows has
+# neither, nor these flags; without O_BINARY its files open as text.
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -34,18 +34,18 @@ _KB = 1_000
 
 
 def path_names(names: Sequence[str]) -> dict[str, str]:
-    r"""Choose the name in the path for each name of one folder.
+    r"""Return the name used in paths for each name of one folder.
 
-    A path is valid UTF-8 in NFC. A byte that is not UTF-8 is written ``\xNN``. Where that gives two
-    files one name, the file that really has the name keeps it; the others keep their own spelling, or
-    when that is impossible or taken, get a number.
+    A path is valid UTF-8 in NFC. A byte that is not UTF-8 is written ``\xNN``. If that gives two files one
+    name, the file that really has the name keeps it. The others keep their own spelling, or get a number if
+    that is impossible or taken.
 
     Args:
         names: All names of the folder, as :func:`os.fsdecode` gives them.
 
     Returns:
-        The chosen name by real name, of those that are not ASCII (ASCII names are always kept). All
-        names of the folder are different; their order does not matter.
+        The chosen names by real name, without ASCII names, which never change. All names of the folder stay
+        distinct; their order does not matter.
     """
     wanted = {name: spelled(unicodedata.normalize("NFC", name)) for name in names if not name.isascii()}
     if not wanted:
@@ -75,8 +75,8 @@ def read_regular(path: str, max_bytes: int) -> bytes:
         All of its bytes.
 
     Raises:
-        UnreadableFileError: If it is no regular file, or larger.
-        OSError: If the system does not let it be read.
+        UnreadableFileError: If it is not a regular file, or is larger.
+        OSError: If the system refuses to read it.
     """
     _refuse_irregular(os.lstat(path).st_mode)
     descriptor = os.open(path, _FLAGS)
@@ -98,12 +98,12 @@ def _refuse_irregular(mode: int) -> None:
 
 
 def irregular(mode: int) -> str:
-    """Return what something is that is no regular file, such as ``not a regular file (FIFO)``."""
+    """Return the reason to refuse an irregular file, such as ``not a regular file (FIFO)``."""
     return f"not a regular file ({_KINDS.get(stat.S_IFMT(mode), 'unknown')})"
 
 
 def too_large(size: int, max_bytes: int) -> str:
-    """Return that a file is too large, such as ``larger than 10 MB (12.3 MB)``."""
+    """Return the reason to refuse a large file, such as ``larger than 10 MB (12.3 MB)``."""
     return f"larger than {_size(max_bytes)} ({_size(size)})"
 
 

@@ -25,8 +25,8 @@ _DEFAULTS = ScanSettings()
 class FolderSource:
     """Lists and reads the files below a folder; see :class:`mdvec.sources.interface.Source`.
 
-    ``.gitignore`` and ``.mdvecignore`` hold in their folder and below, as in git. Nothing outside the
-    folder is looked at, whatever links there are, and nothing but regular files is opened.
+    ``.gitignore`` and ``.mdvecignore`` apply in their folder and below, as in git. Nothing outside the folder
+    is read, whatever links there are, and only regular files are opened.
     """
 
     def __init__(
@@ -67,16 +67,16 @@ class FolderSource:
         return str(path.resolve())
 
     def list(self) -> Listing:
-        """List everything once; no file is opened but ignore files.
+        """List everything once; only ignore files are opened.
 
         Raises:
-            SourceMissingError: If the folder is not there, is none, or was replaced meanwhile.
-            SourceError: If it cannot be listed: nothing is known of its files then.
+            SourceMissingError: If the folder is missing, is not a folder, or was replaced meanwhile.
+            SourceError: If it cannot be listed, so that nothing is known about its files.
         """
         return self._scan().listing()
 
     def is_here(self) -> bool:
-        """Return True if the folder is there."""
+        """Return True if the folder exists."""
         return Path(self._location).is_dir()
 
     def folders(self) -> Sequence[str]:
@@ -85,7 +85,7 @@ class FolderSource:
         return watched_folders(scan.root, [f"{scan.root}/{real}".rstrip("/") for real in scan.entered])
 
     def concerned(self, path: str) -> Sequence[str]:
-        """Return the documents that an event may be about; what is not there now may have been a folder."""
+        """Return the documents that an event may concern; a path that is gone may have been a folder."""
         place = inside(path, os.path.realpath(self._location))
         if place is None:
             return []
@@ -129,8 +129,8 @@ class FolderSource:
         """Return the raw bytes of a listed file.
 
         Raises:
-            UnreadableFileError: If it cannot be read, is no regular file any more, lies outside the
-                folder by now, or has grown over the size limit. The message is the reason alone.
+            UnreadableFileError: If it cannot be read, is no longer a regular file, is now outside the folder,
+                or has grown over the size limit. The message is only the reason.
         """
         try:
             root = self._root()
@@ -143,7 +143,7 @@ class FolderSource:
             raise UnreadableFileError(reason(error)) from error
 
     def expect(self, entries: Sequence[SourceEntry]) -> None:
-        """Do nothing: files that lie here are not fetched."""
+        """Do nothing: local files are not fetched."""
 
     def differs(self, known: SourceEntry) -> bool:
         """Return True if a file has changed or is gone since it was indexed; one that was touched has not."""
@@ -165,6 +165,6 @@ class FolderSource:
 
 
 def _identity(folder: str) -> tuple[int, int]:
-    """Return what stays the same as long as a folder is not replaced, such as by unmounting a disk."""
+    """Return an identity that changes if a folder is replaced, for example when a disk is unmounted."""
     status = Path(folder).stat()
     return status.st_dev, status.st_ino

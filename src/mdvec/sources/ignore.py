@@ -41,9 +41,9 @@ class IgnoreLine(Struct, frozen=True):
     Attributes:
         text: As written.
         expression: Matches all of the path of an entry, relative to the file's folder, or all of its name.
-        is_bare: It is matched against names: the line has no slash but a last one.
-        negated: It brings back what an earlier line leaves out.
-        folders_only: It does not match files.
+        is_bare: Whether it is matched against names: the line has no slash, except possibly at its end.
+        negated: Whether it brings back what an earlier line excludes.
+        folders_only: Whether it matches only folders.
     """
 
     text: str
@@ -57,9 +57,9 @@ class IgnoreFile(Struct, frozen=True):
     """An ignore file.
 
     Attributes:
-        name: Its path below the root, for people.
+        name: Its path below the root, for messages.
         folder: Its folder below the root, in NFC, empty or ending in ``/``.
-        lines: The last first, as the last one that matches decides.
+        lines: Its lines, the last first, since the last one that matches decides.
     """
 
     name: str
@@ -67,7 +67,7 @@ class IgnoreFile(Struct, frozen=True):
     lines: tuple[IgnoreLine, ...]
 
     def decide(self, path: str, *, is_folder: bool) -> IgnoreLine | None:
-        """Return the line that decides about an entry of the folder or below; None when none does."""
+        """Return the line that decides about an entry of the folder or below; None if none does."""
         start = len(self.folder) if path.startswith(self.folder) else 0
         name = path.rfind("/") + 1
         for line in self.lines:
@@ -79,10 +79,10 @@ class IgnoreFile(Struct, frozen=True):
 
 
 class IgnoreRules(Struct, frozen=True):
-    """The ignore files that hold in a folder.
+    """The ignore files that apply in a folder.
 
-    A ``.mdvecignore`` has the say over every ``.gitignore``, so that one at the top can bring back what
-    git does not want; of one kind, the deeper has the say over the higher.
+    A ``.mdvecignore`` takes precedence over every ``.gitignore``, so that one at the top can bring back what
+    git ignores; of one kind, the deeper file takes precedence.
 
     Attributes:
         own: The ``.mdvecignore`` files, deepest first.
@@ -93,7 +93,7 @@ class IgnoreRules(Struct, frozen=True):
     git: tuple[IgnoreFile, ...] = ()
 
     def rule(self, path: str, *, is_folder: bool) -> str | None:
-        """Return which line leaves an entry out, such as ``.gitignore: *.tmp``; None when none does.
+        """Return the line that excludes an entry, such as ``.gitignore: *.tmp``; None if none does.
 
         Args:
             path: Relative to the root, as the file system has it. No folder above it is ignored.
@@ -148,7 +148,7 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Return the expression of a pattern without a last slash; None when git could not use it."""
+    """Return the expression of a pattern without a trailing slash; None if git could not use it."""
     try:
         expression = _translated(pattern.removeprefix("/"), is_bare="/" not in pattern)
         with warnings.catch_warnings():
@@ -161,9 +161,8 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 def _translated(pattern: str, *, is_bare: bool) -> str:
     """Translate a pattern.
 
-    The leftmost place is always good enough for what stands between two ``**``, or between two ``*`` of a
-    name: the second can take up what follows. The atomic groups ``(?>…)`` make use of that, which keeps the
-    time linear.
+    Between two ``**``, or two ``*`` of a name, the leftmost match is always good enough, since the second
+    star can match the rest. The atomic groups ``(?>…)`` use that to keep the time linear.
     """
     groups: list[list[str]] = [[]]
     position = 0
@@ -230,7 +229,7 @@ def _translated_set(name: str, position: int) -> tuple[str, int]:
         high = low
         if name[position : position + 1] == "-" and name[position + 1 : position + 2] not in {"", "]"}:
             high, position = _character(name, position + 1)
-        # A range that runs backwards holds its first character.
+        # A range that runs backwards contains its first character.
         members += f"{re.escape(low)}-{re.escape(max(high, low))}"
     return f"(?!/)[{'^' if negated else ''}{members}]", position + 1
 

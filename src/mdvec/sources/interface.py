@@ -30,20 +30,20 @@ class SourceFactory(Protocol):
             include: Globs (:mod:`mdvec.text.globs`); when there are any, a file has to match one of them.
             exclude: Globs; what matches one of them is left out.
             scan: Which files are documents.
-            cache_dir: Where it may keep what it fetched, in the folder ``sources``.
-            settings: Those it declares (see :mod:`mdvec.settings`) and that are set.
+            cache_dir: The cache; the source may keep fetched files in its folder ``sources``.
+            settings: The declared settings (see :mod:`mdvec.settings`) that are set.
 
         Raises:
-            UsageError: If the location is none.
+            UsageError: If the location is invalid.
         """
         ...
 
     def parse(self, location: str) -> str:
-        """Return the one spelling of a place, from what a user writes after ``NAME:`` or ``NAME+``.
+        """Return the canonical spelling of a location, given what a user writes after ``NAME:`` or ``NAME+``.
 
         Raises:
-            UsageError: If it is none, or holds a password.
-            SourceMissingError: If it is not there, as far as that costs nothing.
+            UsageError: If it is invalid, or contains a password.
+            SourceMissingError: If it does not exist and that can be checked at no cost.
         """
         ...
 
@@ -52,7 +52,7 @@ class Source(Protocol):
     """A place that holds documents. Reading it never changes it."""
 
     def list(self) -> Listing:
-        """List everything once: what can be indexed, what cannot, and why.
+        """List everything once: documents, and everything else with the reason.
 
         Returns:
             Every file below the root is in the listing exactly once: as an entry, as a context file, or as
@@ -68,8 +68,8 @@ class Source(Protocol):
         """Return the raw bytes of a listed file.
 
         Raises:
-            UnreadableFileError: If it cannot be read, is no regular file any more, lies outside the root
-                by now, or has grown over the size limit.
+            UnreadableFileError: If it cannot be read, is no longer a regular file, is now outside the root,
+                or has grown over the size limit.
         """
         ...
 
@@ -87,7 +87,7 @@ class Source(Protocol):
         """Return True if a file has changed or is gone since it was indexed; one that was touched has not.
 
         Args:
-            known: The file as it was then, ``content_hash`` included.
+            known: The file when it was indexed, ``content_hash`` included.
 
         A source elsewhere returns False without a request: it is as new as the last import.
         """
@@ -96,10 +96,10 @@ class Source(Protocol):
 
 @runtime_checkable
 class WatchedSource(Protocol):
-    """A source on this machine, in which changes raise events; others are looked at from time to time."""
+    """A source on this machine, in which changes raise events; other sources are polled."""
 
     def is_here(self) -> bool:
-        """Return True if the root is there; nothing in it is looked at."""
+        """Return True if the root exists; its contents are not read."""
         ...
 
     def folders(self) -> Sequence[str]:
@@ -112,10 +112,10 @@ class WatchedSource(Protocol):
         ...
 
     def concerned(self, path: str) -> Sequence[str]:
-        """Return the documents that an event may be about.
+        """Return the documents that an event may concern.
 
         Args:
-            path: What changed: an absolute path.
+            path: The absolute path that changed.
 
         Returns:
             Paths as in a listing, known or not; one that ends in ``/`` stands for all below it. Empty when no

@@ -15,12 +15,13 @@ from mdvec.sources.scan import IGNORE_FILES, Folder, Link, Scan
 
 
 def follow_links(scan: Scan) -> None:
-    """Look at every link that a scan found, and at those behind them, in the order of their paths.
+    """Follow every link that a scan found, and the links behind them, in the order of their paths.
+
+    A link to something listed is excluded, as is a link to something that an ignore rule, ``--exclude`` or an
+    excluded folder name leaves out. Each folder is entered at most once, so this terminates.
 
     Args:
-        scan: All real files and folders are in it already, so that each is listed under its own name.
-            A link to what is listed is excluded; so is one to what an ignore rule, ``--exclude`` or an
-            excluded folder name leaves out. A folder is entered once at most, so this ends.
+        scan: The scan; it already has all real files and folders, each under its own name.
     """
     if not scan.links:
         return
@@ -41,7 +42,7 @@ def follow_links(scan: Scan) -> None:
 
 
 def inside(real: str, root: str) -> str | None:
-    """Return where a resolved path is below a resolved root: empty for the root, None when outside."""
+    """Return a resolved path relative to a resolved root: empty for the root, None if it is outside."""
     if real == root:
         return ""
     prefix = root if root.endswith("/") else f"{root}/"
@@ -49,7 +50,7 @@ def inside(real: str, root: str) -> str | None:
 
 
 def _follow(scan: Scan, link: Link) -> str | None:
-    """Take what a link leads to, or say why not."""
+    """List the target of a link, or return the reason not to."""
     try:
         real = os.path.realpath(f"{scan.root}/{link.folder.locator}{link.name}", strict=True)
         status = Path(real).stat()
@@ -101,12 +102,12 @@ def _follow_to_folder(scan: Scan, link: Link, target: str) -> str | None:
 
 
 def _judge_target(scan: Scan, target: str, *, is_folder: bool) -> tuple[str | None, Folder]:
-    """Apply what leaves things out on the way from the root down to a target.
+    """Apply the exclusion rules on the way from the root down to a target.
 
-    Globs of ``--include`` are not applied: the link is what may be included.
+    Globs of ``--include`` are not applied to the target, but to the link.
 
     Returns:
-        The rule that leaves it or a folder above it out, and the folder it is in.
+        The rule that excludes it or a folder above it, and the folder it is in.
     """
     folder = scan.entered[""]
     *above, last = target.split("/")
@@ -132,5 +133,5 @@ def _leaving_out(scan: Scan, name: str, folder: Folder, *, is_folder: bool) -> s
 
 
 def _shown(real: str) -> str:
-    """Spell a place that has no path of its own."""
+    """Return a readable form of a target that has no path of its own."""
     return unicodedata.normalize("NFC", os.fsencode(real).decode("utf-8", "backslashreplace"))

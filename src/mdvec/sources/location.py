@@ -1,4 +1,4 @@
-"""Where documents are that are no folder of this machine: reads and writes such places. Pure functions."""
+"""Parses and writes the locations of remote documents. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"file:///[A-Za-z]:(?=/)|[a-z+]+://[^/]*")  # with a drive
 _SSH_ADDRESS = re.compile(
     r"(?:[A-Za-z0-9_][A-Za-z0-9._~-]*@)?(?:[A-Za-z0-9][A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\]):(?![:-])"
 )
-# What git-check-ref-format forbids, and the dash that would make an option of it.
+# Characters that git-check-ref-format forbids, and the dash that would make a ref an option.
 _NO_REF = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.@]$|^[-/.]|[/.]$|/\.|\.lock(?:/|$)|[\ud800-\udfff]"
 )
@@ -48,8 +48,8 @@ class GitLocation(Struct, frozen=True):
     """A repository that git can reach, or a folder in it; ``str()`` writes what :func:`parse_git` reads.
 
     Attributes:
-        url: As git takes it; it holds no password.
-        ref: Branch, tag or commit; empty for what the repository's HEAD names.
+        url: The URL as git accepts it; without a password.
+        ref: Branch, tag or commit; empty for the repository's HEAD.
         path: Folder, without slashes around it; empty for all.
     """
 
@@ -62,7 +62,7 @@ class GitLocation(Struct, frozen=True):
 
 
 def parse_github(text: str) -> GithubLocation:
-    """Read ``OWNER/REPO[@REF][:PATH]``. The first colon starts the path: no ref can hold one.
+    """Parse ``OWNER/REPO[@REF][:PATH]``. The first colon starts the path, since no ref can contain one.
 
     Raises:
         UsageError: If it is something else.
@@ -80,7 +80,7 @@ def parse_github(text: str) -> GithubLocation:
 
 
 def parse_git(text: str) -> GitLocation:
-    """Read ``URL[@REF][:PATH]``, where the URL may also be ``[USER@]HOST:PATH`` as for ssh.
+    """Parse ``URL[@REF][:PATH]``; the URL may also be ``[USER@]HOST:PATH`` as for ssh.
 
     The first ``@`` or colon behind the host ends the URL; its own are written ``%40`` and ``%3A``.
 
@@ -103,7 +103,7 @@ def parse_git(text: str) -> GitLocation:
 
 
 def _check_url(url: str) -> None:
-    """Refuse what is no plain address.
+    """Refuse everything but a plain address.
 
     Raises:
         UsageError: If git has no such transport, or the address carries a password.
@@ -135,7 +135,7 @@ def _check_url(url: str) -> None:
 
 
 def _parse_tail(tail: str, form: str) -> tuple[str, str]:
-    """Read ``[@REF][:PATH]``."""
+    """Parse ``[@REF][:PATH]``."""
     ref, colon, path = tail.partition(":")
     if (ref and _NO_REF.search(ref[1:])) or ref == "@":
         msg = f"not a branch, tag or commit: {ref[1:]!r}"

@@ -1,4 +1,4 @@
-"""A source without a place: clients write its documents, section by section, over JSON-RPC."""
+"""A source without a location: clients write its documents, section by section, over JSON-RPC."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class PushSource:
         scan: ScanSettings = _DEFAULTS,
         cache_dir: Path | None = None,
     ) -> None:
-        """Take what every source is given; none of it is used: a client decides what it writes."""
+        """Accept the arguments of every source; none is used, since a client decides what it writes."""
 
     @staticmethod
     def parse(location: str) -> str:
-        """Return an empty place.
+        """Return an empty location.
 
         Raises:
-            UsageError: If one is named.
+            UsageError: If a location is given.
         """
         if location:
             msg = f"push: takes no place, but {location!r} names one"

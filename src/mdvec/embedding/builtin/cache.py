@@ -1,4 +1,4 @@
-"""Folders that are built once and then shared: complete or absent, also while several processes build."""
+"""Folders that are built once and then shared: complete or absent, even if several processes build."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _describe(directory: Path) -> str:
 
 
 def _checksum(file: BinaryIO) -> tuple[int, int]:
-    """Return the CRC-32 and the size of a file: it finds damage, and takes half the time of a digest."""
+    """Return the CRC-32 and the size of a file, which detect damage in half the time of a digest."""
     checksum = 0
     while block := file.read(_BLOCK_BYTES):
         checksum = zlib.crc32(block, checksum)
@@ -77,7 +77,7 @@ def _is_intact(directory: Path) -> bool:
 
 
 def _flush(path: Path) -> None:
-    """Make sure that a file is on the disk before its folder gets its final name."""
+    """Flush a file to the disk, before its folder gets its final name."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 

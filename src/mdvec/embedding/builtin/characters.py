@@ -16,7 +16,7 @@ _SPACE = 0x20
 WORD_START = 0x2581
 """``▁`` stands for a space, and before the first word."""
 
-# ASCII that no vocabulary spells otherwise than as it is or as a space.
+# ASCII characters that any vocabulary keeps unchanged or treats as a space.
 _NOT_PLAIN = re.compile(r"[^\t\n -~]")
 _BLOCK = 1 << 16  # characters rewritten at once: bounds the memory
 
@@ -59,14 +59,14 @@ class CharacterMap(Struct, frozen=True):
         return _with_marks(codes, origins)
 
     def _stays(self, text: str) -> bool:
-        """Return True for plain English: letters, digits, signs, spaces and line ends."""
+        """Return True for plain English: letters, digits, punctuation, spaces and line ends."""
         return text.isascii() and _NOT_PLAIN.search(text) is None
 
     def _replace(self, block: NDArray[np.uint32], begin: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         import numpy as np
 
         entries = self.entry_of.take(block, mode="clip")
-        [places] = entries.nonzero()  # of what is replaced, which is little
+        [places] = entries.nonzero()  # of the replaced characters, which are few
         entries = entries[places]
         lengths = self.lengths[entries]
         counts = np.ones(block.size, dtype=np.int64)

@@ -58,13 +58,13 @@ class BuiltinEmbedder(Embedder):
     """
 
     def __init__(self, *, cache_dir: Path, threads: int | None = None, batch_tokens: int = 128) -> None:
-        """Remember the settings.
+        """Store the settings.
 
         Args:
             cache_dir: Folder to build in, shared by processes; created when needed.
             threads: Threads to compute with; None for one per core this process may use.
-            batch_tokens: Most tokens a thread works on at once. About 100 are fastest: they stay in a
-                core's cache. A single longer window is worked on as a whole.
+            batch_tokens: Most tokens that a thread processes at once. About 100 are fastest, since they stay
+                in a core's cache. A single longer window is processed as a whole.
         """
         self._cache_dir = cache_dir
         self._threads = threads
@@ -89,7 +89,7 @@ class BuiltinEmbedder(Embedder):
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """The weights are not installed; None when they are."""
+        """The error that the weights are not installed; None if they are."""
         try:
             weights_path()
         except EmbedderUnavailableError as error:
@@ -103,7 +103,7 @@ class BuiltinEmbedder(Embedder):
 
     @property
     def is_small(self) -> bool:
-        """Processes share its weights."""
+        """True: processes share its weights."""
         return True
 
     @property
@@ -118,9 +118,9 @@ class BuiltinEmbedder(Embedder):
         yield range(len(texts)), self._ready_engine().embed(texts, _PREFIXES[role])
 
     def unload(self, *, idle_s: float) -> bool:
-        """Free the network and the tokenizer when they were not used for so long.
+        """Free the network and the tokenizer if they have not been used for so long.
 
-        A call that is at work keeps what it uses until it is done.
+        A running call keeps what it uses until it is done.
         """
         with self._lock:
             loaded = self._engine is not None or self._tokenizer is not None

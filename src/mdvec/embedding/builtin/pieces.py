@@ -52,7 +52,7 @@ class PieceTable(Struct, frozen=True):
         piece_of_node: The piece spelled by the way to a node, or -1; shape (slots,), int32.
         scores: Logarithm of each piece's probability; the unknown piece has the lowest. One more for none.
         piece_lengths: Characters of each piece, uint8; 1 for the unknown one.
-        joined: True in the slots of all pairs of characters that are neighbours in a piece.
+        joined: True in the slots of all pairs of characters that are adjacent in a piece.
         unknown: Id of the piece that stands for a character no piece contains.
         longest: Characters of the longest piece.
     """
@@ -68,7 +68,7 @@ class PieceTable(Struct, frozen=True):
     longest: int
 
     def cuts(self, codes: Codes) -> NDArray[np.bool_]:
-        """Return True for each place between two characters that no piece spans."""
+        """Return for each place between two characters whether no piece spans it."""
         return ~self.joined[_slots(codes[:-1], codes[1:])]
 
     def segment(self, codes: Codes, *, block: int = _BLOCK) -> Pieces:
@@ -109,7 +109,7 @@ class PieceTable(Struct, frozen=True):
         return last_piece[cuts - 1], cuts
 
     def segment_short(self, codes: Codes) -> Pieces:
-        """Return what :meth:`segment` returns, of many short texts side by side.
+        """Return the same as :meth:`segment`, for many short texts side by side.
 
         Args:
             codes: Code points of the texts; each ends with a 0, which no piece holds. They get longer.

@@ -1,4 +1,4 @@
-"""Cuts a text where no piece of the vocabulary spans, and remembers the pieces of segments.
+"""Cuts a text where no piece of the vocabulary spans, and caches the pieces of segments.
 
 Words and phrases recur, so the pieces of most segments are known already.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mdvec.embedding.builtin.pieces import Codes, Pieces
 
-# Parts segments while they are looked up; texts hold no NUL, and so no piece does.
+# Separates segments while they are looked up; no text, and so no piece, contains a NUL.
 _CUT = "\0"
 _ID_BYTES = 4
 # About 20 MB.
@@ -41,7 +41,7 @@ class Segmenter:
         self._chars = 0
 
     def segment(self, codes: Codes) -> Pieces:
-        """Return what :meth:`PieceTable.segment` returns, most of it from memory.
+        """Return the same as :meth:`PieceTable.segment`, most of it from the cache.
 
         Args:
             codes: Code points of the text, none of them 0.
@@ -77,7 +77,7 @@ class Segmenter:
         text = f"{_CUT.join(segments)}{_CUT}"
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         ids, ends = find(codes)
-        # What is between segments is a piece of its own.
+        # Each separator is a piece of its own.
         last = (np.flatnonzero(codes[ends - 1] == ord(_CUT)) * _ID_BYTES).tolist()
         first = [0, *(place + _ID_BYTES for place in last)]
         found = ids.tobytes()

@@ -1,4 +1,4 @@
-"""The model's tokenizer: texts to token ids, with the place in the text where each token ends."""
+"""The model's tokenizer: texts to token ids, with the position where each token ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _UNENCODABLE = re.compile("[\0\ud800-\udfff]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-# What the model reads as one space, besides tab, line ends and space; and what not both it and Python skip.
+# Characters that the model treats as a space, besides tab, line ends and space; and those that only one of
+# the model and Python skips.
 _SPACES = re.compile(
     "[\0\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2581\u3000\ud800-\udfff\ufeff\ufffd]"
 )
@@ -31,7 +32,7 @@ _SKIPPED = re.compile("[\1-\x08\x0b\x0e-\x1f\x7f\x85\x8f\x9f]")
 
 _BEFORE_SPACE = re.compile(r"(?<![ \t\n])[ \t\n]")
 _PART_CHARS = 1 << 16
-# What has no space for so long is no writing. It is parted anyway, which can cost a token.
+# Text without a space for so long is not prose. It is split anyway, which can cost a token.
 _MOST_PART_CHARS = 4 * _PART_CHARS
 
 _PIECE_ARRAYS = ("characters", "bases", "parents", "piece_of_node", "scores", "piece_lengths", "joined")
@@ -58,7 +59,7 @@ class Tokens(Struct, frozen=True):
 
 
 class Tokenizer(Struct, frozen=True, dict=True):
-    """Cuts texts as the model was trained to read them. Time grows with the length alone.
+    """Tokenises texts as in the training of the model, in time linear in their length.
 
     Attributes:
         characters: Rewrites the text.
@@ -76,17 +77,17 @@ class Tokenizer(Struct, frozen=True, dict=True):
 
     @cached_property
     def words(self) -> WordMemory:
-        """The words that are known."""
+        """The cache of words."""
         return WordMemory(lambda text: self.encode(text).ends)
 
     def ends(self, text: str) -> NDArray[np.int32]:
-        """Return where the tokens end, as in :attr:`Tokens.ends`; quicker and in less memory."""
+        """Return the ends of tokens as in :attr:`Tokens.ends`, faster and in less memory."""
         import numpy as np
 
         found: list[NDArray[np.int32]] = []
         start = 0
         while start < len(text) or not found:
-            # Before a space, a text can be parted without changing its tokens.
+            # Splitting a text before a space does not change its tokens.
             last = start + _MOST_PART_CHARS
             space = _BEFORE_SPACE.search(text, start + _PART_CHARS, last)
             stop = space.start() if space else min(last, len(text))

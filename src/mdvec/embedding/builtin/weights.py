@@ -37,7 +37,7 @@ def installed_version() -> str | None:
     """Return the version of the installed package; None if there is none."""
     spec = find_spec(_PACKAGE)
     places = (spec and spec.submodule_search_locations) or []
-    # The name of the folder says it. The standard library would load what parses e-mails.
+    # The name of the folder contains it. importlib.metadata would load the parser of e-mails.
     folders = [folder for place in places for folder in Path(place).parent.glob(f"{_PACKAGE}-*.dist-info")]
     if len(folders) == 1:
         return folders[0].name.removesuffix(".dist-info").partition("-")[2]

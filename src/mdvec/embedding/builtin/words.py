@@ -1,6 +1,6 @@
-"""Remembers where the tokens of words end: most words of a text were in one before.
+"""Caches the token ends of words, since most words of a text occurred before.
 
-No piece of the vocabulary goes on after a space, so the ends of a text are those of its words.
+No piece of the vocabulary continues after a space, so the token ends of a text are those of its words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_CHARS = 1 << 20
 
 
 class WordMemory:
-    """Knows the lengths of tokens. Threads may share it.
+    """A cache of the tokens of words. Threads may share it.
 
     Args:
         find_ends: Tokenises a text: one past the last character of each token.
@@ -35,7 +35,7 @@ class WordMemory:
         """Return the length of each token in characters, as uint8.
 
         Args:
-            words: None empty. The one space in front of a word counts as part of it.
+            words: The words, none of them empty. The one space before a word counts as part of it.
         """
         known = self._lengths
         with self._lock:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 
-# The libraries have no errors of their own. Measured on models whose files were damaged one by one:
+# The libraries have no error classes of their own. Models with files damaged one by one raised these:
 _LOAD_ERRORS = (
     *(OSError, EOFError, struct.error, pickle.UnpicklingError, SafetensorError),  # weights
     *(ValueError, KeyError, TypeError, StrictDataclassError),  # settings: they become arguments of functions
-    *(RuntimeError, MemoryError),  # torch, where weights and settings do not belong together
+    *(RuntimeError, MemoryError),  # torch, if weights and settings do not match
     ImportError,  # a package that the model needs
 )
 _RUN_ERRORS = (RuntimeError, MemoryError, ValueError, IndexError)
@@ -42,8 +42,8 @@ _MAX_REASON_CHARS = 300
 class SentenceTransformersEngine:
     """A model in memory; see :class:`mdvec.embedding.local.local_embedder.Engine`.
 
-    Pooling, further layers and their order are those of the model's own files. Numbers have 32 bits on every
-    device, so that vectors made on one can be searched from another.
+    The model's own files define pooling, further layers and their order. Numbers have 32 bits on every
+    device, so that vectors made on one can be searched on another.
     """
 
     _provider = "sentence-transformers"
@@ -178,7 +178,7 @@ def choose_device(name: str, *, provider: str) -> torch.device:
 
 
 def _prepared_device(name: str, threads: int | None, provider: str) -> torch.device:
-    """Choose the device, and keep warnings and progress bars of transformers off the terminal."""
+    """Return the device, and keep warnings and progress bars of transformers off the terminal."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
@@ -199,7 +199,7 @@ def _free(device: torch.device) -> None:
 
 @contextmanager
 def _cannot_load(folder: Path, provider: str, *, runs_code: bool) -> Iterator[None]:
-    """Explain errors of loading, with what to do."""
+    """Raise errors of loading as :class:`EmbedderUnavailableError` with the next step."""
     errors = _ERRORS_OF_OTHER_CODE if runs_code else _LOAD_ERRORS
     try:
         yield
@@ -234,6 +234,6 @@ def _hint(error: Exception, provider: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first paragraph: what follows is advice about other programs."""
+    """Return the first paragraph of a message; the rest is advice about other programs."""
     text = " ".join(str(error).strip().partition("\n\n")[0].split()) or type(error).__name__
     return text if len(text) <= _MAX_REASON_CHARS else f"{text[: _MAX_REASON_CHARS - 1]}…"

@@ -1,4 +1,4 @@
-"""The files of a model: in a folder of the user's, in the hub's cache, or on the hub."""
+"""The files of a model: in a user's folder, in the hub's cache, or on the hub."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAR_OF_BYTES = "huggingface_hub.snapshot_download"  # there is another one, of 
 
 
 class FolderFiles(Struct, frozen=True):
-    """A model in a folder of the user's.
+    """A model in a user's folder.
 
     Attributes:
         folder: Its absolute path.
@@ -36,7 +36,7 @@ class FolderFiles(Struct, frozen=True):
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """The reason why the folder has no model; None when it has one."""
+        """The error that the folder has no model; None if it has one."""
         if not self.folder.is_dir():
             msg = f"there is no folder {self.folder} with a model"
         else:
@@ -61,13 +61,13 @@ class FolderFiles(Struct, frozen=True):
         return identity(self.settings())
 
     def fetch_weights(self, folder: Path) -> None:
-        """Do nothing: they are there, or the model has a problem."""
+        """Do nothing: without weights, the model has a :attr:`problem`."""
 
 
 class HubFiles(Struct, frozen=True):
     """A model of the Hugging Face hub.
 
-    What is in the cache is used as it is: only missing files are requested from the hub.
+    Cached files are used as they are; only missing files are requested from the hub.
 
     Attributes:
         hub_id: ``owner/name``.
@@ -94,7 +94,7 @@ class HubFiles(Struct, frozen=True):
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """It is not in the cache, and nothing may be fetched."""
+        """The error that the model is not in the cache and nothing may be fetched; None otherwise."""
         from huggingface_hub import constants
 
         folder = self._snapshot()
@@ -108,13 +108,13 @@ class HubFiles(Struct, frozen=True):
         )
 
     def settings(self) -> Path:
-        """Return a folder with all but the weights, fetching some small files when they are missing.
+        """Return a folder with all but the weights; missing small files are fetched.
 
         Raises:
             EmbedderUnavailableError: If they cannot be fetched.
         """
         folder = self._snapshot()
-        # Weights come last: without them an earlier download may have been stopped anywhere.
+        # Weights come last: without them, an earlier download may be incomplete.
         return folder if folder is not None and has_weights(folder) else self._fetch(SETTINGS, self.revision)
 
     def identity(self) -> str:
@@ -122,7 +122,7 @@ class HubFiles(Struct, frozen=True):
         return self.settings().name[:_COMMIT_DIGITS]
 
     def fetch_weights(self, folder: Path) -> None:
-        """Fetch the weights that are missing beside the settings, and report how far it is.
+        """Fetch missing weights, and report the progress.
 
         Raises:
             EmbedderUnavailableError: If they cannot be fetched.
@@ -180,7 +180,7 @@ ModelFiles = FolderFiles | HubFiles
 def locate(
     model: str, *, hub_dir: Path | None, revision: str | None, offline: bool, provider: str
 ) -> ModelFiles:
-    """Return the files of a model by the name of a folder or a name on the hub.
+    """Return the files of a model, given a folder or an id on the hub.
 
     Args:
         model: A folder, or ``owner/name``.
@@ -216,7 +216,7 @@ def _fetch_error(hub_id: str, revision: str, error: Exception) -> EmbedderUnavai
 
 
 def _progress_bar(*, reports: bool) -> type[Any]:
-    """Return a progress bar that draws nothing, and reports the bytes that are written to the current run."""
+    """Return a progress bar that draws nothing, but reports the bytes written to the current run."""
     from huggingface_hub.utils import tqdm
 
     current = run.current()  # files come in threads

@@ -22,7 +22,7 @@ SETTINGS = (".json", ".jsonl", ".model", ".py", ".txt")
 OTHER_FOLDERS = ("onnx", "openvino")
 _MODULES = "modules.json"
 _INDEXES = tuple(f"{suffix}.index.json" for suffix in WEIGHTS)
-_USUAL_MAX_TOKENS = 512  # of a model that does not say
+_USUAL_MAX_TOKENS = 512  # of a model whose files do not state it
 _FIRST_POSITION = 2  # in the family of RoBERTa, which counts from there
 _SAMPLE_BYTES = 1 << 20  # of each end of a file of weights
 _QUERY_PROMPTS = ("query",)
@@ -34,10 +34,10 @@ class Layout(Struct, frozen=True):
     """The facts in the files of a model.
 
     Attributes:
-        dimension: Length of its vectors; None when only the loaded model shows it.
-        max_tokens: Most tokens it sees at once, markers included.
-        query_prompt: Its prefix of queries; None when it does not say.
-        document_prompt: Its prefix of passages; None when it does not say.
+        dimension: Length of its vectors; None if only the loaded model shows it.
+        max_tokens: Most tokens it reads at once, markers included.
+        query_prompt: Its prefix for queries; None if the files have none.
+        document_prompt: Its prefix for passages; None if the files have none.
     """
 
     dimension: int | None
@@ -50,7 +50,7 @@ def read_layout(folder: Path) -> Layout:
     """Return the facts in the files of a model.
 
     Raises:
-        EmbedderUnavailableError: If the folder holds no model, or a file cannot be read or has another shape.
+        EmbedderUnavailableError: If the folder has no model, or a file cannot be read or has another shape.
     """
     modules = _read_modules(folder / _MODULES)
     first = folder / modules[0].get("path", "") if modules else folder
@@ -69,7 +69,7 @@ def read_layout(folder: Path) -> Layout:
 
 
 def has_weights(folder: Path) -> bool:
-    """Return True if all weights are there: one file, or every part that their index names."""
+    """Return True if all weights exist: one file, or every part that their index names."""
     indexes = [path for path in folder.glob("*.index.json") if path.name.endswith(_INDEXES)]
     if not indexes:
         return any(path.suffix in WEIGHTS for path in _files(folder))
@@ -85,7 +85,7 @@ def has_weights(folder: Path) -> bool:
 def identity(folder: Path) -> str:
     """Return a digest of the files of a model: 12 hex digits, the same for a copy of it.
 
-    Settings count whole; of weights their sizes and both ends, so that gigabytes are not read.
+    It covers settings whole, and of weights the sizes and both ends, so that gigabytes are not read.
     """
     digest = hashlib.sha256()
     for path in _files(folder):
@@ -122,7 +122,7 @@ class ModelTokenizer:
 
     @property
     def markers(self) -> int:
-        """How many tokens are put around a text."""
+        """The number of tokens added around a text."""
         return int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
 
     def ends(self, text: str) -> list[int]:
@@ -146,7 +146,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _after_modules(folder: Path, modules: list[dict[str, str]], dimension: int | None) -> int | None:
-    """Return the length of a vector behind the modules of sentence-transformers that follow the network."""
+    """Return the length of a vector after the modules of sentence-transformers that follow the network."""
     for module in modules:
         config = _read_object(folder / module.get("path", "") / CONFIG, optional=True)
         match module["type"].rpartition(".")[2]:
@@ -164,7 +164,7 @@ def _after_modules(folder: Path, modules: list[dict[str, str]], dimension: int |
 
 
 def _pooled_vectors(pooling: dict[str, Any]) -> int:
-    """Count the vectors that a pooling sets side by side; older versions wrote a switch for each kind."""
+    """Count the vectors that a pooling concatenates; older versions wrote a switch for each kind."""
     modes = pooling.get("pooling_mode")
     if isinstance(modes, list):
         return len(modes)

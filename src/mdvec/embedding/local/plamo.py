@@ -1,4 +1,4 @@
-"""Embedders over PLaMo-Embedding, which brings its own code."""
+"""Embedders over PLaMo-Embedding, which comes with its own code."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ class SentenceTransformersSettings(LocalModelSettings, frozen=True, kw_only=True
     """``[embedding.sentence-transformers]``.
 
     Attributes:
-        query_prefix: Put before queries; None for what the model wants.
-        document_prefix: Put before passages; None for what the model wants.
+        query_prefix: Prefix of queries; None for the model's own.
+        document_prefix: Prefix of passages; None for the model's own.
     """
 
     query_prefix: Text | None = None
@@ -123,6 +123,6 @@ def _prompts(
 
 
 def _known_model(name: str) -> _KnownModel | None:
-    """Return a model by its id on the hub, or by the last part of it alone, in any case."""
+    """Return a model by its id on the hub or the last part of the id, regardless of case."""
     folded = name.casefold()
     return next((each for each in _MODELS if folded in {each.hub_id, each.hub_id.partition("/")[2]}), None)

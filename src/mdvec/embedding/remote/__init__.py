@@ -1,1 +1,1 @@
-"""The common part of embedders that use a service over HTTP."""
+"""The common parts of embedders that use a service over HTTP."""

@@ -1,4 +1,4 @@
-"""Several calls at once."""
+"""Runs several calls concurrently."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Outcome(Struct, Generic[R], frozen=True):
 
 
 class _WorkerRun(run.Run):
-    """The run that the workers see: the caller's, in which a wait ends when its results are not needed."""
+    """The run of the workers: the caller's, except that waits end when their results are no longer needed."""
 
     def __init__(self, callers: run.Run) -> None:
         super().__init__(callers.report)
@@ -41,7 +41,7 @@ class _WorkerRun(run.Run):
         return self._callers.cancelled
 
     def stop(self) -> None:
-        """End waits, and what would begin after one; responses that are under way are still needed."""
+        """End waits and the calls that would follow; responses in flight are still needed."""
         self._stopped.set()
 
     def sleep(self, seconds: float) -> None:
@@ -61,8 +61,8 @@ def map_concurrently(
 ) -> Generator[R, None, None]:
     """Call a function for each item, a few at a time, and yield the results in the order of completion.
 
-    The next item is taken when a call has ended, and its call starts before the results of that one are
-    yielded: what the caller does with them costs no time. Closing the generator waits for nothing.
+    When a call has ended, the next one starts before its results are yielded, so that the caller's work on
+    them delays nothing. Closing the generator waits for nothing.
 
     Args:
         function: Returns any number of results. It is called in a copy of the caller's context, and its
@@ -72,7 +72,7 @@ def map_concurrently(
 
     Yields:
         The results, in the caller's thread. After the first call that fails no other starts; its error is
-        raised when the calls under way have ended and all their results were yielded.
+        raised when the running calls have ended and all their results were yielded.
     """
     if at_once < 2:
         for item in items:

@@ -26,11 +26,11 @@ class ApiKey(Struct, frozen=True):
     """The key of a service: read from the environment when it is needed, and not stored.
 
     Attributes:
-        service: Name of the service, for people.
+        service: Name of the service in messages.
         variables: Names of the variables that may hold it; the first one that is set counts.
             Empty to send none.
-        needed: Whether the service works with a key only.
-        obtain: Where to get one, for people.
+        needed: Whether the service requires a key.
+        obtain: Where to get one, for messages.
     """
 
     service: str
@@ -54,7 +54,7 @@ class ApiKey(Struct, frozen=True):
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        """The reason why there is no usable key; None when there is one, or none is needed."""
+        """The reason why there is no usable key; None if there is one, or none is needed."""
         value = self.value
         if value and not (value.isascii() and value.isprintable() and " " not in value):
             msg = f"the key of {self.service} has characters that are not allowed in a key"
@@ -66,7 +66,7 @@ class ApiKey(Struct, frozen=True):
 
 
 class DimensionParameter(StrEnum):
-    """When a request says how long the vectors should be."""
+    """When a request contains the length of vectors."""
 
     ALWAYS = "always"
     IF_NEEDED = "if_needed"
@@ -89,15 +89,15 @@ class Limits(Struct, frozen=True):
 
 
 class Service(Struct, frozen=True):
-    """A service and a model, as far as they are known without sending anything.
+    """The facts about a service and a model that are known without sending anything.
 
     Attributes:
         provider: Name of the adapter; its settings are in ``[embedding.<provider>]``.
         key: Its key.
         model: The model of the documents.
-        dimension: Length of its vectors; None when only a response shows it.
+        dimension: Length of its vectors; None if only a response shows it.
         limits: Its limits.
-        known_models: Models that are known to exist there.
+        known_models: Models that the service is known to have.
         dimension_parameter: Whether requests name the dimension.
         revision: Differs for vectors of this model that cannot be compared.
         warnings: Likely mistakes in the settings.
@@ -187,7 +187,7 @@ class ServiceSettings(Section, frozen=True, kw_only=True):
     Attributes:
         api_key_env: The variable that holds the key.
         base_url: Where the service is.
-        requests_at_once: Most requests under way at the same time.
+        requests_at_once: Most requests in flight at the same time.
         timeout_s: How long the service may be silent, in seconds.
         attempts: Most times a request is sent.
     """

@@ -30,7 +30,7 @@ class IndexedVector(msgspec.Struct, frozen=True):
 
     Attributes:
         embedding: The numbers.
-        index: Position of its text; None where a service does not say: then they are in order.
+        index: Position of its text; None if the service does not send it: then they are in order.
     """
 
     embedding: list[float] | str
@@ -47,7 +47,7 @@ def parse_as(body: object, kind: type[T], service: str) -> T:
     """Return the JSON of a response as a type.
 
     Raises:
-        EmbeddingError: If it has another shape; the message says where.
+        EmbeddingError: If it has another shape; the message names the place.
     """
     try:
         return msgspec.convert(body, kind)
@@ -60,7 +60,7 @@ def parse_indexed(body: object, count: int, service: str) -> list[RawVector]:
     """Return the vectors in the JSON of OpenAI or Voyage, in the order of their texts.
 
     Raises:
-        EmbeddingError: If it has another shape, or a vector is missing or there twice.
+        EmbeddingError: If it has another shape, or a vector is missing or duplicate.
     """
     found = parse_as(body, IndexedVectors, service).data
     if all(item.index is None for item in found):

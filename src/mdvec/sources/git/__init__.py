@@ -1,1 +1,1 @@
-"""Repositories anywhere, read by the program git."""
+"""Repositories on any host, read by the program git."""

@@ -1,4 +1,4 @@
-"""A clone that holds the latest commit's names, and of contents only those that were requested."""
+"""A clone that has all names of the latest commit, but only the requested contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.location import GitLocation
 from mdvec.sources.tree import TreeItem
 
-# Refs of ours, so that collections of several branches share a clone.
+# Refs of our own, so that collections of several branches share a clone.
 _REFS = "refs/mdvec/"
 
 _NO_REMOTE_REF = "couldn't find remote ref"
@@ -44,11 +44,11 @@ _LOCK_TICK_S = 0.2
 
 
 class _PuzzlingError(SourceError):
-    """Git fails, and neither the network, nor the place, nor rights are the reason."""
+    """Git failed, and the reason is not the network, the address or permissions."""
 
 
 class Clone:
-    """A bare clone of one repository, shared by all who read it on this machine."""
+    """A bare clone of one repository, shared by all its readers on this machine."""
 
     def __init__(self, directory: Path, location: GitLocation) -> None:
         """Prepare; nothing is run."""
@@ -57,10 +57,10 @@ class Clone:
         self._git = GitProgram(directory, environment=os.environ)
 
     def fetch(self) -> str:
-        """Bring the names of the ref's latest commit here.
+        """Fetch the names of the ref's latest commit.
 
         Returns:
-            The commit, in hex; empty when the repository has none.
+            The commit, in hex; empty if the repository has none.
 
         Raises:
             SourceMissingError: If there is no such repository or ref.
@@ -77,7 +77,7 @@ class Clone:
             return self._fetched()
 
     def items(self, commit: str) -> list[TreeItem]:
-        """Return what a fetched commit holds; sizes are not known.
+        """Return the items of a fetched commit; their sizes are not known.
 
         Raises:
             SourceError: If the clone is broken.
@@ -87,7 +87,7 @@ class Clone:
         return [_as_item(line) for line in listed.split(b"\0") if line]
 
     def fetch_blobs(self, commit: str, wanted: Iterable[bytes]) -> None:
-        """Bring contents here, all in one request.
+        """Fetch contents, all in one request.
 
         Raises:
             SourceError: If they cannot be fetched.
@@ -107,10 +107,10 @@ class Clone:
                 )
 
     def blobs(self, wanted: Iterable[bytes], max_bytes: int) -> Iterator[tuple[bytes, bytes | int]]:
-        """Read contents; git fetches one by one what is not here. What is too large is not unpacked.
+        """Read contents; git fetches missing ones one by one. Contents that are too large are not unpacked.
 
         Yields:
-            Id and content, or id and size where that is too large; nothing for what is nowhere.
+            Id and content, or id and size if the content is too large; nothing if it does not exist.
 
         Raises:
             SourceError: If git cannot read them.

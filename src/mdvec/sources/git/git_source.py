@@ -24,7 +24,7 @@ _DEFAULTS = ScanSettings()
 class GitSource:
     """Lists and reads a commit by the program git; see :class:`mdvec.sources.interface.Source`.
 
-    Of the repository's history nothing is fetched but the latest commit, and of its files the documents.
+    Only the latest commit is fetched, without its history, and of its files only the documents.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class GitSource:
             scan: Likewise.
 
         Raises:
-            UsageError: If the location is none.
+            UsageError: If the location is invalid.
         """
         self._location = parse_git(location)
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
@@ -59,7 +59,7 @@ class GitSource:
 
     @staticmethod
     def parse(location: str) -> str:
-        """Return the one spelling of ``URL[@REF][:PATH]``.
+        """Return the canonical spelling of ``URL[@REF][:PATH]``.
 
         Raises:
             UsageError: If it is something else, or carries a password.
@@ -70,8 +70,8 @@ class GitSource:
         """Fetch the names of the latest commit.
 
         Returns:
-            See :meth:`mdvec.sources.interface.Source.list`. Sizes are 0: git knows them of fetched files
-            alone.
+            See :meth:`mdvec.sources.interface.Source.list`. Sizes are 0, since git knows only those of
+            fetched files.
 
         Raises:
             SourceMissingError: If there is no such repository, ref or folder.
@@ -116,7 +116,7 @@ class GitSource:
         run.current().report(run.Stage.FETCH, len(wanted), len(wanted))
 
     def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
-        """Return False: what is elsewhere is as new as the last import."""
+        """Return False: a remote file is as new as the last import."""
         return False
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Runs git: without prompts, without running anything of the repository, and not longer than mdvec itself."""
+"""Runs git without prompts, without running code of the repository, and not longer than mdvec itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TICK_S = 0.5
 _MOST_LINES = 4
 _ADVICE = ("warning:", "hint:", "Please make sure", "and the repository exists")
 
-# Set where mdvec runs inside a hook: they would lead git to another repository than ours.
+# Set if mdvec runs inside a hook: they would point git to another repository than ours.
 _MISLEADING = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"),
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE"),
@@ -30,7 +30,7 @@ _MISLEADING = (
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
-    "gc.autoDetach": "false",  # nothing runs on in the background
+    "gc.autoDetach": "false",  # nothing continues in the background
     "maintenance.autoDetach": "false",
     "fetch.recurseSubmodules": "false",
     "http.lowSpeedLimit": "1",  # bytes a second; less than that for
@@ -53,10 +53,10 @@ _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30"
 
 
 class GitFailedError(Exception):
-    """The message of git when it fails; the caller knows what it means.
+    """Git failed; the caller knows what that means.
 
     Attributes:
-        said: Its last words, for people.
+        said: The last message of git.
     """
 
     def __init__(self, said: str) -> None:
@@ -65,7 +65,7 @@ class GitFailedError(Exception):
 
 
 class GitProgram:
-    """The program git with one repository of ours.
+    """The program git with one of our repositories.
 
     Twice a second while it runs, progress is reported; it ends when the run is cancelled.
 
@@ -79,7 +79,7 @@ class GitProgram:
 
         Args:
             directory: The repository; it may not exist yet.
-            environment: What git inherits: the user's proxies, credential helpers and keys.
+            environment: The variables that git inherits: the user's proxies, credential helpers and keys.
         """
         self.directory = directory
         self.expected_files = 0
@@ -106,7 +106,7 @@ class GitProgram:
             self._environment["GIT_SSH_COMMAND"] = _SSH
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Run git and return what it prints.
+        """Run git and return its output.
 
         Raises:
             GitFailedError: If it fails.
@@ -117,7 +117,7 @@ class GitProgram:
             return output.read()
 
     def run_into(self, output: BinaryIO, *arguments: str, stdin: bytes = b"") -> None:
-        """Run git and have it write to a file, which is at its beginning then.
+        """Run git with a file as its output; the file is then at its beginning.
 
         Raises:
             GitFailedError: If it fails.
@@ -125,7 +125,7 @@ class GitProgram:
         """
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         command = [_PROGRAM, f"--git-dir={self.directory}", *settings, *arguments]
-        # Files and no pipes: however much is written, git does not wait for a reader.
+        # Files instead of pipes: however much git writes, it does not wait for a reader.
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.write(stdin)
             source.seek(0)
@@ -177,7 +177,7 @@ class GitProgram:
 
 @contextmanager
 def _lifeline(command: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
-    """Have a command end with this process, however that ends: killed, it could not end anything itself.
+    """Make a command end with this process, however that ends: a killed process cannot end it itself.
 
     Yields:
         The command to run instead, and the descriptor it inherits: one end of a pipe, whose other end is

@@ -1,4 +1,4 @@
-"""The four questions that are put to GitHub's REST interface."""
+"""The four requests to GitHub's REST API."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Token(Struct, frozen=True):
     """The credentials of requests.
 
     Attributes:
-        variable: Name of the environment variable it comes from; messages name it.
-        value: Empty when there is none: then only public repositories are seen, 60 calls an hour.
+        variable: Name of the environment variable it comes from, for messages.
+        value: The token; without one, only public repositories are visible, with 60 calls an hour.
     """
 
     variable: str
@@ -60,7 +60,7 @@ class Head(Struct, frozen=True):
 
     Attributes:
         commit: Its id, in hex; empty for a repository without commits.
-        etag: To be given back the next time.
+        etag: Sent with the next request.
     """
 
     commit: str
@@ -68,7 +68,7 @@ class Head(Struct, frozen=True):
 
 
 class GithubApi:
-    """One repository on GitHub. Requests are made one after the other, as GitHub asks for."""
+    """One repository on GitHub. Requests are sent one after the other, as GitHub requires."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class GithubApi:
 
         Args:
             location: The repository.
-            token: Sent with every request when there is one.
+            token: Sent with every request, if there is one.
             base_url: Such as ``https://api.github.com``.
             most_wait_s: A limit that holds for longer than this many seconds ends the call.
             clock: For tests.
 
         Raises:
-            ConfigError: If the token would be read by others on its way.
-            SourceError: If the token cannot be one.
+            ConfigError: If the token would be sent without encryption.
+            SourceError: If the token is not a valid one.
         """
         address = urlsplit(base_url)
         if token.value and address.scheme != "https" and address.hostname not in _LOOPBACK:
@@ -119,10 +119,10 @@ class GithubApi:
         self.close = self._http.close
 
     def head(self, etag: str) -> Head | None:
-        """Ask what the ref points to; when that has not changed, the call is free of charge.
+        """Request the commit that the ref points to; if it has not changed, the call does not count.
 
         Returns:
-            The commit; None when it is that of the answer before.
+            The commit; None if it is still that of the response with this ETag.
 
         Raises:
             SourceMissingError: If there is no such repository or ref.
@@ -147,14 +147,14 @@ class GithubApi:
             return Head(commit, reply.headers.get("etag", ""))
 
     def items(self, commit: str, is_entered: Callable[[str], bool]) -> list[TreeItem]:
-        """Return what a commit holds: one call, unless GitHub finds that too much.
+        """Return the items of a commit, in one call unless GitHub truncates the list.
 
-        Then the folders are asked for one by one, from the top down.
+        In that case the folders are requested one by one, from the top down.
 
         Args:
             commit: Its id.
-            is_entered: Says of a folder, from the root of the repository, whether it is worth a call;
-                of others the name is returned.
+            is_entered: Returns True for a folder (its path from the root) that is worth a call; of others
+                only the name is returned.
 
         Raises:
             SourceError: If a single folder is too large, or GitHub cannot be asked.
@@ -180,10 +180,10 @@ class GithubApi:
         return found
 
     def blob(self, blob_id: bytes) -> bytes:
-        """Return a content; it is not checked.
+        """Return a content, without verifying it.
 
         Raises:
-            UnreadableFileError: If there is none of that id.
+            UnreadableFileError: If there is no content with that id.
             SourceError: If GitHub cannot be asked.
         """
         path = f"{self._root}/git/blobs/{blob_id.hex()}"
@@ -199,7 +199,7 @@ class GithubApi:
         """Write all contents of a commit to a file, as a compressed archive.
 
         Returns:
-            Whether it was fetched; some networks block the host of archives.
+            True if it was fetched; some networks block the host of archives.
 
         Raises:
             SourceError: If GitHub cannot be asked.
@@ -233,7 +233,7 @@ class GithubApi:
             raise ServiceAnswerError(msg) from error
 
     def _refuse_ref(self) -> NoReturn:
-        """Return the error for a place that is not there: the repository, or the ref in it."""
+        """Raise the error for a missing repository, or a missing ref in it."""
         place = f"{self._location.owner}/{self._location.repo}"
         reply = self._http.request("GET", self._root, expected=(200, _NOT_FOUND))
         if reply.status == _NOT_FOUND:

@@ -56,12 +56,12 @@ class GithubSettings(Section, frozen=True, kw_only=True):
 
 
 class _State(Struct, frozen=True):
-    """A ref as it was.
+    """The state of a ref at the last listing.
 
     Attributes:
-        etag: Of the answer that named the commit.
-        commit: Its id, in hex.
-        items: What it holds.
+        etag: The ETag of the response with the commit.
+        commit: The id of the commit, in hex.
+        items: The items of the commit.
     """
 
     etag: str
@@ -72,7 +72,7 @@ class _State(Struct, frozen=True):
 class GithubSource:
     """Lists and reads a commit by GitHub's REST interface; see :class:`mdvec.sources.interface.Source`.
 
-    Only the tree of the commit decides what is gone, so force pushes and renamed files are like any other
+    Deletions follow from the tree of the commit alone, so force pushes and renamed files are like any other
     change.
     """
 
@@ -105,11 +105,11 @@ class GithubSource:
             clock: For tests.
 
         Raises:
-            UsageError: If the location is none.
+            UsageError: If the location is invalid.
         """
         self._location = parse_github(location)
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
-        # All that decides what is requested: folders that are not entered are not.
+        # Everything that determines the requests, since folders that are not entered are not requested.
         request = repr(
             (base_url, str(self._location), sorted(scan.exclude_dirs), tuple(include), tuple(exclude))
         )
@@ -125,7 +125,7 @@ class GithubSource:
 
     @staticmethod
     def parse(location: str) -> str:
-        """Return the one spelling of ``OWNER/REPO[@REF][:PATH]``.
+        """Return the canonical spelling of ``OWNER/REPO[@REF][:PATH]``.
 
         Raises:
             UsageError: If it is something else.
@@ -133,11 +133,11 @@ class GithubSource:
         return str(parse_github(location))
 
     def list(self) -> Listing:
-        """Request the tree of the commit that the ref points to now; one call when that has not changed.
+        """Request the tree of the commit that the ref points to now; one call if that has not changed.
 
         Returns:
-            See :meth:`mdvec.sources.interface.Source.list`. Files that git ignores and are committed all
-            the same are listed.
+            See :meth:`mdvec.sources.interface.Source.list`. Committed files are listed even if git ignores
+            them.
 
         Raises:
             SourceMissingError: If there is no such repository, ref or folder.
@@ -192,7 +192,7 @@ class GithubSource:
                 take_wanted(archive, wanted, self._blobs, self._note_fetched)
 
     def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
-        """Return False: what is elsewhere is as new as the last import."""
+        """Return False: a remote file is as new as the last import."""
         return False
 
     @cached_property
@@ -224,7 +224,7 @@ class GithubSource:
         return not has_token or sum(item.size or 0 for item in listed.items) <= files * _MOST_BYTES_A_FILE
 
     def _is_entered(self, folder: str) -> bool:
-        """Return True if a folder, from the root of the repository, can hold something that is wanted."""
+        """Return True if a folder (its path from the root) may contain wanted files."""
         place, root = f"{composed(folder)}/", f"{composed(self._location.path)}/".removeprefix("/")
         if not place.startswith(root):
             return root.startswith(place)
@@ -233,7 +233,7 @@ class GithubSource:
 
 
 def _load_state(path: Path) -> _State | None:
-    """Read a state; None when there is none that can be used, which costs a call or two."""
+    """Read a state; None if there is no usable one, which costs a call or two."""
     try:
         written = json.loads(path.read_bytes())
         if written["format"] != _FORMAT:
@@ -247,7 +247,7 @@ def _load_state(path: Path) -> _State | None:
 
 
 def _save_state(path: Path, state: _State) -> None:
-    """Write a state so that others read the old one or the new one; a full disk is no reason to fail."""
+    """Write a state atomically; a full disk is not an error."""
     written = {
         "format": _FORMAT,
         "etag": state.etag,

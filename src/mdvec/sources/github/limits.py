@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mdvec.net.response import Response
 
-# What GitHub wants where it does not say how long; doubled when that was not enough.
+# The wait that GitHub requires if it names none; doubled if that was not enough.
 _LEAST_WAIT_S = 60.0
 _MOST_DOUBLINGS = 6
 
@@ -25,7 +25,7 @@ class RateLimits:
         self._refusals = 0
 
     def __call__(self, reply: Response) -> float | None:
-        """Return the seconds to wait; None when the limits are no reason for what was answered."""
+        """Return the seconds to wait; None if the rate limits are not the reason for a response."""
         if reply.status not in {403, 429}:
             self._refusals = 0
             return None
