@@ -174,7 +174,7 @@ def test_filtered_search_equals_the_reference(
     """For all documents and filters, in the way for few chunks inside and in the way for many."""
     found = []
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdvec.stores.sqlite.words.FEW_CHUNKS", few)
+        patch.setattr("mdvec.stores.inside.FEW_CHUNKS", few)
         store = SqliteStore(Path(folder) / "index.sqlite")
         for world in (World(MemoryStore()), World(store)):
             for path, document in files.items():

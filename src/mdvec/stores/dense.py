@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     from numpy.typing import NDArray
 
     from mdvec.stores.exact import ExactView
+    from mdvec.stores.vectors.following import FollowedIndex
 
 Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
 """The owners that may be found if they are few; otherwise a function that filters owners."""
@@ -33,16 +34,22 @@ class DenseReader(Memorizing, ABC):
         version: The version of the snapshot.
         vector_epoch: Grows when vectors are removed; until then they are only appended.
         loaded: The matrices of the store; None inside a transaction, whose rows no other snapshot may see.
+        index: The vector index beside the store that follows the snapshot; None without one.
     """
 
     version: int
     vector_epoch: int
     loaded: LoadedSpaces | None = None
+    index: FollowedIndex | None = None
     _products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
 
     @abstractmethod
     def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
         """Return the chunks inside and their documents if they are few; None if not, or for all chunks."""
+
+    @abstractmethod
+    def covers_everything(self, where: Where) -> bool:
+        """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
 
     @abstractmethod
     def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
@@ -145,3 +152,41 @@ class DenseReader(Memorizing, ABC):
             known = space_id, query, self._view(space_id).products(query)
             self._products = known if self.loaded is not None else None
         return known[2]
+
+
+class IndexedReader(DenseReader):
+    """Searches by vectors through the index beside the store; similarities are the store's own."""
+
+    def _nearest(
+        self,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,
+        limit: int,
+        inside: Inside,
+    ) -> list[tuple[int, float]]:
+        from mdvec.stores.exact import best_first
+
+        owners: list[int] | None
+        if isinstance(inside, frozenset):
+            owners = [*inside]
+        else:
+            collections = None if self.covers_everything(where) else where.collections
+            index = cast("FollowedIndex", self.index)
+            owners = index.propose(space_id, query, kind, limit, inside, collections)
+            if owners is None:
+                return self._without_index(kind, space_id, query, where, limit, inside)
+        return best_first(owners, self._similarities(kind, space_id, query.reshape(1, -1), owners)[0], limit)
+
+    def _without_index(
+        self,
+        kind: VectorKind,
+        space_id: SpaceId,
+        query: NDArray[np.float32],
+        where: Where,
+        limit: int,
+        inside: Callable[[Sequence[int]], set[int]],
+    ) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside when the index cannot be used."""
+        return super()._nearest(kind, space_id, query, where, limit, inside)

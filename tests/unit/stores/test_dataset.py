@@ -113,7 +113,7 @@ def test_scattered_pages_are_gathered(place: CountingPlace, tmp_path: Path) -> N
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from mdvec.stores.published import dataset
+from mdvec.stores.published import dataset, parts
 from mdvec.stores.published.places import FolderPlace
 
 class DyingPlace(FolderPlace):
@@ -128,7 +128,7 @@ class DyingPlace(FolderPlace):
 
 place = DyingPlace(Path(sys.argv[1]))
 previous = dataset.latest(place)
-dataset._THREADS = 1
+parts.THREADS = 1
 dataset.publish(place, Path(sys.argv[2]), previous.number + 1, ["notes"], previous)
 """
 

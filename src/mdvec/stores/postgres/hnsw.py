@@ -15,7 +15,7 @@ from mdvec.stores.postgres.opening import EF_SEARCH
 from mdvec.stores.postgres.vectors import VectorReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.samples import Samples
+from mdvec.stores.vectors.samples import ROWS_WRITTEN, TEXT_IDS, Samples
 from mdvec.types.ids import SpaceId
 from mdvec.types.query import Where
 
@@ -61,10 +61,6 @@ _SIMILARITIES = {
 _VECTORS = f"""SELECT c.id, {STORED} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
     WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])"""  # noqa: S608 - constants
 _NAME_OF_INDEX = "vectors_{kind}_{space}"
-# How many chunks and vectors had ever been written.
-_ROWS = "SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"
-_TEXT_IDS = """SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = %s"""
 
 
 class LargeSpaceReader(VectorReader):
@@ -107,10 +103,10 @@ class LargeSpaceReader(VectorReader):
         """Return what :meth:`_sampled` returns, without a matrix."""
 
         def all_ids() -> Iterator[int]:
-            return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
+            return (row[0] for row in self.rows(TEXT_IDS, space_id))
 
         samples = Samples() if self.loaded is None else self.loaded.samples
-        places = samples.places(space_id, count, self._number(_ROWS, ()), all_ids, self.places)
+        places = samples.places(space_id, count, self.rows(ROWS_WRITTEN)[0][0], all_ids, self.places)
         # Every search compares with them.
         ids = [place.id for place in places]
         rows = self.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()

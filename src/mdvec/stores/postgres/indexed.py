@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mdvec.errors import ConfigError
-from mdvec.stores.dense import Inside
-from mdvec.stores.exact import best_first
+from mdvec.stores.dense import IndexedReader
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.connection import Connection
@@ -20,7 +19,6 @@ from mdvec.stores.vectors.feed import ATTACHED, Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import SpaceId
-from mdvec.types.query import Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +50,7 @@ def attach(connection: Connection) -> None:
     )
 
 
-class IndexedVectors(LargeSpaceReader):
+class IndexedVectors(IndexedReader, LargeSpaceReader):
     """Answers what :class:`LargeSpaceReader` answers, through an index; similarities are the store's own.
 
     Args:
@@ -74,31 +72,7 @@ class IndexedVectors(LargeSpaceReader):
         current_version: Callable[[], int],
     ) -> None:
         super().__init__(connection, memo, spaces, exact_up_to)
-        feed = SqlChanges(self.rows, _DIALECT, self.version, current_version)
-        self._index = FollowedIndex(attached, feed)
-        self.index: FollowedIndex | None = self._index
-
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
-        if isinstance(inside, frozenset):
-            best = list(inside)
-        else:
-            collections = None if self.covers_everything(where) else where.collections
-            proposed = self._index.propose(space_id, query, kind, limit, inside, collections)
-            if proposed is None:
-                return self._without_index(kind, space_id, query, where, limit, inside)
-            best = proposed
-        return best_first(best, self._similarities(kind, space_id, query.reshape(1, -1), best)[0], limit)
-
-    def _without_index(self, *arguments: Any) -> list[tuple[int, float]]:
-        return super()._nearest(*arguments)
+        self.index = FollowedIndex(attached, SqlChanges(self.rows, _DIALECT, self.version, current_version))
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]

@@ -16,7 +16,6 @@ from mdvec.stores.records import DamagedRows, PendingText
 from mdvec.stores.spaces import SpaceReader, SpaceWriter
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
-from mdvec.types.query import Where
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
@@ -89,10 +88,6 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
         super().__init__(connection, memo)
         self.exact_up_to = exact_up_to
         self.loaded = loaded
-
-    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
-        """Return the chunks or documents among ``ids`` that are inside ``where``."""
-        return self.keep_chunks(where, ids) if kind is VectorKind.TEXT else self.keep_documents(where, ids)
 
     def vector_rows(self) -> Self:
         """Return the rows from which a matrix is loaded: these."""

@@ -9,44 +9,42 @@ has changed is sent and fetched.
 from __future__ import annotations
 
 import hashlib
-import re
 import time
-import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Struct
 
 from mdvec import run
-from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, StoreError, WriterBusyError
+from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, WriterBusyError
+from mdvec.stores.published.parts import (
+    PART_BYTES,
+    PART_NAME,
+    THREADS,
+    Sender,
+    delete_parts,
+    part_names,
+    receive,
+)
 from mdvec.stores.published.places import Place
 
 _FORMAT: Final = 1
 _PAGE_BYTES: Final = 4096  # as SQLite's: what changes is a page
-_PART_PAGES: Final = 256  # smaller parts cost more requests
-_PART_BYTES: Final = _PART_PAGES * _PAGE_BYTES
 _DIGEST_BYTES: Final = 16
 _MOST_UNUSED: Final = 2  # times as many pages in all parts as in the file; then it is sent anew
-_THREADS: Final = 8
-_LEVEL: Final = 1  # of zlib: texts become a third, vectors stay, and a core does 100 MB a second
 
 _VERSIONS: Final = "versions"
-_PARTS: Final = "parts"
-_HASH_CHARS: Final = 64
-
-_PART_NAME: Final = r"[0-9]{10}/[0-9a-f]{64}"
-_PART: Final = re.compile(f"{_PARTS}/{_PART_NAME}")
 
 Number = Annotated[int, msgspec.Meta(ge=1, lt=10**10)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Run = tuple[Count, Count, Count]
 """Pages that follow each other in a part and in the file: index of the part, first page there, how many."""
 
-PartName = Annotated[str, msgspec.Meta(pattern=f"^{_PART_NAME}$")]
+PartName = Annotated[str, msgspec.Meta(pattern=f"^{PART_NAME}$")]
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -106,7 +104,7 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
     try:
         if msgspec.json.decode(content, type=_Format).format > _FORMAT:
             msg = f"version {number} of {place.location} was published by a newer mdvec"
-            raise NewerDatabaseError(msg, hint="Upgrade with 'pip install -U mdvec'.")
+            raise NewerDatabaseError(msg, hint="Install a newer mdvec.")
         manifest = msgspec.json.decode(content, type=Manifest)
         if any(part >= len(manifest.parts) for part, _, _ in manifest.runs):
             msg = "it names a part that it does not have"
@@ -155,7 +153,7 @@ def publish(
     parts = [] if previous is None else [*previous.parts]
     runs: list[Run] = []
     digests, total, pack = bytearray(), hashlib.sha256(), bytearray()
-    with _Sender(place, number) as sender, file.open("rb") as content:
+    with Sender(place, number) as sender, file.open("rb") as content:
         while page := content.read(_PAGE_BYTES):
             total.update(page)
             digest = hashlib.blake2b(page, digest_size=_DIGEST_BYTES).digest()
@@ -164,15 +162,15 @@ def publish(
                 known[digest] = len(parts), len(pack) // _PAGE_BYTES
                 pack += page.ljust(_PAGE_BYTES, b"\0")
             _add(runs, *known[digest])
-            if len(pack) == _PART_BYTES:
+            if len(pack) == PART_BYTES:
                 parts.append(sender.send(bytes(pack)))
                 pack.clear()
-                run.current().report(run.Stage.PUBLISH, content.tell() // _PART_BYTES, size // _PART_BYTES)
+                run.current().report(run.Stage.PUBLISH, content.tell() // PART_BYTES, size // PART_BYTES)
         if pack:
             parts.append(sender.send(bytes(pack)))
         pages = sender.send(bytes(digests))
     used = sorted({part for part, _, _ in runs})
-    if previous is not None and len(used) * _PART_BYTES > max(_MOST_UNUSED * size, 2 * _PART_BYTES):
+    if previous is not None and len(used) * PART_BYTES > max(_MOST_UNUSED * size, 2 * PART_BYTES):
         return publish(place, file, number, collections, None)
     renumbered = {part: at for at, part in enumerate(used)}
     manifest = Manifest(
@@ -210,15 +208,9 @@ def prune(place: Place, newest: int, keep: int) -> int:
     # A manifest goes before its parts do: who can read it can fetch it, or sees that a part is gone.
     place.delete([_manifest_name(number) for number in old])
     kept = [read_manifest(place, number) for number in found if number not in old]
-    needed = {
-        f"{_PARTS}/{name}"
-        for manifest in kept
-        if manifest is not None
-        for name in (*manifest.parts, manifest.pages)
-    }
-    ours = (name for name in place.names(_PARTS) if _PART.fullmatch(name))
-    beyond = f"{_PARTS}/{newest + 1:010}/"
-    place.delete([name for name in ours if name < beyond and name not in needed])
+    needed = {name for manifest in kept if manifest is not None for name in (*manifest.parts, manifest.pages)}
+    beyond = f"{newest + 1:010}/"
+    delete_parts(place, [name for name in part_names(place) if name < beyond and name not in needed])
     return len(old)
 
 
@@ -235,7 +227,7 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
     """
     own = {} if near is None else {place: at for at, place in enumerate(_places(near.manifest))}
     needed: dict[str, list[tuple[int, int]]] = {}
-    with target.open("wb") as file, ThreadPoolExecutor(_THREADS) as pool, ExitStack() as stack:
+    with target.open("wb") as file, ThreadPoolExecutor(THREADS) as pool, ExitStack() as stack:
         source = None
         if near is not None:
             with suppress(OSError):  # it is gone
@@ -248,9 +240,9 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
             else:
                 needed.setdefault(name, []).append((page, at))
         names = [*needed]
-        for first in range(0, len(names), _THREADS):
-            batch = names[first : first + _THREADS]
-            for name, part in zip(batch, pool.map(lambda each: _receive(place, each), batch), strict=True):
+        for first in range(0, len(names), THREADS):
+            batch = names[first : first + THREADS]
+            for name, part in zip(batch, pool.map(lambda each: receive(place, each), batch), strict=True):
                 for page, at in needed[name]:
                     file.seek(at * _PAGE_BYTES)
                     file.write(part[page * _PAGE_BYTES : (page + 1) * _PAGE_BYTES])
@@ -263,41 +255,6 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
         return fetch(place, manifest, target, None)
     msg = f"version {manifest.number} of {place.location} is damaged"
     raise DamagedDatabaseError(msg, hint="Publish again.")
-
-
-class _Sender:
-    """Sends parts in threads, a few at a time.
-
-    Attributes:
-        sent_bytes: How many bytes were sent, once the context has ended.
-    """
-
-    def __init__(self, place: Place, number: int) -> None:
-        self._place = place
-        self._number = number
-        self._pool = ThreadPoolExecutor(_THREADS)
-        self._pending: list[Future[int]] = []
-        self.sent_bytes = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        self._pool.shutdown(cancel_futures=kind is not None)
-        if kind is None:
-            self._collect(0)
-
-    def send(self, part: bytes) -> str:
-        """Send a part, some time, and return its name."""
-        run.current().check()
-        name = f"{self._number:010}/{hashlib.sha256(part).hexdigest()}"
-        self._collect(2 * _THREADS)
-        self._pending.append(self._pool.submit(_send, self._place, name, part))
-        return name
-
-    def _collect(self, most_left: int) -> None:
-        while len(self._pending) > most_left:
-            self.sent_bytes += self._pending.pop(0).result()
 
 
 def _add(runs: list[Run], part: int, page: int) -> None:
@@ -318,7 +275,7 @@ def _places(manifest: Manifest) -> Iterator[tuple[str, int]]:
 def _known_pages(place: Place, manifest: Manifest) -> dict[bytes, tuple[int, int]]:
     """Return where the pages of a version are, by their digests: index of the part, and page there."""
     count = -(-manifest.size_bytes // _PAGE_BYTES)
-    digests = _receive(place, manifest.pages, count * _DIGEST_BYTES)
+    digests = receive(place, manifest.pages, count * _DIGEST_BYTES)
     index = {name: at for at, name in enumerate(manifest.parts)}
     return {
         digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES]: (index[name], page)
@@ -332,24 +289,3 @@ class _Format(msgspec.Struct):
 
 def _manifest_name(number: int) -> str:
     return f"{_VERSIONS}/{number:010}.json"
-
-
-def _send(place: Place, name: str, part: bytes) -> int:
-    content = zlib.compress(part, _LEVEL)
-    place.put(f"{_PARTS}/{name}", content)
-    return len(content)
-
-
-def _receive(place: Place, name: str, most_bytes: int = _PART_BYTES) -> bytes:
-    content = place.get(f"{_PARTS}/{name}")
-    if content is None:
-        msg = f"part {name} of {place.location} is gone"
-        raise StoreError(msg, hint="A newer version may exist; otherwise publish again.")
-    try:
-        part = zlib.decompressobj().decompress(content, most_bytes)
-    except zlib.error:
-        part = b""
-    if hashlib.sha256(part).hexdigest() != name[-_HASH_CHARS:]:
-        msg = f"part {name} of {place.location} is damaged"
-        raise DamagedDatabaseError(msg, hint="Publish again.")
-    return part

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mdvec.stores.catalog import CatalogReader, CatalogWriter
 from mdvec.stores.columns import LabelKind, storable
-from mdvec.stores.sqlite.database import Reader
-from mdvec.stores.sqlite.where import document_condition
+from mdvec.stores.sqlite.where import WhereReader
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.query import Where
 from mdvec.types.report import CollectionCounts, TagCount
@@ -31,7 +30,7 @@ _COUNTS = """SELECT
     (SELECT count(*) FROM documents WHERE collection_id = :collection AND superseded)"""
 
 
-class CollectionReader(Reader, CatalogReader):
+class CollectionReader(WhereReader, CatalogReader):
     """Reads collections."""
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
@@ -45,7 +44,7 @@ class CollectionReader(Reader, CatalogReader):
 
     def tags(self, where: Where) -> list[TagCount]:
         """Count the documents of each tag, most used first, then by name."""
-        condition = document_condition(where)
+        condition = self.document_condition(where)
         rows = self.connection.execute(
             # The bare column comes from the row that holds the minimum: the spelling used first.
             f"""SELECT l.display, count(*) AS documents, min(d.id)

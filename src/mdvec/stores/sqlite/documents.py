@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 
 from mdvec.stores.columns import locator_bytes, storable
-from mdvec.stores.conditions import Sql
 from mdvec.stores.holders import now_ms
 from mdvec.stores.records import MOST_REPETITIONS, ChunkPlace, DocumentRecord, StoredChunk, places_of_rows
 from mdvec.stores.rows import (
@@ -19,9 +18,7 @@ from mdvec.stores.rows import (
     property_rows,
 )
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
-from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.database import Reader
-from mdvec.stores.sqlite.where import chunk_condition, document_condition
+from mdvec.stores.sqlite.where import WhereReader
 from mdvec.stores.sqlite.words import put_terms
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
 from mdvec.types.change import Move, SourceEntry
@@ -72,21 +69,11 @@ _PLACE = f"{PLACE_COLUMNS}, iif(c.ordinal > 0, c.id - 1, 0), coalesce(after.id, 
 _AFTER = "LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"
 
 
-def places_of(connection: Connection, ids: Sequence[int]) -> list[ChunkPlace]:
-    """Return the places of those of the chunks that exist, in order of id."""
-    sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_AFTER}"  # noqa: S608
-    return places_of_rows(connection.execute(sql, (json.dumps(sorted(set(ids))),)))
-
-
-class DocumentReader(Reader, DocumentTables):
+class DocumentReader(WhereReader, DocumentTables):
     """Reads documents, chunks and links."""
 
     body_column = BODY
     links_table = "links l INDEXED BY links_previous"
-
-    def document_condition(self, where: Where) -> Sql:
-        """Return the conditions on a document ``d``."""
-        return document_condition(where)
 
     def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return those of the chunks that exist, by id."""
@@ -102,13 +89,14 @@ class DocumentReader(Reader, DocumentTables):
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of those of the chunks that exist, in order of id."""
-        return places_of(self.connection, ids)
+        sql = f"SELECT {_PLACE} FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value {_AFTER}"  # noqa: S608
+        return places_of_rows(self.rows(sql, json.dumps(sorted(set(ids)))))
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
         if not documents:
             return []
-        condition = chunk_condition(where)
+        condition = self.chunk_condition(where)
         rows = self.connection.execute(
             f"""SELECT {_PLACE} FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value
             CROSS JOIN chunks c ON c.document_id = d.id {_AFTER}

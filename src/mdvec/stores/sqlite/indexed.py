@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.dense import Inside
+from mdvec.stores.dense import IndexedReader
 from mdvec.stores.exact import (
     best_first,
     best_inside,
@@ -24,13 +24,12 @@ from mdvec.stores.memo import Memo
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.documents import places_of
 from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.stores.sqlite.vectors import VectorReader
 from mdvec.stores.vectors.feed import Dialect, SqlChanges
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
-from mdvec.stores.vectors.samples import Samples
+from mdvec.stores.vectors.samples import ROWS_WRITTEN, TEXT_IDS, Samples
 from mdvec.types.ids import ChunkId, SpaceId
 from mdvec.types.query import Where
 
@@ -46,14 +45,9 @@ _TEXTS_OF = f"""SELECT c.id, {VECTOR} FROM json_each(?) j CROSS JOIN chunks c ON
 _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
     CROSS JOIN names n ON n.document_id = j.value
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash"""  # noqa: S608 - a constant
-# How many chunks and vectors had ever been written.
-_ROWS = """SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"""
-# Two indexes that cover it: no vector is read.
-_TEXT_IDS = """SELECT c.id FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
-    WHERE v.space_id = ?"""
 
 
-class IndexedVectors(VectorReader):
+class IndexedVectors(IndexedReader, VectorReader):
     """Answers what :class:`VectorReader` answers, through an index; similarities are the store's own.
 
     Args:
@@ -74,28 +68,7 @@ class IndexedVectors(VectorReader):
     ) -> None:
         super().__init__(connection, memo, loaded)
         self._samples = Samples() if loaded is None else loaded.samples
-        self._index = FollowedIndex(attached, SqlChanges(self.rows, _DIALECT, self.version, current_version))
-        self.index: FollowedIndex | None = self._index
-
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
-        best: Iterable[int] | None
-        if isinstance(inside, frozenset):
-            best = inside
-        else:
-            collections = None if self.covers_everything(where) else where.collections
-            best = self._index.propose(space_id, query, kind, limit, inside, collections)
-            if best is None:
-                best = self._without_index(kind, space_id, query, limit, inside)
-        owners = [*dict.fromkeys(best)]
-        return best_first(owners, self._similarities(kind, space_id, query[np.newaxis], owners)[0], limit)
+        self.index = FollowedIndex(attached, SqlChanges(self.rows, _DIALECT, self.version, current_version))
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
@@ -115,13 +88,17 @@ class IndexedVectors(VectorReader):
         kind: VectorKind,
         space_id: SpaceId,
         query: NDArray[np.float32],
+        where: Where,  # noqa: ARG002 - for other stores
         limit: int,
         inside: Callable[[Sequence[int]], set[int]],
-    ) -> list[int]:
-        """Return owners by looking at every vector of the space, some at a time."""
+    ) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside by looking at every vector of the space, some at a time."""
         sql = _ALL_TEXTS if kind is VectorKind.TEXT else _ALL_NAMES
-        ids, (near,) = largest_similarities(self._batches(sql, (space_id,)), query[np.newaxis])
-        return best_inside(ids, near.astype(np.float32), limit, inside) if len(ids) else []
+        ids, similarities = largest_similarities(self._batches(sql, (space_id,)), query[np.newaxis])
+        if not len(ids):
+            return []
+        best = best_inside(ids, similarities[0].astype(np.float32), limit, inside)
+        return best_first(best, in_order_of(best, ids, similarities)[0], limit)
 
     def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:
         rows: Iterable[Any] = self.connection.execute(sql, arguments)
@@ -130,12 +107,9 @@ class IndexedVectors(VectorReader):
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         def all_ids() -> Iterator[int]:
-            return (row[0] for row in self.connection.execute(_TEXT_IDS, (space_id,)))
+            return (row[0] for row in self.connection.execute(TEXT_IDS, (space_id,)))
 
-        rows: int = self.connection.execute(_ROWS).get
-        return self._samples.places(
-            space_id, count, rows, all_ids, lambda ids: places_of(self.connection, ids)
-        )
+        return self._samples.places(space_id, count, self.rows(ROWS_WRITTEN)[0][0], all_ids, self.places)
 
 
 class IndexedSnapshot(IndexedVectors, Snapshot):

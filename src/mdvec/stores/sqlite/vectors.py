@@ -17,11 +17,7 @@ from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import DocumentReader
 from mdvec.stores.sqlite.matrices import SqliteVectors
-from mdvec.stores.sqlite.where import keep_chunks, keep_documents
-from mdvec.stores.sqlite.words import WhereReader
-from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
-from mdvec.types.query import Where
 
 if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by words needs none
     import numpy as np
@@ -45,16 +41,12 @@ _REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space'
     WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
 
 
-class VectorReader(DocumentReader, WhereReader, SpaceReader, DenseReader):
+class VectorReader(DocumentReader, SpaceReader, DenseReader):
     """Reads vectors and spaces, and finds the texts without a vector."""
 
     def __init__(self, connection: Connection, memo: Memo | None, loaded: LoadedSpaces | None) -> None:
         super().__init__(connection, memo)
         self.loaded = loaded
-
-    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
-        """Return the chunks or documents among ``ids`` that are inside ``where``."""
-        return (keep_chunks if kind is VectorKind.TEXT else keep_documents)(self.connection, where, ids)
 
     def vector_rows(self) -> SqliteVectors:
         """Return the rows from which a matrix is loaded."""

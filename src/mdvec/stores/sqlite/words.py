@@ -7,16 +7,10 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 
-from mdvec.stores.records import FEW_CHUNKS, FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
+from mdvec.stores.records import FIELD_WEIGHTS, ChunkTerms, DocumentFrequencies
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.database import Reader
-from mdvec.stores.sqlite.where import (
-    chunk_condition,
-    chunks_inside,
-    covers_everything,
-    keep_chunks,
-)
-from mdvec.types.ids import ChunkId, DocumentId
+from mdvec.stores.sqlite.where import WhereReader
+from mdvec.types.ids import ChunkId
 from mdvec.types.query import Where
 
 # FTS5's bm25 has k1 1.2, b .75 and our idf built in; it is negative so that the best comes first.
@@ -51,34 +45,6 @@ def put_terms(connection: Connection, first: ChunkId, terms: Sequence[ChunkTerms
         "INSERT INTO chunks_fts(rowid, title, heading, body, minor) VALUES (?, ?, ?, ?, ?)",
         [(first + at, each.title, each.heading, each.body, each.minor) for at, each in enumerate(terms)],
     )
-
-
-class WhereReader(Reader):
-    """Looks once for a snapshot how wide a ``Where`` is."""
-
-    def covers_everything(self, where: Where) -> bool:
-        """Return True if every chunk is inside, apart from those of hidden documents."""
-        return self.memorized(("everything", where), lambda: covers_everything(self.connection, where))
-
-    def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
-        """Return the chunks inside and their documents where they are few, else None; None for all chunks."""
-        if self.covers_everything(where):
-            return None
-        # Listing them takes a few milliseconds.
-        return self.memorized(("few", where), lambda: chunks_inside(self.connection, where, FEW_CHUNKS))
-
-    def holds_few(self, where: Where) -> bool:
-        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
-        if self.covers_everything(where):
-            return self.all_chunks() <= FEW_CHUNKS
-        return self.few_inside(where) is not None
-
-    def all_chunks(self) -> int:
-        """Return the number of chunks in all collections."""
-        count: int = self.memorized(
-            "chunks", lambda: self.connection.execute("SELECT count(*) FROM chunks").get
-        )
-        return count
 
 
 class WordReader(WhereReader):
@@ -125,7 +91,7 @@ class WordReader(WhereReader):
             arguments: tuple[str | int | float, ...] = (match, json.dumps(list(few[0])), most)
             rows = self.connection.execute(f"{_HOLDING} {_INSIDE} ORDER BY rowid LIMIT ?", arguments)
         else:
-            condition = chunk_condition(where)
+            condition = self.chunk_condition(where)
             sql = _HOLDING_INSIDE.format(condition=condition.text)
             rows = self.connection.execute(sql, (match, *condition.arguments, most))
         return [ChunkId(row[0]) for row in rows]
@@ -142,7 +108,7 @@ class WordReader(WhereReader):
                 batch = list(itertools.islice(ranking, size))
                 if not batch:
                     break
-                inside = keep_chunks(self.connection, where, [row[0] for row in batch])
+                inside = self.keep_chunks(where, [row[0] for row in batch])
                 found += [(ChunkId(row[0]), row[1]) for row in batch if row[0] in inside]
                 size *= _BATCH_GROWTH
         return found[:limit]

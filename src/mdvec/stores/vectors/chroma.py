@@ -24,13 +24,13 @@ from msgspec import Meta
 from mdvec.errors import StoreError
 from mdvec.locks import locked
 from mdvec.settings import Count, Section
+from mdvec.stores.vectors.folders import LOCK, cannot_be_used, free_name, refuse_other_files
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import CollectionId
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LOCK = "mdvec.lock"  # a folder without it is not ours
 _MOST_IDS = 500  # in a condition
 _LEASE_S = 120.0  # after so long a writer on a server counts as gone; a step takes seconds
 
@@ -121,7 +121,7 @@ class ChromaVectorIndex:
         self._guard = threading.RLock()
         self._client: Any = None
         self._owned = ExitStack()
-        _refuse_other_files(self._folder)
+        refuse_other_files(self._folder)
 
     @property
     def keeps_texts(self) -> bool:
@@ -226,9 +226,9 @@ class ChromaVectorIndex:
                 port = address.port or (443 if is_safe else 8000)
                 self._client = chromadb.HttpClient(address.hostname, port, ssl=is_safe, settings=quiet)
                 return self._client
-            _refuse_other_files(self._folder)
+            refuse_other_files(self._folder)
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._owned.enter_context(locked(self._folder / _LOCK, wait_s=0)):
+            if not self._owned.enter_context(locked(self._folder / LOCK, wait_s=0)):
                 self._owned.close()
                 msg = f"another process uses the vector index {self.location}"
                 raise StoreError(
@@ -266,11 +266,9 @@ class ChromaVectorIndex:
     def _make(self, space: IndexedSpace, kind: VectorKind, collection_id: int) -> Any:
         """Make a collection; its name says nothing, since Chroma refuses most names of ours."""
         client = self._connect()
-        taken = {each.name for each in client.list_collections()}
         base = self._name if kind is VectorKind.TEXT else f"{self._name}_names"
-        names = (base, *(f"{base}_{number}" for number in range(2, len(taken) + 3)))
         return client.create_collection(
-            next(each for each in names if each not in taken),
+            free_name(base, {each.name for each in client.list_collections()}),
             metadata={_SPACE: space.key, _KIND: kind.value, _COLLECTION: collection_id},
             configuration={"hnsw": self._graph},
             embedding_function=None,
@@ -289,14 +287,13 @@ class ChromaVectorIndex:
 
     def _write(self, space: IndexedSpace, kind: VectorKind, changes: VectorChanges) -> None:
         held = self._collections(space, kind)
-        removed = [key for of, key in changes.removed if of is kind]
+        removed = changes.removed_of(kind)
         for at in range(0, len(removed), _MOST_IDS):
             for each in held.values():
                 each.delete(where={"entry": {"$in": removed[at : at + _MOST_IDS]}})
         added: dict[int, list[VectorEntry]] = {}
-        for of, entry in changes.added:
-            if of is kind:
-                added.setdefault(entry.collection_id, []).append(entry)
+        for entry in changes.added_of(kind):
+            added.setdefault(entry.collection_id, []).append(entry)
         most = self._connect().get_max_batch_size()
         for collection_id, entries in added.items():
             into = held.get(collection_id) or self._make(space, kind, collection_id)
@@ -356,9 +353,7 @@ class ChromaVectorIndex:
             raise
         except _FAILURES as error:
             self._remove_damage()
-            reason = next(iter(str(error).splitlines()), repr(error))
-            msg = f"the vector index {self.location} cannot be used: {reason}"
-            raise StoreError(msg) from error
+            raise cannot_be_used(self.location, error) from error
 
     def _remove_damage(self) -> None:
         """Open the index again, and empty the folder if that does not help."""
@@ -376,7 +371,7 @@ class ChromaVectorIndex:
                 for entry in self._folder.iterdir():
                     if entry.is_dir():
                         shutil.rmtree(entry, ignore_errors=True)
-                    elif entry.name != _LOCK:
+                    elif entry.name != LOCK:
                         entry.unlink(missing_ok=True)
 
 
@@ -401,12 +396,3 @@ def _metadata(entry: VectorEntry) -> dict[str, str | int]:
         "entry": entry.id,
         "owner": entry.owner,
     }
-
-
-def _refuse_other_files(folder: Path | None) -> None:
-    """Raise an error for a folder that holds anything but an index of ours; it is not touched."""
-    if folder is None or not folder.exists():
-        return
-    if not folder.is_dir() or (not (folder / _LOCK).exists() and any(folder.iterdir())):
-        msg = f"{folder} is not a vector index of mdvec"
-        raise StoreError(msg, hint="Name another place in [store] vectors, or move it away.")

@@ -92,6 +92,14 @@ class VectorChanges(Struct, frozen=True):
     removed: Sequence[tuple[VectorKind, int]]
     added: Sequence[tuple[VectorKind, VectorEntry]]
 
+    def removed_of(self, kind: VectorKind) -> list[int]:
+        """Return the ids of the entries of a kind to remove."""
+        return [key for of, key in self.removed if of is kind]
+
+    def added_of(self, kind: VectorKind) -> list[VectorEntry]:
+        """Return the entries of a kind to add."""
+        return [entry for of, entry in self.added if of is kind]
+
 
 class VectorIndex(Protocol):
     """A rebuildable index of vectors. Safe to use from several threads and several processes.

@@ -21,9 +21,15 @@ import lancedb
 import pyarrow as pa
 from lancedb.index import HnswSq
 
-from mdvec.errors import StoreError
 from mdvec.locks import locked
 from mdvec.settings import Address, Count, Name, Section
+from mdvec.stores.vectors.folders import (
+    LOCK,
+    cannot_be_used,
+    free_name,
+    not_ours,
+    refuse_other_files,
+)
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import CollectionId
 
@@ -36,7 +42,6 @@ SPACES = "mdvec_spaces"
 TABLES = {VectorKind.TEXT: "sections", VectorKind.NAME: "names"}
 """The tables of the first space; those of another one end in a number."""
 
-_LOCK = "mdvec.lock"  # a folder without it is not ours
 _LOCK_WAIT_S = 2.0  # searches can do without the index
 _KEPT = timedelta(minutes=10)  # versions that other processes may be reading
 _MOST_VERSIONS = 20  # of a table, until the old ones are removed
@@ -217,14 +222,14 @@ class LanceVectorIndex:
             return known
         if self._folder is not None and not self._folder.exists() and not make:
             return None
-        _refuse_other_files(self._folder)
+        refuse_other_files(self._folder)
         connection = lancedb.connect(
             self.location, read_consistency_interval=timedelta(0), storage_options=self._options
         )
         tables = connection.list_tables().tables
         if SPACES not in tables:
             if tables and self._folder is None:
-                raise _not_ours(self.location)
+                raise not_ours(self.location)
             if not make:
                 return None
             spaces = connection.create_table(SPACES, schema=_SPACE_ROWS, exist_ok=True)
@@ -262,9 +267,7 @@ class LanceVectorIndex:
         connection = self._connect(make=True)
         if unfinished is not None:
             self._remove(unfinished)
-        taken, first = {row.name for row in self._rows()}, TABLES[VectorKind.TEXT]
-        names = (first, *(f"{first}_{number}" for number in range(2, len(taken) + 3)))
-        name = next(each for each in names if each not in taken)
+        name = free_name(TABLES[VectorKind.TEXT], {row.name for row in self._rows()})
         row = _SpaceRow(name, space.key, "", secrets.token_hex(8))
         values = {column: [getattr(row, column)] for column in _SPACE_ROWS.names}
         inserted = (
@@ -292,11 +295,10 @@ class LanceVectorIndex:
 
     def _write(self, row: _SpaceRow, kind: VectorKind, changes: VectorChanges, dimension: int) -> None:
         table = self._open(row.table(kind), row.epoch)
-        removed = [str(key) for of, key in changes.removed if of is kind]
+        removed = [f"'{key}'" for key in changes.removed_of(kind)]
         for at in range(0, len(removed), _ROWS_A_DELETE):
-            table.delete(f"id IN ({', '.join(repr(key) for key in removed[at : at + _ROWS_A_DELETE])})")
-        added = [entry for of, entry in changes.added if of is kind]
-        if added:
+            table.delete(f"id IN ({', '.join(removed[at : at + _ROWS_A_DELETE])})")
+        if added := changes.added_of(kind):
             upsert = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             upsert.execute(_as_rows(added, dimension))
 
@@ -342,9 +344,9 @@ class LanceVectorIndex:
         if self._folder is None:
             yield True
             return
-        _refuse_other_files(self._folder)
+        refuse_other_files(self._folder)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(self._folder / _LOCK, wait_s=_LOCK_WAIT_S) as held:
+        with locked(self._folder / LOCK, wait_s=_LOCK_WAIT_S) as held:
             yield held
 
     @contextmanager
@@ -356,13 +358,11 @@ class LanceVectorIndex:
             self.close()
             if self._folder is not None and self._folder.is_dir():
                 self._remove_damage(self._folder)
-            reason = next(iter(str(error).splitlines()), repr(error))
-            msg = f"the vector index {self.location} cannot be used: {reason}"
-            raise StoreError(msg) from error
+            raise cannot_be_used(self.location, error) from error
 
     def _remove_damage(self, folder: Path) -> None:
         """Remove tables that cannot be read while no process writes, so that new ones can be made."""
-        with suppress(OSError), locked(folder / _LOCK, wait_s=_LOCK_WAIT_S) as held:
+        with suppress(OSError), locked(folder / LOCK, wait_s=_LOCK_WAIT_S) as held:
             if not held or not os.access(folder, os.W_OK):
                 return
             try:
@@ -431,16 +431,3 @@ def _storage_options(region: str | None, endpoint: str | None) -> dict[str, str]
 def _unindexed(table: Any) -> int:
     """Return how many rows are missing in the graph of a table; 0 without a graph."""
     return sum(table.index_stats(each.name).num_unindexed_rows for each in table.list_indices())
-
-
-def _refuse_other_files(folder: Path | None) -> None:
-    """Raise an error for a folder that holds anything but tables of ours; it is not touched."""
-    if folder is None or not folder.exists():
-        return
-    if not folder.is_dir() or (not (folder / _LOCK).exists() and any(folder.iterdir())):
-        raise _not_ours(str(folder))
-
-
-def _not_ours(location: str) -> StoreError:
-    msg = f"{location} is not a vector index of mdvec"
-    return StoreError(msg, hint="Name another place in [store] vectors, or move it away.")

@@ -13,6 +13,14 @@ from mdvec.types.ids import ChunkId, SpaceId
 _DRIFT = 0.05
 
 
+ROWS_WRITTEN = "SELECT coalesce((SELECT max(id) FROM vectors), 0) + coalesce((SELECT max(id) FROM chunks), 0)"
+"""How many chunks and vectors had ever been written."""
+
+TEXT_IDS = """SELECT c.id FROM vectors v CROSS JOIN chunks c ON c.text_hash = v.text_hash
+    WHERE v.space_id = ?"""
+"""The chunks with a vector in a space; from two indexes, so that no vector is read."""
+
+
 class Sample(Struct, frozen=True):
     """Chunks that were spread evenly over a space when they were chosen.
 

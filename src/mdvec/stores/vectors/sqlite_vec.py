@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from mdvec.errors import StoreError
 from mdvec.stores.pool import Pool, closed_on_error
+from mdvec.stores.vectors.folders import cannot_be_used, not_ours
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorKind
 from mdvec.types.ids import CollectionId
 
@@ -148,8 +149,7 @@ class SqliteVecIndex:
         try:
             yield
         except (apsw.Error, OSError) as error:
-            msg = f"the vector index {self._path} cannot be used: {error}"
-            raise StoreError(msg) from error
+            raise cannot_be_used(self.location, error) from error
 
     @contextmanager
     def _borrowed(self) -> Iterator[apsw.Connection]:
@@ -180,8 +180,7 @@ def _refuse_other_files(path: Path) -> None:
     # A link may have come with a folder, and point at what is dear to its user.
     replaceable = path.suffix == SUFFIX and not path.is_symlink()
     if path.is_dir() or (header and not ours and not replaceable):
-        msg = f"{path} is not a vector index of mdvec"
-        raise StoreError(msg, hint="Name another place in [store] vectors, or move it away.")
+        raise not_ours(str(path))
 
 
 def _header(path: Path) -> bytes:
@@ -284,14 +283,13 @@ def _apply(connection: apsw.Connection, space: IndexedSpace, changes: VectorChan
         table = _table(space_id, kind)
         connection.executemany(
             f"DELETE FROM {table} WHERE id = ?",  # noqa: S608 - a name of ours
-            ((each,) for of, each in changes.removed if of is kind),
+            ((each,) for each in changes.removed_of(kind)),
         )
         connection.executemany(
             f"INSERT INTO {table}(id, owner, collection, vector) VALUES (?, ?, ?, ?)",  # noqa: S608
             (
                 (each.id, each.owner, each.collection_id, each.vector.astype("<f4").tobytes())
-                for of, each in changes.added
-                if of is kind
+                for each in changes.added_of(kind)
             ),
         )
     added += len(changes.added)

@@ -1,0 +1,136 @@
+"""Which chunks and documents a ``Where`` covers; an adapter adds the SQL that differs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from mdvec.stores.conditions import Sql, all_of, filter_conditions
+from mdvec.stores.records import FEW_CHUNKS
+from mdvec.stores.tables import TableReader
+from mdvec.stores.vectors.index import VectorKind
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.query import Where
+
+
+class WhereTables(TableReader):
+    """Finds, once for a version, what a ``Where`` covers."""
+
+    date_condition: ClassVar[str]
+    """True if ``p.value`` begins with a year and a month."""
+
+    labels_table: ClassVar[str] = "labels l"
+    """The table of labels, as ``l``, where those of one document are read."""
+
+    unindexed: ClassVar[str] = ""
+    """Stands before a column that must not choose an index."""
+
+    @abstractmethod
+    def one_of(self, column: str, values: Iterable[int]) -> Sql:
+        """Return the condition that a column is one of a few numbers."""
+
+    def listed(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is one of any number of ids."""
+        return self.one_of(column, ids)
+
+    @abstractmethod
+    def unlisted(self, column: str, ids: Iterable[int]) -> Sql:
+        """Return the condition that a column is none of any number of ids."""
+
+    @abstractmethod
+    def path_condition(self, glob: str, collections: tuple[CollectionId, ...]) -> Sql:
+        """Return the condition that the path of a document ``d`` matches a glob."""
+
+    @abstractmethod
+    def all_chunks(self) -> int:
+        """Return the number of chunks in all collections."""
+
+    @abstractmethod
+    def hold_all_chunks(self, collections: tuple[CollectionId, ...]) -> bool:
+        """Return True if no other collection has a chunk."""
+
+    @abstractmethod
+    def chunks_inside(self, where: Where, most: int) -> list[tuple[ChunkId, DocumentId]]:
+        """Return at most some of the chunks inside, with their documents."""
+
+    @abstractmethod
+    def keep_chunks(self, where: Where, ids: Iterable[int]) -> set[int]:
+        """Return those of the chunks that are inside."""
+
+    @abstractmethod
+    def keep_documents(self, where: Where, ids: Iterable[int]) -> set[int]:
+        """Return those of the documents that have a chunk inside."""
+
+    def covers_everything(self, where: Where) -> bool:
+        """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
+        return self.memorized(("everything", where), lambda: self._covers_everything(where))
+
+    def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
+        """Return the chunks inside and their documents if they are few; None if not, or for all chunks."""
+        if self.covers_everything(where):
+            return None
+        return self.memorized(("few", where), lambda: self._few_inside(where))
+
+    def holds_few(self, where: Where) -> bool:
+        """Return True if at most ``FEW_CHUNKS`` chunks are inside."""
+        if self.covers_everything(where):
+            return self.all_chunks() <= FEW_CHUNKS
+        return self.few_inside(where) is not None
+
+    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
+        """Return the chunks (for texts) or documents (for names) among ``ids`` that are inside ``where``."""
+        return self.keep_chunks(where, ids) if kind is VectorKind.TEXT else self.keep_documents(where, ids)
+
+    def document_condition(self, where: Where) -> Sql:
+        """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
+        parts = [self.one_of("d.collection_id", where.collections), *self.document_conditions(where)]
+        if own := self._own_conditions(where):
+            chunk = all_of(own)
+            text = f"EXISTS(SELECT 1 FROM chunks c WHERE c.document_id = d.id AND {chunk.text})"  # noqa: S608
+            parts.append(Sql(text, chunk.arguments))
+        return all_of(parts)
+
+    def chunk_condition(self, where: Where) -> Sql:
+        """Return the conditions on a chunk ``c`` and on its document ``d``."""
+        in_collections = self.one_of(f"{self.unindexed}c.collection_id", where.collections)
+        return all_of([in_collections, *self.document_conditions(where), *self._own_conditions(where)])
+
+    def document_conditions(self, where: Where) -> list[Sql]:
+        """Return the conditions on a document ``d`` itself, but for its collection."""
+        filters = where.filters
+        conditions: list[Sql] = []
+        if where.only is not None:
+            conditions.append(self.listed("d.id", where.only))
+        if where.hidden:
+            conditions.append(self.unlisted("d.id", where.hidden))
+        conditions += filter_conditions(filters, date=self.date_condition, labels=self.labels_table)
+        if filters.path is not None:
+            conditions.append(self.path_condition(filters.path, where.collections))
+        return conditions
+
+    def _own_conditions(self, where: Where) -> list[Sql]:
+        """Return the conditions on a chunk ``c`` itself, but for its collection."""
+        key = f"{self.unindexed}c.id"
+        conditions: list[Sql] = []
+        if where.filters.depths:
+            conditions.append(self.one_of(f"{self.unindexed}c.depth", where.filters.depths))
+        if where.chunks is not None:
+            conditions.append(self.listed(key, where.chunks))
+        if where.hidden_chunks:
+            conditions.append(self.unlisted(key, where.hidden_chunks))
+        return conditions
+
+    def _covers_everything(self, where: Where) -> bool:
+        shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
+        if self.document_conditions(shown) or self._own_conditions(shown):
+            return False
+        return self.hold_all_chunks(where.collections)
+
+    def _few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
+        rows = self.chunks_inside(where, FEW_CHUNKS + 1)  # a few milliseconds
+        if len(rows) > FEW_CHUNKS:
+            return None
+        return frozenset(row[0] for row in rows), frozenset(row[1] for row in rows)
