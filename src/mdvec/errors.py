@@ -131,7 +131,7 @@ class DocumentNotFoundError(NotFoundError):
     """There is no such document."""
 
     code = "document_not_found"
-    default_hint = "Run 'mdvec status -n NAME' to see the documents of a collection."
+    default_hint = "Run 'mdvec ls' to see the documents."
 
 
 class CollectionExistsError(MdvecError):
@@ -223,7 +223,7 @@ class NewerDatabaseError(StoreError):
     """The database was written by a newer mdvec."""
 
     code = "newer_database"
-    default_hint = "Upgrade with 'pip install -U mdvec'; the database was left as it is."
+    default_hint = "Install a newer mdvec; the database was left as it is."
 
 
 class DamagedDatabaseError(StoreError):

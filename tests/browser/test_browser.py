@@ -105,7 +105,7 @@ def test_the_keyboard_is_enough(tab: Tab) -> None:
     expect(page.locator("article h1")).to_contain_text("Apple")
     page.keyboard.press("Escape")
     page.wait_for_url(re.compile(r"/\?q=apple$"))
-    page.locator(HITS).nth(0).focus()
+    expect(page.locator(HITS).nth(0)).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#q")).to_be_focused()
     page.keyboard.press("Escape")

@@ -366,7 +366,7 @@ def test_a_search_names_the_process_that_makes_what_is_missing(tmp_path: Path) -
         workspace.add_collection("notes", "Notes", str(docs))
         workspace.import_collection("notes", ImportOptions(embed=False))
         [idle] = workspace.search(SearchQuery("harbour")).warnings
-        assert "'mdvec import -n notes -m update' makes them" in idle
+        assert "'mdvec import -n notes -m update" in idle
         with claimed(workspace, "notes"):
             [busy] = workspace.search(SearchQuery("harbour")).warnings
         assert f"process {os.getpid()} on " in busy

@@ -518,7 +518,7 @@ def test_own_questions_are_put_to_the_index(noted: Shell) -> None:
     first, second, third = system(report, "hybrid")["outcomes"]
     assert first["ranking"][0] == "tomatoes.md"
     assert first["bad"] == ["plumbing.md"]
-    assert "hybrid: 1 of 1 documents marked bad" in noted.err
+    assert "hybrid: 1 of 1 document marked bad" in noted.err
     assert set(second["ranking"]) == {"kyoto.md", "train.md"}
     assert third["metrics"]["R@10"] == 0.5
 

@@ -544,7 +544,7 @@ def test_nothing_indexed_is_an_answer_with_a_hint(bench: Bench) -> None:
     """Not an error: an agent may ask before the first import."""
     result = bench.workspace.search(SearchQuery("anything"))
     assert (result.hits, result.total_chunks, result.last_indexed_ms) == ((), 0, None)
-    assert result.hint == "Nothing is indexed yet. Run 'mdvec import -n notes'."
+    assert result.hint == f"Nothing is indexed yet. Run 'mdvec import -n notes --database {bench.database}'."
 
 
 def test_a_folder_is_searched_without_registering_it(tmp_path: Path) -> None:

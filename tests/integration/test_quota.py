@@ -118,7 +118,7 @@ def test_the_command_ends_with_what_is_there(
         assert code == 1
         assert "40 documents, 40 chunks: 32 embedded (and 40 names), 0 from cache, 8 pending" in out
         assert "Rate limit reached" in err
-        go_on = "mdvec import -n notes -m update"
+        go_on = f"mdvec import -n notes -m update --database {tmp_path / 'i.sqlite'}"
         assert f"hint: 32 of 40 chunks are embedded. Run '{go_on}' to resume." in err
         code, out, _ = mdvec(*go_on.split()[1:], "--format", "json")
         report = json.loads(out)

@@ -197,7 +197,9 @@ def test_a_repository_out_of_reach_is_no_problem_once_it_is_indexed(
     found = {each.subject: each for each in on_github.doctor()}
     assert found[NAME].severity is Severity.NOTE
     assert found[NAME].message.startswith("cannot be reached now, what was indexed is searched: ")
-    assert found[NAME].hint == "Run 'mdvec import -n notes -m update' when it can be reached again."
+    assert found[NAME].hint == (
+        f"Run 'mdvec import -n notes -m update --database {on_github.database}' when it can be reached again."
+    )
     assert found["later"].severity is Severity.PROBLEM
     assert "GITHUB_TOKEN" in found["later"].hint
 
@@ -219,7 +221,7 @@ def test_git_out_of_reach_is_told_where_an_import_is_due(workspace: Workspace) -
         (Severity.NOTE, "cannot be reache"),
         (Severity.NOTE, "never imported"),
     ]
-    assert {each.hint[:27] for each in found} == {"Run 'mdvec import -n notes'"}
+    assert {each.hint[:26] for each in found} == {"Run 'mdvec import -n notes"}
 
 
 def test_a_branch_that_is_gone_is_a_problem_even_where_it_is_indexed(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.fakes.runs import cancelled_when, noting
@@ -261,7 +261,7 @@ def test_the_next_step_is_a_command_that_works(workspace: Workspace, docs: Path)
     """It names the collections that are pending, or the folder when it is not registered."""
     workspace.import_collection(NAME, ImportOptions(embed=False))
     (warning,) = workspace.search(SearchQuery("tomatoes")).warnings
-    assert "'mdvec import -n notes -m update'" in warning
+    assert f"'mdvec import -n notes -m update --database {workspace.database}'" in warning
     with open_workspace(docs_dir=docs, embedder=HashingEmbedder()) as folder:
         folder.import_collection("docs", ImportOptions(embed=False))
         (warning,) = folder.search(SearchQuery("tomatoes"), wait_for_vectors=True).warnings
@@ -288,9 +288,46 @@ def test_a_path_as_answers_show_it_is_explained(tmp_path: Path) -> None:
             SearchQuery("quagga", filters=Filters(path="docs/*.md")), wait_for_vectors=True
         )
         other = workspace.search(SearchQuery("quagga", filters=Filters(path="b.md")))
+        listed = workspace.browse.unmet(Filters(path="docs/a.md"))
     assert (shown.hits, other.hits) == ((), ())
     assert "Leave 'docs/' out of the path" in str(shown.hint)
-    assert other.hint == "Nothing matches. Try other words, or fewer filters."
+    assert "Leave 'docs/' out of the path" in listed
+    assert other.hint == "No document meets the filters. Leave some of them out."
+
+
+def test_a_collection_that_was_never_imported_is_told_from_one_that_was_stopped(
+    tmp_path: Path, docs: Path
+) -> None:
+    """Its import has nothing to resume."""
+    with open_workspace(database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection(NAME, "", str(docs))
+        workspace.import_collection(NAME)
+        workspace.add_collection("new", "", str(docs))
+        result = workspace.search(SearchQuery("anything"))
+    assert result.warnings == (
+        f"not imported yet: new; 'mdvec import -n new -m update --database {workspace.database}' "
+        "imports the documents",
+    )
+
+
+def test_the_filter_that_nothing_meets_is_named(tmp_path: Path) -> None:
+    """A mistyped tag is told from words that no document contains; without filters none are blamed."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("---\ntags: drawings/maps\n---\nquagga\n", encoding="utf-8")
+    with open_workspace(docs_dir=tmp_path / "docs", embedder=HashingEmbedder()) as workspace:
+
+        def hint(text: str, **filters: Any) -> str | None:
+            query = SearchQuery(text, SearchMode.LEXICAL, filters=Filters(**filters))
+            return workspace.search(query, wait_for_vectors=True).hint
+
+        assert hint("quagga", tags=("drawings",)) is None
+        assert hint("quagga", tags=("drawngs/maps",)) == (
+            "No document has the tag 'drawngs/maps'; did you mean 'drawings/maps'?"
+        )
+        assert hint("zebra", tags=("drawings",)) == "Nothing matches. Try other words, or fewer filters."
+        assert hint("zebra") == "Nothing matches. Try other words."
+        assert hint("quagga path:nowhere") == "Nothing matches path:nowhere. Leave it out."
+        assert workspace.browse.unmet(Filters(tags=("drawings",))) == ""
 
 
 def test_chunks_that_the_model_cannot_read_whole_are_told(tmp_path: Path, docs: Path) -> None:

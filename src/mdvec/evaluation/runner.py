@@ -25,6 +25,7 @@ from mdvec.evaluation.metrics import (
     percentile,
 )
 from mdvec.evaluation.report import Comparison, EvalReport, Group, Interval, Outcome, SetReport, SystemReport
+from mdvec.text.quantity import quantity
 from mdvec.text.tokens import estimate_token_count
 from mdvec.types.query import Filters, SearchMode, SearchQuery
 from mdvec.workspace import Workspace
@@ -133,7 +134,7 @@ def _measure_set(
     reports: list[SystemReport] = []
     with ExitStack() as stack:
         for name, system in _systems(questions, corpus, options, stack):
-            say(f"{questions.name}: searching {len(questions.questions):,} questions with {name}")
+            say(f"{questions.name}: searching {quantity(len(questions.questions), 'question')} with {name}")
             try:
                 outcomes = _outcomes(questions, corpus, system)
             except EmbedderUnavailableError as error:

@@ -41,8 +41,7 @@ class Failure:
 
 
 def translate(error: Exception) -> Failure:
-    """Return an exception in the form that doors show, after a line about it in the log."""
-    run.log_failure(error)
+    """Return an exception in the form that doors show."""
     match error:
         case UsageError():
             return Failure(error.code, str(error), error.hint, EXIT_USAGE, error.retry)
@@ -54,6 +53,12 @@ def translate(error: Exception) -> Failure:
         case _:
             # A bug: the type says more than the message alone, which may be empty.
             return Failure("internal", f"{type(error).__name__}: {error}".rstrip(": "), "")
+
+
+def translate_logged(error: Exception) -> Failure:
+    """Return the error of a request in the form that doors show, after a line about it in the log."""
+    run.log_failure(error)
+    return translate(error)
 
 
 def bug_listener(*, verbose: bool) -> OnBug:

@@ -58,8 +58,8 @@ def bad_lines(report: SetReport) -> list[str]:
     if not marked:
         return []
     return [
-        f"{system.system}: {sum(len(outcome.bad) for outcome in system.outcomes):,} of {marked:,} "
-        "documents marked bad are among the ten best"
+        f"{system.system}: {sum(len(outcome.bad) for outcome in system.outcomes):,} of "
+        f"{quantity(marked, 'document')} marked bad among the ten best"
         for system in report.systems
     ]
 

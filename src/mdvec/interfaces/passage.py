@@ -217,7 +217,8 @@ def _wrap_line(text: str, start: int, end: int, width: int) -> Iterator[Span]:
         columns = _char_width(text[position])
         if position > start and _may_break(text[position - 1], text[position]):
             fits, used_at_fit = position, used
-        while used + columns > width and position > start:
+        # A space at the end of a line is not shown, so it needs no room.
+        while used + columns > width and position > start and not text[position].isspace():
             if fits <= start:
                 fits, used_at_fit = position, used
             yield from _trimmed(text, start, fits)
@@ -228,7 +229,7 @@ def _wrap_line(text: str, start: int, end: int, width: int) -> Iterator[Span]:
 
 
 def _may_break(before: str, after: str) -> bool:
-    if before.isspace():
+    if before.isspace() or after.isspace():
         return not after.isspace()
     return after not in _NO_LINE_START and (_char_width(before) == 2 or _char_width(after) == 2)
 

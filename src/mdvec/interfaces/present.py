@@ -48,7 +48,7 @@ _TARGET_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "\n<>#?%"}
 def progress_line(stage: Stage, done: int, total: int, detail: str = "") -> str:
     """Return the progress of a step in words; the arguments are those of a progress listener."""
     if stage is Stage.WAIT:
-        return detail or step_words(stage)
+        return f"waiting: {detail}" if detail else step_words(stage)
     if total:
         return f"{step_words(stage)}: {done:,} of {total:,}"
     return f"{step_words(stage)}: {done:,}"

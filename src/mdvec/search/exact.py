@@ -67,7 +67,8 @@ def exact_matches(text: str, words: LexicalEvidence, where: Where, view: View) -
 def _with_all_words(text: str, where: Where, view: View) -> list[StoredChunk]:
     """Return the chunks that hold all words of a query; none for one word, or if there are too many."""
     groups = phrase_terms(text).groups
-    ids = view.holding(groups, where, limit=_MOST_HOLDERS + 1) if len(groups) > 1 else ()
+    distinct = [*dict.fromkeys(groups)]  # each takes time, and a pasted text repeats its words
+    ids = view.holding(distinct, where, limit=_MOST_HOLDERS + 1) if len(groups) > 1 else ()
     return [*view.chunks(ids).values()] if len(ids) <= _MOST_HOLDERS else []
 
 

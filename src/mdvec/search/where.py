@@ -91,6 +91,31 @@ def spellings(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((path, wanted, wanted.replace("\\", "/"))))
 
 
+def unmet(filters: Filters, collections: Sequence[Collection], where: Where, view: View) -> str:
+    """Return what to change in filters that no document meets; empty if one meets them.
+
+    Args:
+        filters: The filters of a query.
+        collections: The collections that are searched.
+        where: Where these look.
+        view: The snapshot.
+    """
+    if filters == Filters() or view.newest_documents(where, limit=1, offset=0):
+        return ""
+    path = filters.path or ""
+    for name in (each.name for each in collections if path.startswith(f"{each.name}/")):
+        # Answers show "notes/a.md", and paths are compared below "notes/".
+        return f"Leave '{name}/' out of the path: it starts below the collection's name."
+    known = [each.tag for each in view.tags(Where(where.collections))] if filters.tags else []
+    for tag in filters.tags:
+        if not any(f"{each.casefold()}/".startswith(f"{tag.casefold()}/") for each in known):
+            from difflib import get_close_matches
+
+            near = get_close_matches(tag, known, n=1)
+            return f"No document has the tag '{tag}'" + (f"; did you mean '{near[0]}'?" if near else ".")
+    return "No document meets the filters. Leave some of them out."
+
+
 def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
     """Return the error for a missing document; its hint names similar paths, if any."""
     from difflib import get_close_matches

@@ -22,6 +22,7 @@ from mdvec.search.forms import embed_forms
 from mdvec.search.fusion import LexicalEvidence
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.proximity import QuerySpace
+from mdvec.search.where import unmet
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk
 from mdvec.stores.versions import VersionCache
@@ -31,7 +32,7 @@ from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
-from mdvec.types.query import SearchMode, SearchQuery, Where
+from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.documents.reading import file_of, is_stale
@@ -113,6 +114,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
+        wrong = "" if found.hits else _unmet(cleaned.filters, searched, replaced, view)
     hits = tuple(_located(found.hits, searched, replaced, parts))
     if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
@@ -135,7 +137,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         ),
         hint=None
         if hits
-        else _hint(cleaned, searched, counts, embedded.mode, collections, found.hidden, meant),
+        else _hint(cleaned, searched, counts, embedded.mode, collections, found.hidden, meant, wrong),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
@@ -321,12 +323,18 @@ def _unfinished(
         return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
+    unread = {each.name for each, count in zip(searched, counts, strict=True) if not count.documents}
     partial = _partial(searched)
-    if partial and total and not importing:
-        warnings.append(
-            f"not imported to the end, so documents may be missing: {', '.join(partial)}; "
-            f"{next_step(partial, 'resumes')}"
-        )
+    for state, verb, names in (
+        ("not imported yet", "imports the documents", [name for name in partial if name in unread]),
+        (
+            "not imported to the end, so documents may be missing",
+            "resumes",
+            [name for name in partial if name not in unread],
+        ),
+    ):
+        if names and total and not importing:
+            warnings.append(f"{state}: {', '.join(names)}; {next_step(names, verb)}")
     if pending and mode is not SearchMode.LEXICAL:
         names = [each.name for each, count in zip(searched, counts, strict=True) if count.pending_chunks]
         warnings.append(
@@ -352,6 +360,7 @@ def _hint(
     collections: Collections,
     hidden: Sequence[float],
     meant: Interpretation,
+    wrong: str,
 ) -> str:
     if hidden:
         below = (
@@ -365,14 +374,22 @@ def _hint(
         return collections.first_step(searched) or empty
     if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
         return "There is no vector yet. Search in mode hybrid or lexical."
-    if meant.operators:
-        return f"Nothing matches all of {' '.join(meant.operators)}. Leave some of them out."
-    shown = next(
-        (each.name for each in searched if (query.filters.path or "").startswith(f"{each.name}/")), ""
-    )
-    if shown:  # answers show "notes/a.md", and paths are compared below "notes/"
-        return f"Nothing matches. Leave '{shown}/' out of the path: it starts below the collection's name."
-    return "Nothing matches. Try other words, or fewer filters."
+    if wrong:
+        return wrong
+    match meant.operators:
+        case ():
+            fewer = ", or fewer filters" if query.filters != Filters() else ""
+            return f"Nothing matches. Try other words{fewer}."
+        case (operator,):
+            return f"Nothing matches {operator}. Leave it out."
+        case several:
+            return f"Nothing matches all of {' '.join(several)}. Leave some of them out."
+
+
+def _unmet(
+    filters: Filters, searched: Sequence[Collection], replaced: Mapping[CollectionId, Versions], view: View
+) -> str:
+    return unmet(filters, searched, where_of(filters, searched, replaced, view), view) if searched else ""
 
 
 @contextmanager

@@ -179,6 +179,10 @@ class FakeBrowse(Browse):
         self._workspace._note("newest", filters=filters, collections=tuple(collections), limit=limit)
         return self._workspace.listed[offset : offset + limit]
 
+    def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
+        """Return a hint on filters by tags."""
+        return "No document has the tag 'x'." if filters.tags else ""
+
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return an outline of one section."""
         self._workspace._note("outline", path=path, collection=collection)
@@ -255,6 +259,7 @@ class FakeWorkspace(Workspace):
         self.passage = Passage("notes", "a.md", "A", ("x",), 1, 2, "# A\ntext\n", stale=False)
         self.found_links = DocumentLinks("notes", "a.md", "A", (), (), (), ())
         self.known = [COLLECTION]
+        self.size_bytes = 1_234_567
         self.found_tags = [TagCount("旅行", 1200), TagCount("x", 3)]
         self.statuses = (CollectionStatus(COLLECTION, CollectionCounts(3, 1, 2, 9, 4)),)
         self.findings: list[Finding] = []
@@ -450,7 +455,7 @@ class FakeWorkspace(Workspace):
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Return the statuses."""
         self._note("status", name=name, files=files, check=check)
-        return WorkspaceStatus("/nowhere/index.sqlite", 1_234_567, "builtin:e5@1:384:t1", self.statuses)
+        return WorkspaceStatus("/nowhere/index.sqlite", self.size_bytes, "builtin:e5@1:384:t1", self.statuses)
 
     def doctor(self) -> list[Finding]:
         """Return the findings."""

@@ -68,5 +68,5 @@ def test_documents_marked_bad_are_counted() -> None:
     outcomes = tuple(replace(each, bad=()) for each in system.outcomes)
     shown = replace(system, outcomes=(replace(outcomes[0], bad=("ja/reset.md",)), *outcomes[1:]))
     assert bad_lines(replace(measured, set=replace(measured.set, questions=marked), systems=(shown,))) == [
-        "hybrid: 1 of 2 documents marked bad are among the ten best"
+        "hybrid: 1 of 2 documents marked bad among the ten best"
     ]

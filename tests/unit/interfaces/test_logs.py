@@ -21,7 +21,7 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.interfaces import logs
-from mdvec.interfaces.errors import translate
+from mdvec.interfaces.errors import translate_logged
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.report import ImportOptions
 from mdvec.workspace.imports import recorded_import
@@ -87,10 +87,10 @@ def test_each_failed_request_is_one_line(tmp_path: Path) -> None:
         ):
             with pytest.raises(NotFoundError) as caught:
                 call()
-            translate(caught.value)
-            translate(caught.value)
-    translate(StoreUnavailableError("the server is gone"))
-    translate(ValueError("a bug, which has a line of its own"))
+            translate_logged(caught.value)
+            translate_logged(caught.value)
+    translate_logged(StoreUnavailableError("the server is gone"))
+    translate_logged(ValueError("a bug, which has a line of its own"))
     searched, read, gone = written(path)
     assert (searched["event"], searched["error"]) == ("search", "collection_not_found")
     assert (read["event"], read["error"], read["level"]) == ("failed", "document_not_found", "warning")

@@ -180,5 +180,6 @@ def test_every_command_is_described_in_full() -> None:
 def test_words_that_look_like_options_have_a_hint(mdvec: Mdvec) -> None:
     """Code is searched for, too."""
     err = mdvec("search", "--root-path").err
-    assert "Put -- before words that start with a dash." in err
+    assert "Put -- before words that start with a dash: 'mdvec search -- -WORD'." in err
+    assert "'mdvec get -- -WORD'" in mdvec("get", "-dash.md").err
     assert "Put --" not in mdvec("tags", "--root-path").err

@@ -248,6 +248,8 @@ def test_status_of_everything(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     lines = outcome.out.splitlines()
     assert lines[:2] == ["database: /nowhere/index.sqlite (1.2 MB)", "model: builtin:e5@1:384:t1"]
     assert lines[-1].split() == ["notes", "yes", "3", "9", "4", "1", "2", "2026-05-01", "18:30"]
+    workspace.size_bytes = 0
+    assert mdvec("status").out.startswith("database: /nowhere/index.sqlite (not made yet)\n")
 
 
 def test_a_table_keeps_all_of_a_long_cell() -> None:
@@ -497,6 +499,7 @@ def test_documents_are_listed_for_people_and_programs(mdvec: Mdvec, workspace: F
     assert json.loads(mdvec("ls", "--format", "json").out)["documents"] == [{**listed, "updated": ""}]
     workspace.listed = []
     assert (mdvec("ls").out, mdvec("ls").err) == ("", "no documents\n")
+    assert mdvec("ls", "--tag", "x").err == "no documents\nhint: No document has the tag 'x'.\n"
 
 
 def test_an_outline_is_a_table(mdvec: Mdvec) -> None:

@@ -147,6 +147,12 @@ def test_latin_words_stay_whole() -> None:
     assert [text[start:end] for start, end in wrap(text, 8)] == ["one two", "three", "incompre", "hensible"]
 
 
+def test_a_line_ends_after_a_space_beside_wide_characters() -> None:
+    """No line begins with the space, and a space that is not shown moves no word to the next line."""
+    text = "저는 학교에 갑니다"
+    assert [text[start:end] for start, end in wrap(text, 11)] == ["저는 학교에", "갑니다"]
+
+
 def test_widths() -> None:
     """Wide characters take two columns, combining marks none."""
     assert [cell_width(text) for text in ("abc", "日本", "ｶﾅ", "が", "か\u3099", "e\u0301", "")] == [

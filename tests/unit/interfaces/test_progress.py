@@ -72,7 +72,7 @@ def test_a_log_shows_a_wait_once_until_it_changes(capsys: pytest.CaptureFixture[
     progress = LineProgress(lambda: next(now))
     for done in (1, 1, 1, 2, 2):
         progress(Stage.WAIT, 0, 0, WAITING.format(done))
-    assert capsys.readouterr().err == f"{WAITING.format(1)}\n{WAITING.format(2)}\n"
+    assert capsys.readouterr().err == f"waiting: {WAITING.format(1)}\nwaiting: {WAITING.format(2)}\n"
 
 
 def test_a_wait_without_details_has_no_number() -> None:
@@ -90,9 +90,21 @@ def test_a_terminal_shows_a_wait_without_a_bar(
     bar(Stage.WAIT, 0, 0, WAITING.format(1) + "\x1b]0;x\x07[bold]")
     bar.hide()
     shown = capsys.readouterr().err
-    assert "Process 7 on host has been importing notes" in shown
+    assert "Waiting: process 7 on host has been importing notes" in shown
     assert r"\x1b]0;x\x07[bold]" in shown
     assert "0/?" not in shown
+
+
+def test_a_narrow_terminal_shows_all_of_a_wait(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The end of the line says how far the other process is."""
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "60")):
+        monkeypatch.setenv(name, value)
+    bar = TerminalProgress()
+    bar(Stage.WAIT, 0, 0, WAITING.format(1))
+    bar.hide()
+    assert "6,600 texts embedded" in capsys.readouterr().err
 
 
 def test_a_client_receives_each_change_of_a_wait() -> None:
@@ -104,7 +116,7 @@ def test_a_client_receives_each_change_of_a_wait() -> None:
     assert call.done == first
     call(Stage.WAIT, 0, 0, WAITING.format(2))
     assert call.done > first
-    assert call.line == WAITING.format(2)
+    assert call.line == f"waiting: {WAITING.format(2)}"
 
 
 def test_the_bar_leaves_before_a_line_is_written(

@@ -244,7 +244,7 @@ def test_a_query_may_begin_with_a_minus(mdvec: Mdvec, workspace: FakeWorkspace) 
     """After ``--``, as the error says where it is forgotten; in the middle of a query it is plain."""
     outcome = mdvec("search", "-python retry")
     assert outcome.code == 2
-    assert "mdvec search -- '-word …'" in outcome.err
+    assert "'mdvec search -- -WORD'" in outcome.err
     assert mdvec("search", "retry -python").code == 0
     assert asked(workspace).text == "retry -python"
     workspace.calls.clear()

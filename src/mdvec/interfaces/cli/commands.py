@@ -48,8 +48,7 @@ TARGETS = {
 }
 """Where each command is, by name."""
 
-_WITH_WORDS = ("mdvec search", "mdvec feedback")
-_SYNONYMS = {"collection": "tool"}
+_SYNONYMS = {"collection": "tool", "collections": "tool"}
 # No command is longer, and comparing takes its time.
 _MOST_COMPARED_CHARS = 40
 
@@ -82,7 +81,7 @@ class LazyGroup(Group):
                 return None
             from difflib import get_close_matches
 
-            near = get_close_matches(cmd_name[:_MOST_COMPARED_CHARS], [*self._targets, *_SYNONYMS], n=1)
+            near = get_close_matches(cmd_name[:_MOST_COMPARED_CHARS], list(self._targets), n=1)
             ctx.fail(f"there is no command {cmd_name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
@@ -127,10 +126,15 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     hint = f"Run '{path} --help' to see its options."
     if context and "unexpected extra argument" in error.message and _takes_a_name(context.command):
         hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
-    if isinstance(error, click.NoSuchOption) and path in _WITH_WORDS:
-        hint += " Put -- before words that start with a dash."
-    print_failure(shortened(error.format_message(), args), hint)
+    if isinstance(error, click.NoSuchOption) and context and _takes_words(context.command):
+        hint += f" Put -- before words that start with a dash: '{path} -- -WORD'."
+    # click lists choices on lines of their own.
+    print_failure(shortened(" ".join(error.format_message().split()), args), hint)
     return error.exit_code
+
+
+def _takes_words(command: click.Command) -> bool:
+    return any(isinstance(each, click.Argument) for each in command.params)
 
 
 def _takes_a_name(command: click.Command) -> bool:

@@ -95,7 +95,8 @@ def import_(
             if estimate:
                 _print_estimate(workspace.models.estimate(name, options), output)
                 continue
-            resume = f"'mdvec import -n {name} -m update'" if session.docs_dir is None else SAME_COMMAND
+            again = session.command("import", "-n", name, "-m", "update")
+            resume = f"'{again}'" if session.docs_dir is None else SAME_COMMAND
             try:
                 with reporting_interruption(workspace, (name,), resume=resume):
                     report = workspace.import_collection(name, options)

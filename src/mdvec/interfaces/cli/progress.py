@@ -99,14 +99,18 @@ def _bar(stage: Stage) -> Progress:
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
     from rich.text import Text
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
 
-    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False)]
-    if stage is not Stage.WAIT:
+    is_wait = stage is Stage.WAIT
+    # A narrow terminal shows who is waited for on two lines; the end says how far that is.
+    column = Column(no_wrap=not is_wait)
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False, table_column=column)]
+    if not is_wait:
         columns += [BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn()]
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     bar.add_task("", total=None)

@@ -206,6 +206,7 @@ def ls(session: Session, /, **options: Any) -> None:
         query = search_query(request, config.search)
         found = workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
         several = len(query.collections or workspace.collections()) > 1
+        hint = "" if found else workspace.browse.unmet(query.filters, query.collections)
     page = documents(found[: query.limit], more=len(found) > query.limit)
     match output:
         case "json":
@@ -228,6 +229,8 @@ def ls(session: Session, /, **options: Any) -> None:
                 write_table(("updated", "path", "title"), rows)
     if not page.documents:
         note("no documents")
+        if hint:
+            note(f"hint: {hint}")
     elif page.more and output == "table":
         note(f"there are more than {query.limit:,}; --limit shows more")
 

@@ -36,22 +36,7 @@ _MAX_COLUMNS = 100
 _MIN_COLUMNS = 30
 
 
-class _SearchCommand(Command):
-    """A command whose argument may look like an option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; an unknown option is an error that says how to write it as a query."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            if error.option_name.startswith("--"):
-                raise
-            step = "A query that begins with - comes after --: mdvec search -- '-word …'"
-            msg = f"{error.format_message()} {step}"
-            raise click.UsageError(msg, ctx) from error
-
-
-@click.command(cls=_SearchCommand)
+@click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
 @filter_options
 @click.option(

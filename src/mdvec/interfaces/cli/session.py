@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -156,6 +157,10 @@ class Session:
         }
         given = [word for name, value in options.items() if value for word in (name, str(value))]
         return [*given, "--verbose"] if self.verbose else given
+
+    def command(self, *words: str) -> str:
+        """Return a command that works on the same index, for a person to run."""
+        return shlex.join(["mdvec", *words, *self.arguments()])
 
     @contextmanager
     def reading(

@@ -68,7 +68,8 @@ def doctor(ctx: click.Context) -> None:
 
 
 def _print_status(found: WorkspaceStatus, name: str | None) -> None:
-    write(f"database: {visible(found.database)} ({found.size_bytes / 1e6:,.1f} MB)\nmodel: {found.model}\n")
+    size = f"{found.size_bytes / 1e6:,.1f} MB" if found.size_bytes else "not made yet"
+    write(f"database: {visible(found.database)} ({size})\nmodel: {found.model}\n")
     if found.published is not None:
         write(f"published: {present.published_line(found.published)}\n")
     if not found.collections:

@@ -211,4 +211,4 @@ def compact(session: Session) -> None:
     if session.output == "json":
         write_json({"bytes_before": before, "bytes_after": after})
     else:
-        write(f"{before:,} bytes before, {after:,} after\n")
+        write(f"{before / _BYTES_PER_MB:,.1f} MB before, {after / _BYTES_PER_MB:,.1f} MB after\n")

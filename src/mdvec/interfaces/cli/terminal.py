@@ -163,10 +163,10 @@ def warn(text: str) -> None:
 
 
 def print_failure(message: str, hint: str = "") -> None:
-    """Write what went wrong, and the next step."""
+    """Write what went wrong, and the next step: on one line, also if it names a file with a line break."""
     note(f"error: {message}")
     if hint:
-        note(f"hint: {hint}")
+        note(f"hint: {visible(hint)}")
 
 
 def print_step(name: str, elapsed_ms: float, **details: object) -> None:

@@ -77,7 +77,7 @@ def add(
             preset=load_preset(preset, cwd=session.cwd) if preset else None,
         )
     note(f"added {collection.name}: {collection.source}")
-    note(f"next: mdvec import -n {collection.name}")
+    note(f"next: {session.command('import', '-n', collection.name)}")
 
 
 @tool.command()
@@ -144,7 +144,7 @@ def update(
         )
     note(f"updated {name}")
     if source is not None or include or exclude or chunker:
-        note(f"next: mdvec import -n {name} -m update")
+        note(f"next: {session.command('import', '-n', name, '-m', 'update')}")
 
 
 @tool.command()

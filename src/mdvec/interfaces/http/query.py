@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from mdvec.errors import InvalidArgumentsError, MdvecError
 from mdvec.interfaces import operations, wire
-from mdvec.interfaces.errors import OnBug, translate
+from mdvec.interfaces.errors import OnBug, translate_logged
 from mdvec.interfaces.http.app import WebDoor
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
@@ -43,7 +43,7 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
             with workspace.explaining():
                 result = operations.search(workspace, request)
         except MdvecError as error:
-            failure = translate(error)
+            failure = translate_logged(error)
             detail = f"{failure.message.removesuffix('.')}. {failure.hint}".strip()
             return problem(
                 status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry

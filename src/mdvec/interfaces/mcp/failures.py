@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mdvec.errors import DocumentNotFoundError, SourceEmptyError, UsageError, WriterBusyError
-from mdvec.interfaces.errors import Failure, OnBug, shortened, translate
+from mdvec.interfaces.errors import Failure, OnBug, shortened, translate_logged
 from mdvec.interfaces.passage import one_line
 
 MOST_LINE_CHARS = 1_000
@@ -25,7 +25,7 @@ _STEPS = {
 
 
 # An update; what only a person may decide stays a command.
-_IMPORT = re.compile(r"'mdvec import(?: -n [\w-]+)+(?: -m update)?'")
+_IMPORT = re.compile(r"'mdvec import(?: -n [\w-]+)+(?: -m update)?(?: --database (?:'[^']*'|[^'\s]+))?'")
 _NAMED = re.compile(r"-n ([\w-]+)")
 
 
@@ -52,7 +52,7 @@ def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[objec
         on_bug: Receives it when it is a bug: its message may hold more than a client is to see.
         received: What the client sent; long texts among it are not repeated in full.
     """
-    failure = translate(error)
+    failure = translate_logged(error)
     if failure.code == "internal":
         on_bug(error)
         return replace(failure, message=f"internal error ({type(error).__name__})")

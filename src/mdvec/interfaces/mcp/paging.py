@@ -118,7 +118,10 @@ def fitted(result: SearchResult, most_tokens: int) -> SearchResult:
         )
     hint = None if result.hint is None else one_line(text_for_client(result.hint), _MOST_NOTE_CHARS)
     left_out += result.left_out
-    return replace(result, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out)
+    query = result.query if len(result.query) <= _MOST_NOTE_CHARS else f"{result.query[:_MOST_NOTE_CHARS]}…"
+    return replace(
+        result, query=query, hits=tuple(hits), warnings=tuple(warnings), hint=hint, left_out=left_out
+    )
 
 
 def _excerpt(query: str, text: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, UsageError
-from mdvec.interfaces.errors import OnBug, translate
+from mdvec.interfaces.errors import OnBug, translate_logged
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
 from mdvec.interfaces.streams import decode_json
 from mdvec.run import ProgressListener, Run, Stage, bound
@@ -213,7 +213,7 @@ class Client:
         except ImportStoppedError as error:
             return _failed(number, CANCELLED, str(error), name=error.code, hint=error.hint)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            failure = translate(error)
+            failure = translate_logged(error)
             if failure.code == "internal":
                 self._on_bug(error)
                 return _failed(number, INTERNAL_ERROR, f"internal error ({type(error).__name__})")

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mdvec.errors import NotAllowedError
-from mdvec.interfaces.errors import OnBug, translate
+from mdvec.interfaces.errors import OnBug, translate_logged
 from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
@@ -99,7 +99,7 @@ class Site:
 
     def failure(self, request: Request, error: Exception) -> Response:
         """Return an error as a page, or as a part of one for a script."""
-        failure = translate(error)
+        failure = translate_logged(error)
         message, hint = failure.message, failure.hint
         if failure.code == "internal":
             self.on_bug(error)

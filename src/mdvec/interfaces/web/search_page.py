@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError, UsageError
-from mdvec.interfaces.errors import translate
+from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.passage import best_passage
 from mdvec.interfaces.present import trail
 from mdvec.interfaces.requests import SearchRequest, search_query
@@ -189,7 +189,7 @@ class SearchPage:
         try:
             result = await self._site.call(search)
         except UsageError as error:
-            return {"result": None, "hits": (), "failure": translate(error)}
+            return {"result": None, "hits": (), "failure": translate_logged(error)}
         hits = [_shown(hit, form, result) for hit in result.hits]
         return {"result": result, "hits": hits, "failure": None}
 

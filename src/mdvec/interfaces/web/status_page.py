@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from mdvec.errors import MdvecError
-from mdvec.interfaces.errors import translate
+from mdvec.interfaces.errors import translate, translate_logged
 from mdvec.interfaces.web.frame import Site
 from mdvec.interfaces.web.treemap import treemap
 from mdvec.run import Stage
@@ -87,7 +87,7 @@ class StatusPage:
         except MdvecError as error:
             values = {"folder": folder, "name": name, "description": description}
             return self._site.page(
-                request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=translate(error), form=values
+                request, "welcome.html", HTTPStatus.BAD_REQUEST, failure=translate_logged(error), form=values
             )
         self._start(name)
         return RedirectResponse("/status", HTTPStatus.SEE_OTHER)

@@ -104,7 +104,7 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
     try:
         if msgspec.json.decode(content, type=_Format).format > _FORMAT:
             msg = f"version {number} of {place.location} was published by a newer mdvec"
-            raise NewerDatabaseError(msg, hint="Upgrade with 'pip install -U mdvec'.")
+            raise NewerDatabaseError(msg, hint="Install a newer mdvec.")
         manifest = msgspec.json.decode(content, type=Manifest)
         if any(part >= len(manifest.parts) for part, _, _ in manifest.runs):
             msg = "it names a part that it does not have"

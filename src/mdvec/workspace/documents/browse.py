@@ -10,13 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.search.filters import clean
-from mdvec.search.where import narrowed
+from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
 from mdvec.stores.versions import VersionCache
 from mdvec.text.globs import compile_glob
+from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
 from mdvec.types.outline import Outline
-from mdvec.types.query import Filters, SearchQuery
+from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.documents.reading import outline_of
@@ -75,11 +76,21 @@ class Browse:
             UsageError: If a condition cannot be met by anything.
         """
         with self._collections.store().read() as view:
-            places = self._collections.chosen(tuple(collections), view)
-            cleaned, _ = clean(SearchQuery("*", filters=filters))
-            replaced = self._versions.of((each.id for each in places), view)
-            where = where_of(cleaned.filters, places, replaced, view)
+            _, _, where = self._meant(filters, collections, view)
             return view.newest_documents(where, limit=limit, offset=offset)
+
+    def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
+        """Return what to change in conditions that no document meets; empty if one meets them."""
+        with self._collections.store().read() as view:
+            return unmet(*self._meant(filters, collections, view), view)
+
+    def _meant(
+        self, filters: Filters, names: Sequence[str], view: View
+    ) -> tuple[Filters, Sequence[Collection], Where]:
+        places = self._collections.chosen(tuple(names), view)
+        cleaned, _ = clean(SearchQuery("*", filters=filters))
+        replaced = self._versions.of((each.id for each in places), view)
+        return cleaned.filters, places, where_of(cleaned.filters, places, replaced, view)
 
     def outline(self, path: str, *, collection: str | None = None) -> Outline:
         """Return the sections of a document, without their text.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mdvec.config.paths import database_place, is_folder_name
+from mdvec.config.paths import is_folder_name
 from mdvec.config.schema import Config
 from mdvec.errors import NoIndexError, WorkspaceClosedError
 from mdvec.stores.interface import Store
@@ -29,6 +29,7 @@ class Place(Struct, frozen=True):
         came_with: The folder that it may have come with, and so be somebody else's; None elsewhere.
         choice: How to index ``docs_dir``, where that is to change.
         makes: Whether to make a database that is not there.
+        is_named: Whether it is another one than the configuration or the folder says.
     """
 
     location: Path | str
@@ -36,6 +37,7 @@ class Place(Struct, frozen=True):
     came_with: Path | None = None
     choice: FolderChoice = FolderChoice()
     makes: bool = True
+    is_named: bool = False
 
     @property
     def shown(self) -> str:
@@ -50,12 +52,13 @@ class Place(Struct, frozen=True):
     def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
         """Return the command that imports some collections, or the folder whose index this is."""
         if self.docs_dir is None:
-            named = " ".join(f"-n {name}" for name in names)
-            return f"mdvec import {named}" + ("" if mode is ImportMode.NEW else f" -m {mode.value}")
-        words = ["mdvec", "import", "--docs-dir", str(self.docs_dir)]
-        if self.location != database_place(None, database=None, docs_dir=self.docs_dir, data_dir=None):
+            words = [word for name in names for word in ("-n", name)]
+            words += [] if mode is ImportMode.NEW else ["-m", mode.value]
+        else:
+            words = ["--docs-dir", str(self.docs_dir)]
+        if self.is_named:
             words += ["--database", self.shown]
-        return shlex.join(words)
+        return shlex.join(["mdvec", "import", *words])
 
 
 class Database:

@@ -72,6 +72,13 @@ def test_a_search_has_a_limit(workspace: FakeWorkspace) -> None:
     assert 9_900 < estimate_token_count(cut["text"]) <= 10_000
 
 
+def test_a_long_query_is_not_repeated_in_full(workspace: FakeWorkspace) -> None:
+    """A client knows what it has sent; a pasted text would cost as much again as all hits."""
+    workspace.result = replace(RESULT, query="x" * 40_000)
+    answer = call(workspace, "search", query="x" * 40_000)
+    assert answer.structured_content["query"] == "x" * 1_000 + "…"
+
+
 def test_hits_that_do_not_fit_at_all_are_counted(workspace: FakeWorkspace) -> None:
     """With a small `max_tokens` not even the excerpts fit."""
     hits = tuple(replace(HIT, text="words of a hit " * 40) for _ in range(5))

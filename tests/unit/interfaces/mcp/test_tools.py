@@ -178,16 +178,14 @@ def test_the_smallest_budget_is_searched_with(workspace: FakeWorkspace) -> None:
 
 
 def test_get_doc_takes_lines_or_a_section(workspace: FakeWorkspace) -> None:
-    """Lines are written as on the command line; both at once are refused."""
+    """Lines are written as on the command line."""
     call(workspace, "get_doc", path="a.md", lines="10:40", collection="notes")
     call(workspace, "get_doc", path="a.md", section="宿")
-    both = call(workspace, "get_doc", path="a.md", lines="1", section="宿")
     nonsense = call(workspace, "get_doc", path="a.md", lines="ten")
     assert asked(workspace, "read") == [
         {"path": "a.md", "collection": "notes", "lines": (10, 40), "section": None},
         {"path": "a.md", "collection": None, "lines": None, "section": "宿"},
     ]
-    assert text_of(both).startswith("`lines` and `section` cannot be used together\nhint: ")
     assert text_of(nonsense).startswith("not a range of lines: 'ten'\nhint: ")
 
 

@@ -129,5 +129,9 @@ def test_warnings_name_tools_instead_of_commands() -> None:
         text_for_client(single) == '3 chunks have no vector yet; `reindex` with collection="notes" makes them'
     )
     assert text_for_client("Run 'mdvec import -n a -n b'.") == "Run `reindex`."
+    assert text_for_client("Run 'mdvec import -n a -m update --database /x/i.sqlite'.") == (
+        'Run `reindex` with collection="a".'
+    )
+    assert text_for_client("Run 'mdvec import -n a -n b --database '/x y/i''.") == "Run `reindex`."
     kept = "the user can run 'mdvec import -m update --allow-empty'."
     assert text_for_client(kept) == kept

@@ -157,6 +157,13 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// Back from a note, the keys go on from the result that was opened.
+results.addEventListener("click", (event) => {
+  const opened = event.target.closest(".hit a.title")?.getAttribute("href");
+  if (opened) history.replaceState({ opened }, "");
+});
+links().find((each) => each.getAttribute("href") === history.state?.opened)?.focus({ preventScroll: true });
+
 // --- more on scrolling --------------------------------------------------------------------------------------
 
 const observer = new IntersectionObserver((entries) => {
