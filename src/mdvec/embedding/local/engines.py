@@ -230,7 +230,7 @@ def _hint(error: Exception, provider: str) -> str:
         return f"Run: pip install {error.name}"
     if isinstance(error, MemoryError) or "out of memory" in str(error):
         return f"Choose a smaller model, or set [embedding.{provider}] device to 'cpu'."
-    return "Get its files again, or choose another model."
+    return "Download its files again, or choose another model."
 
 
 def _reason(error: Exception) -> str:

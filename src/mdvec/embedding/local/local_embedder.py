@@ -264,7 +264,7 @@ class LocalEmbedder(Embedder):
                 f"{self._files.name} makes arrays of shape {vectors.shape} for {len(texts)} texts, "
                 f"not of {(len(texts), own or dimension)}"
             )
-            raise EmbeddingError(msg, hint="Its files do not belong together: get them again.")
+            raise EmbeddingError(msg, hint="Its files do not match: download them again.")
         rows = np.asarray(vectors[:, :dimension], np.float32)
         lengths = np.linalg.norm(rows, axis=1)
         for text, length in zip(texts, lengths.tolist(), strict=True):
@@ -282,7 +282,7 @@ def check_dimension(name: str, dimension: int, own: int) -> None:
         ConfigError: If ``dimension`` is more than ``own``.
     """
     if dimension > own:
-        msg = f"the vectors of {name} have {own} numbers and cannot have {dimension}"
+        msg = f"the vectors of {name} have {own} dimensions and cannot have {dimension}"
         raise ConfigError(
             msg, hint=f"Choose at most {own}: more would only be zeros, which cost memory and find nothing."
         )
