@@ -39,6 +39,13 @@ class Seen(Struct, frozen=True):
     name: int = 0
 
 
+TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
+"""What has vectors."""
+
+OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
+"""Chunks own the vectors of their texts, documents those of their names; a row of the table is ``o``."""
+
+
 class KeptSpace(Struct, frozen=True):
     """A space in a snapshot.
 
