@@ -445,11 +445,11 @@ def test_an_unknown_model_is_told_with_those_there_are(service: Service) -> None
 @pytest.mark.parametrize(
     ("provider", "settings", "message"),
     [
-        ("gemini", {"dimension": 100}, "gemini-embedding-001 makes no vectors of 100 numbers"),
-        ("voyage", {"dimension": 768}, "voyage-4-lite makes no vectors of 768 numbers"),
+        ("gemini", {"dimension": 100}, "gemini-embedding-001 offers no vectors of 100 dimensions"),
+        ("voyage", {"dimension": 768}, "voyage-4-lite offers no vectors of 768 dimensions"),
         ("voyage", {"query_model": "voyage-3-large"}, "voyage-3-large cannot find what voyage-4-lite"),
-        ("openai", {"dimension": 4096}, "text-embedding-3-small makes no vectors of 4096"),
-        ("openai", {"model": "text-embedding-ada-002", "dimension": 256}, "ada-002 makes no vectors of 256"),
+        ("openai", {"dimension": 4096}, "text-embedding-3-small offers no vectors of 4096"),
+        ("openai", {"model": "text-embedding-ada-002", "dimension": 256}, "ada-002 offers no vectors of 256"),
         ("openai", {"base_url": "http://localhost:1/v1"}, "the name of a model of the server at localhost:1"),
     ],
 )
@@ -465,7 +465,7 @@ def test_settings_that_cannot_be_are_told(
 
 def test_vectors_of_another_length_are_told(tei: Service) -> None:
     """A server that ignores the dimension it is asked for is found out, with the one it has."""
-    with pytest.raises(EmbeddingError, match="vectors of 384 numbers, not 256") as caught:
+    with pytest.raises(EmbeddingError, match="vectors of 384 dimensions, not 256") as caught:
         embed_all(tei.embedder(dimension=256), ["text"])
     assert "openai:tei@384" in caught.value.hint
 

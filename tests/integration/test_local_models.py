@@ -133,10 +133,10 @@ def test_vectors_are_cut_and_made_unit_length_again(models: Models) -> None:
 
 def test_vectors_are_never_made_longer(models: Models) -> None:
     """Zeros are not put at the end: of a known model it is told at once, of another one with its space."""
-    with pytest.raises(ConfigError, match="have 256 numbers and cannot have 768"):
+    with pytest.raises(ConfigError, match="have 256 dimensions and cannot have 768"):
         ruri("ruri-v3-30m", dimension=768)
     embedder = ruri(models.plamo, dimension=65)
-    with pytest.raises(ConfigError, match="have 64 numbers and cannot have 65") as caught:
+    with pytest.raises(ConfigError, match="have 64 dimensions and cannot have 65") as caught:
         _ = embedder.space
     assert "Choose at most 64" in caught.value.hint
 

@@ -19,9 +19,10 @@ from tests.contract.store_world import (
 )
 
 from mdvec.stores.interface import View
+from mdvec.stores.loaded import OWNERS, TABLES
 from mdvec.stores.records import FEW_CHUNKS
 from mdvec.stores.sqlite.connection import Connection
-from mdvec.stores.sqlite.matrices import _OLD_OWNERS, _OWNERS, _TABLES
+from mdvec.stores.sqlite.matrices import _OLD_OWNERS
 from mdvec.stores.sqlite.snapshots import Transaction
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.stores.vectors.index import VectorKind
@@ -258,8 +259,8 @@ def test_plan_of_vectors(filled: Filled) -> None:
 @pytest.mark.parametrize("kind", VectorKind)
 def test_plan_of_what_was_there_before_its_vector(filled: Filled, kind: VectorKind) -> None:
     """New vectors find the chunks and names that waited for them by index, and nothing is sorted."""
-    owners = _TABLES[kind]
-    sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=owners)
+    owners = TABLES[kind]
+    sql = _OLD_OWNERS.format(owner=OWNERS[kind], table=owners)
     (found,) = filled.explained([(sql, (filled.space_id, 5, 10))])
     assert found.startswith("SEARCH v USING INTEGER PRIMARY KEY (rowid>?) | SEARCH o USING ")
     assert f"{owners}_hash (text_hash=?" in found

@@ -11,7 +11,8 @@ from tests.contract.store_world import add_collection, make_document, put, unit_
 
 from mdvec.stores import blocks
 from mdvec.stores.blocks import products_by_numkong, products_by_numpy, widened
-from mdvec.stores.exact import ExactMatrix, Owners, encode
+from mdvec.stores.exact import encode
+from mdvec.stores.matrix import ExactMatrix, Owners
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.hashing import text_hash
 from mdvec.types.query import Where

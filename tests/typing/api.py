@@ -14,7 +14,8 @@ from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.gemini import GeminiProvider
 from mdvec.embedding.interface import Embedder
 from mdvec.embedding.local.engines import PlamoEngine, SentenceTransformersEngine
-from mdvec.embedding.local.local_embedder import Engine, LocalEmbedder
+from mdvec.embedding.local.inference import Engine
+from mdvec.embedding.local.local_embedder import LocalEmbedder
 from mdvec.embedding.openai import OpenAiProvider
 from mdvec.embedding.remote.provider import Provider
 from mdvec.embedding.remote.remote_embedder import RemoteEmbedder

@@ -67,7 +67,7 @@ class HeadingChunker:
         token_estimate: TokenEstimate | None = None,
     ) -> None:
         if max_chars < 1:
-            msg = f"max_chars is {max_chars}, but a chunk holds at least one character"
+            msg = f"max_chars is {max_chars}, but must be at least 1"
             raise ConfigError(msg)
         if not 0 <= min_chars <= max_chars:
             msg = f"min_chars is {min_chars}, but must be from 0 to max_chars, which is {max_chars}"

@@ -81,7 +81,7 @@ class SectionChunker:
         token_estimate: TokenEstimate | None = None,
     ) -> None:
         if max_tokens < 1:
-            msg = f"max_tokens is {max_tokens}, but a chunk holds at least one token"
+            msg = f"max_tokens is {max_tokens}, but must be at least 1"
             raise ConfigError(msg)
         if (min_tokens or 0) < 0 or overlap_tokens < 0:
             msg = "min_tokens and overlap_tokens cannot be negative"

@@ -61,11 +61,11 @@ class WindowChunker:
     ) -> None:
         if not LEAST_MAX_TOKENS <= max_tokens <= GREATEST_MAX_TOKENS:
             sizes = f"{LEAST_MAX_TOKENS} to {GREATEST_MAX_TOKENS}"
-            msg = f"max_tokens is {max_tokens}, but windows hold {sizes} tokens"
+            msg = f"max_tokens is {max_tokens}, but windows must have {sizes} tokens"
             hint = f"Choose {sizes} (--chunk-size, [chunking] max_tokens), or another chunker."
             raise ConfigError(msg, hint=hint)
         if not 0 <= overlap_tokens < max_tokens / 2:
-            msg = f"overlap_tokens is {overlap_tokens}, but windows of {max_tokens} share less than half"
+            msg = f"overlap_tokens is {overlap_tokens}, but must be under half of max_tokens ({max_tokens})"
             hint = f"Choose 0 to {(max_tokens - 1) // 2} (--chunk-overlap, [chunking] overlap_tokens)."
             raise ConfigError(msg, hint=hint)
         self._token_ends = token_ends

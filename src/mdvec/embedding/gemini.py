@@ -134,7 +134,7 @@ def make_gemini(
     name = model.removeprefix("models/") or _DEFAULT_MODEL
     length = dimension or _DEFAULT_DIMENSION
     if length not in _DIMENSIONS:
-        msg = f"{name} makes no vectors of {length} numbers"
+        msg = f"{name} offers no vectors of {length} dimensions"
         raise ConfigError(msg, hint="Choose 768, 1536 or 3072, or any other length from 128 to 3072.")
     facts = _MODELS.get(name, _MODELS["gemini-embedding-2"])
     variables = (api_key_env,) if api_key_env else _VARIABLES

@@ -275,7 +275,7 @@ def _check_dimension(name: str, facts: _Model, dimension: int | None) -> None:
         return
     if not facts.is_flexible or dimension > facts.dimension:
         most = f"at most {facts.dimension}" if facts.is_flexible else f"{facts.dimension} alone"
-        msg = f"{name} makes no vectors of {dimension} numbers"
+        msg = f"{name} offers no vectors of {dimension} dimensions"
         raise ConfigError(msg, hint=f"It offers {most}.")
 
 

@@ -149,7 +149,7 @@ def make_voyage(
     length = dimension or facts.default
     if length not in facts.dimensions:
         offered = ", ".join(map(str, facts.dimensions))
-        msg = f"{name} makes no vectors of {length} numbers"
+        msg = f"{name} offers no vectors of {length} dimensions"
         raise ConfigError(msg, hint=f"It offers {offered}.")
     questions = query_model or name
     if questions != name and (not facts.family or _MODELS.get(questions, _UNKNOWN).family != facts.family):

@@ -94,7 +94,7 @@ def _clean_filters(filters: Filters) -> Filters:
     tags = tuple(spelled(tag).strip().lstrip("#").strip("/") for tag in filters.tags)
     if len(tags) > MAX_TAGS:
         msg = f"a search filters by at most {MAX_TAGS} tags, not {len(tags):,}"
-        raise UsageError(msg, hint="Use a tag above them: a also finds a/b.")
+        raise UsageError(msg, hint="Use a parent tag: a also finds a/b.")
     if any(not tag for tag in tags):
         msg = "a tag to filter by is empty"
         raise UsageError(msg)

@@ -34,7 +34,7 @@ class PushSource:
             UsageError: If a location is given.
         """
         if location:
-            msg = f"push: takes no place, but {location!r} names one"
+            msg = f"push: takes no location, but {location!r} was given"
             raise UsageError(msg, hint="Write push: alone.")
         return location
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     import numpy as np
     from numpy.typing import NDArray
 
-    from mdvec.stores.exact import ExactView
+    from mdvec.stores.matrix import ExactView
     from mdvec.stores.vectors.following import FollowedIndex
 
 Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]

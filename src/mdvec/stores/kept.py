@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from mdvec.stores.blocks import Block, Codes, coded
-from mdvec.stores.exact import Owners
 from mdvec.stores.loaded import KeptSpace, Seen
 from mdvec.stores.mapped import Arrays, map_arrays, write_arrays
+from mdvec.stores.matrix import Owners
 from mdvec.types.ids import SpaceId
 
 _FORMAT = 1

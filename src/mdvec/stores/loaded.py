@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     from numpy.typing import NDArray
 
     from mdvec.stores.blocks import Block
-    from mdvec.stores.exact import ExactView, Owners
+    from mdvec.stores.matrix import ExactView, Owners
 
 # Up to this many chunks are read anew after every commit, which takes milliseconds and drops deleted ones.
 _FEW_CHUNKS = 4096
@@ -37,6 +37,13 @@ class Seen(Struct, frozen=True):
     vector: int = 0
     chunk: int = 0
     name: int = 0
+
+
+TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
+"""What has vectors."""
+
+OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
+"""Chunks own the vectors of their texts, documents those of their names; a row of the table is ``o``."""
 
 
 class KeptSpace(Struct, frozen=True):
@@ -121,7 +128,7 @@ class LoadedSpace:
     """
 
     def __init__(self, rows: VectorRows, space_id: SpaceId, version: int, epoch: int) -> None:
-        from mdvec.stores.exact import ExactMatrix
+        from mdvec.stores.matrix import ExactMatrix
 
         self.epoch = epoch
         self.newest = version
@@ -147,7 +154,7 @@ class LoadedSpace:
 
     def catch_up(self, rows: VectorRows, version: int) -> None:
         """Read the new rows of a newer version of the same epoch. After an exception, drop this object."""
-        from mdvec.stores.exact import NO_OWNERS
+        from mdvec.stores.matrix import NO_OWNERS
 
         chunks = rows.all_chunks()
         many_are_gone = len(self.matrix.chunks.ids) > _MOST_OWNERS * max(chunks, _FEW_CHUNKS)
@@ -161,7 +168,7 @@ class LoadedSpace:
         self._keep(rows, always=many_are_gone)
 
     def _use(self, kept: KeptSpace) -> None:
-        from mdvec.stores.exact import ExactMatrix
+        from mdvec.stores.matrix import ExactMatrix
 
         self.matrix = ExactMatrix(kept.block.rows.shape[1], 0, kept.block)
         self.matrix.chunks, self.matrix.documents = kept.chunks, kept.documents

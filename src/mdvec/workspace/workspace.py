@@ -105,7 +105,6 @@ class Workspace:
         self.browse = Browse(
             collections,
             self._versions,
-            self.pages.subject,
             lambda query, path: self._search(query, wait_for_vectors=False, related_to=path),
         )
         self.folders = Folders(collections)

@@ -15,8 +15,8 @@ from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 
 from mdvec.embedding.interface import Role
+from mdvec.embedding.local.inference import Prompts
 from mdvec.embedding.local.layout import clean
-from mdvec.embedding.local.local_embedder import Prompts
 from mdvec.embedding.machine import give_memory_back
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError
 
@@ -40,7 +40,7 @@ _MAX_REASON_CHARS = 300
 
 
 class SentenceTransformersEngine:
-    """A model in memory; see :class:`mdvec.embedding.local.local_embedder.Engine`.
+    """A model in memory; see :class:`mdvec.embedding.local.inference.Engine`.
 
     The model's own files define pooling, further layers and their order. Numbers have 32 bits on every
     device, so that vectors made on one can be searched on another.
@@ -79,7 +79,7 @@ class SentenceTransformersEngine:
             )
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Run one batch; see :meth:`mdvec.embedding.local.local_embedder.Engine.encode`."""
+        """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
         with _cannot_run(self._folder, self._provider, runs_code=self._runs_code):
             vectors: NDArray[np.float32] = self._model.encode(
                 [clean(text) for text in texts],
@@ -132,7 +132,7 @@ class PlamoEngine:
             raise EmbedderUnavailableError(msg, hint="Use the provider sentence-transformers for it.")
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Run one batch; see :meth:`mdvec.embedding.local.local_embedder.Engine.encode`."""
+        """Run one batch; see :meth:`mdvec.embedding.local.inference.Engine.encode`."""
         encode = self._model.encode_query if role is Role.QUERY else self._model.encode_document
         with _cannot_run(self._folder, self._provider, runs_code=True), torch.inference_mode():
             encoded = encode([clean(text) for text in texts], self._tokenizer)
@@ -230,7 +230,7 @@ def _hint(error: Exception, provider: str) -> str:
         return f"Run: pip install {error.name}"
     if isinstance(error, MemoryError) or "out of memory" in str(error):
         return f"Choose a smaller model, or set [embedding.{provider}] device to 'cpu'."
-    return "Get its files again, or choose another model."
+    return "Download its files again, or choose another model."
 
 
 def _reason(error: Exception) -> str:

@@ -200,7 +200,7 @@ def _fetch_error(hub_id: str, revision: str, error: Exception) -> EmbedderUnavai
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     if isinstance(error, GatedRepoError):
-        msg = f"the hub gives {hub_id} only to people who have accepted its terms"
+        msg = f"{hub_id} is only available to people who have accepted its terms on the hub"
         hint = f"Accept them at {constants.ENDPOINT}/{hub_id}, then run 'hf auth login'."
     elif isinstance(error, RepositoryNotFoundError):
         msg = f"there is no model {hub_id}, neither as a folder here nor on the hub"

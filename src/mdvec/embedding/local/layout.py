@@ -235,4 +235,4 @@ def _read(path: Path) -> Any:
 
 def _refuse(path: Path, reason: str, cause: Exception | None = None) -> NoReturn:
     msg = f"{path} cannot be read: {reason}"
-    raise EmbedderUnavailableError(msg, hint="Get the files of the model again.") from cause
+    raise EmbedderUnavailableError(msg, hint="Download the files of the model again.") from cause

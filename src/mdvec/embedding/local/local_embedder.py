@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder, Role, TokenCounter
 from mdvec.embedding.local.files import ModelFiles
+from mdvec.embedding.local.inference import Engine, Prompts, batches_by_length
 from mdvec.embedding.local.layout import TOKENIZER, Layout, ModelTokenizer, read_layout
 from mdvec.embedding.windows import Window, WindowJoiner, windows_at, windows_by_halves
 from mdvec.errors import ConfigError, EmbedderUnavailableError, EmbeddingError
@@ -40,44 +39,6 @@ _SLACK_TOKENS = 2
 _UNKNOWN_MARKERS = 8
 _USUAL_MAX_TOKENS = 512
 _SHOWN_CHARACTERS = 40
-
-
-class Prompts(Struct, frozen=True):
-    """The prefixes of texts."""
-
-    query: str = ""
-    document: str = ""
-
-    def of(self, role: Role) -> str:
-        """Return the one of a role."""
-        return self.query if role is Role.QUERY else self.document
-
-
-class Engine(Protocol):
-    """A model in memory. Used by one thread at a time."""
-
-    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Run one batch.
-
-        Args:
-            texts: At least one, all short enough to be seen whole.
-            role: Their role.
-
-        Returns:
-            float32, shape (len(texts), n), as the model gives it: of any length.
-
-        Raises:
-            EmbeddingError: If the model cannot be run.
-        """
-        ...
-
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text as the model sees it, without prefix and markers."""
-        ...
-
-    def free(self) -> None:
-        """Give the memory back; the engine is not used again."""
-        ...
 
 
 class LocalEmbedder(Embedder):
@@ -303,7 +264,7 @@ class LocalEmbedder(Embedder):
                 f"{self._files.name} makes arrays of shape {vectors.shape} for {len(texts)} texts, "
                 f"not of {(len(texts), own or dimension)}"
             )
-            raise EmbeddingError(msg, hint="Its files do not belong together: get them again.")
+            raise EmbeddingError(msg, hint="Its files do not match: download them again.")
         rows = np.asarray(vectors[:, :dimension], np.float32)
         lengths = np.linalg.norm(rows, axis=1)
         for text, length in zip(texts, lengths.tolist(), strict=True):
@@ -314,27 +275,6 @@ class LocalEmbedder(Embedder):
         return unit
 
 
-def batches_by_length(lengths: Sequence[int], *, max_texts: int, max_tokens: int) -> Iterator[list[int]]:
-    """Pack texts of like length together, so that little is padded.
-
-    Args:
-        lengths: Tokens of each text.
-        max_texts: Most texts in a batch.
-        max_tokens: Most tokens in a batch, padding included; a longer text is alone.
-
-    Yields:
-        Positions of the texts of a batch, each once; the longest first, so that a lack of memory shows soon.
-    """
-    batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        if batch and (len(batch) == max_texts or lengths[batch[0]] * (len(batch) + 1) > max_tokens):
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
-
-
 def check_dimension(name: str, dimension: int, own: int) -> None:
     """Refuse vectors longer than a model makes.
 
@@ -342,7 +282,7 @@ def check_dimension(name: str, dimension: int, own: int) -> None:
         ConfigError: If ``dimension`` is more than ``own``.
     """
     if dimension > own:
-        msg = f"the vectors of {name} have {own} numbers and cannot have {dimension}"
+        msg = f"the vectors of {name} have {own} dimensions and cannot have {dimension}"
         raise ConfigError(
             msg, hint=f"Choose at most {own}: more would only be zeros, which cost memory and find nothing."
         )

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from mdvec.embedding.interface import Runtime
 from mdvec.embedding.local.files import locate
-from mdvec.embedding.local.local_embedder import Engine, LocalEmbedder, Prompts, check_dimension
+from mdvec.embedding.local.inference import Engine, Prompts
+from mdvec.embedding.local.local_embedder import LocalEmbedder, check_dimension
 from mdvec.embedding.local.model_settings import LocalModelSettings
 from mdvec.errors import EmbedderUnavailableError
 from mdvec.settings import declares

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from mdvec.embedding.interface import Runtime
 from mdvec.embedding.local.files import locate
+from mdvec.embedding.local.inference import Engine, Prompts
 from mdvec.embedding.local.layout import Layout
-from mdvec.embedding.local.local_embedder import Engine, LocalEmbedder, Prompts, check_dimension
+from mdvec.embedding.local.local_embedder import LocalEmbedder, check_dimension
 from mdvec.embedding.local.model_settings import LocalModelSettings
 from mdvec.settings import Text, declares
 

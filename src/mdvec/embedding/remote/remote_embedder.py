@@ -229,7 +229,7 @@ class RemoteEmbedder(Embedder):
 
     def _wrong_length(self, length: int) -> EmbeddingError:
         service = self._service
-        msg = f"{service.name} answers with vectors of {length} numbers, not {self._dimension}"
+        msg = f"{service.name} returned vectors of {length} dimensions, not {self._dimension}"
         spec = f"{service.provider}:{service.model}@{length}"
         hint = f"Choose the length that the service returns: {spec}, or [embedding] dimension = {length}."
         return EmbeddingError(msg, hint=hint)

@@ -86,20 +86,20 @@ def unit_vectors(raw: Sequence[RawVector], count: int, service: str) -> Matrix:
     import numpy as np
 
     if len(raw) != count:
-        msg = f"{service} answers with {len(raw)} vectors for {count} texts"
+        msg = f"{service} returned {len(raw)} vectors for {count} texts"
         raise EmbeddingError(msg)
     rows = [_numbers(vector, service) for vector in raw]
     if len(lengths := {row.size for row in rows}) > 1 or not rows[0].size:
-        msg = f"{service} answers with vectors of {' and '.join(map(str, sorted(lengths)))} numbers"
+        msg = f"{service} returned vectors of {' and '.join(map(str, sorted(lengths)))} dimensions"
         raise EmbeddingError(msg, hint=_BROKEN)
     matrix = np.stack(rows)
     if not np.isfinite(matrix).all():
         row, column = np.argwhere(~np.isfinite(matrix))[0]
-        msg = f"{service} answers with a vector whose value {column} is not a number (text {row})"
+        msg = f"{service} returned a vector whose value {column} is not a number (text {row})"
         raise EmbeddingError(msg, hint=_BROKEN)
     largest = np.abs(matrix).max(axis=1)
     if not (largest > 0).all():
-        msg = f"{service} answers with a vector of zeros (text {int(np.argmin(largest))})"
+        msg = f"{service} returned a vector of zeros (text {int(np.argmin(largest))})"
         raise EmbeddingError(msg, hint=_BROKEN)
     matrix = matrix / largest[:, None]  # so that squares stay finite
     return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
@@ -113,5 +113,5 @@ def _numbers(vector: RawVector, service: str) -> NDArray[np.float64]:
     try:
         return np.frombuffer(base64.b64decode(vector, validate=True), "<f4").astype(np.float64)
     except (binascii.Error, ValueError) as error:
-        msg = f"{service} answers with a vector that is not base64 of float32: {error}"
+        msg = f"{service} returned a vector that is not base64 of float32: {error}"
         raise EmbeddingError(msg) from error

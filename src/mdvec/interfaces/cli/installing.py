@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,16 +95,14 @@ def install(
 
     client, path = _target(session, client_name, project, name, file)
     env = _environment(session, variables)
-    _check_names(references)
+    for reference in references:
+        _check_variable(reference, "Write --env-ref NAME; the value is not written.")
     token_variable = _token_variable(session, url, token_variable)
     if url is None:
-        entry = client.stdio_entry(
-            _command(session, {**env, **dict.fromkeys(references, "")}), env, references
-        )
-    elif env or references or any((session.docs_dir, session.data_dir, session.config, session.database)):
-        msg = "a running server has its own folder, database, configuration and variables"
-        raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
+        command = _command(session, {**env, **dict.fromkeys(references, "")})
+        entry = client.stdio_entry(command, env, references)
     else:
+        _check_only_url(session, env, references)
         entry = client.http_entry(url, token_variable)
     folder_was_there = path.parent.is_dir()
     try:
@@ -168,13 +165,17 @@ def _target(
     return client, session.cwd / path
 
 
+def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[str, ...]) -> None:
+    if env or references or any((session.docs_dir, session.data_dir, session.config, session.database)):
+        msg = "a running server has its own folder, database, configuration and variables"
+        raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
+
+
 def _environment(session: Session, variables: tuple[str, ...]) -> dict[str, str]:
     env: dict[str, str] = {}
     for variable in variables:
         name, equals, value = variable.partition("=")
-        if not _VARIABLE_NAME.fullmatch(name):
-            msg = f"not the name of a variable: {name!r}"
-            raise UsageError(msg, hint="Write --env NAME, or --env NAME=VALUE.")
+        _check_variable(name, "Write --env NAME, or --env NAME=VALUE.")
         if not equals and name not in session.env:
             msg = f"the variable {name} is not set here"
             raise UsageError(msg, hint=f"Set it first, or write --env {name}=VALUE.")
@@ -182,11 +183,10 @@ def _environment(session: Session, variables: tuple[str, ...]) -> dict[str, str]
     return env
 
 
-def _check_names(references: Sequence[str]) -> None:
-    wrong = next((each for each in references if not _VARIABLE_NAME.fullmatch(each)), None)
-    if wrong is not None:
-        msg = f"not the name of a variable: {wrong!r}"
-        raise UsageError(msg, hint="Write --env-ref NAME; the value is not written.")
+def _check_variable(name: str, hint: str) -> None:
+    if not _VARIABLE_NAME.fullmatch(name):
+        msg = f"not the name of a variable: {name!r}"
+        raise UsageError(msg, hint=hint)
 
 
 def _note_missing_keys(session: Session, env: Container[str]) -> None:
@@ -225,9 +225,8 @@ def _token_variable(session: Session, url: str | None, name: str | None) -> str:
     if name is None:
         # On loopback a server needs no token, and some clients refuse to start with a variable not set.
         return TOKEN_VARIABLE if TOKEN_VARIABLE in session.env or not Authority(host).is_loopback else ""
-    if name and not _VARIABLE_NAME.fullmatch(name):
-        msg = f"not the name of a variable: {name!r}"
-        raise UsageError(msg, hint="Give a name such as MDVEC_TOKEN; mdvec never writes the token itself.")
+    if name:
+        _check_variable(name, "Give a name such as MDVEC_TOKEN; mdvec never writes the token itself.")
     return name
 
 
@@ -299,7 +298,7 @@ def _change(
     path: Path, dry_run: bool, edit: Callable[[ClientFile], str | None], secrets: Mapping[str, str] = {}
 ) -> bool:
     """Edit a file, or show how it would change; return False if there is nothing to change."""
-    from mdvec.interfaces.clients.files import read_file, replace_file
+    from mdvec.interfaces.clients.files import difference, read_file, replace_file
 
     for attempt in range(1, _ATTEMPTS + 1):
         file = read_file(path)
@@ -307,7 +306,7 @@ def _change(
         if text == file.text:
             return False
         if dry_run:
-            write_documents(_hide(_diff(file, text), secrets))
+            write_documents(_hide(difference(file, text), secrets))
             note("nothing was written: --dry-run")
             break
         try:
@@ -320,17 +319,6 @@ def _change(
                 note(f"the file as it was: {backup}")
             break
     return True
-
-
-def _diff(file: ClientFile, text: str | None) -> str:
-    before = file.text.splitlines(keepends=True)
-    after = (text or "").splitlines(keepends=True)
-    old = "/dev/null" if file.data is None else str(file.path)
-    new = "/dev/null" if text is None else str(file.path)
-    lines = difflib.unified_diff(before, after, old, new)
-    return "".join(
-        each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n" for each in lines
-    )
 
 
 def _hide(text: str, secrets: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import difflib
 import itertools
 import os
 import secrets
@@ -130,3 +131,15 @@ def _write_new(path: Path, data: bytes, *, like: Path) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(descriptor)
+
+
+def difference(file: ClientFile, text: str | None) -> str:
+    """Return how a file differs from a text in its place, None for no file, as a unified diff."""
+    before = file.text.splitlines(keepends=True)
+    after = (text or "").splitlines(keepends=True)
+    old = "/dev/null" if file.data is None else str(file.path)
+    new = "/dev/null" if text is None else str(file.path)
+    lines = difflib.unified_diff(before, after, old, new)
+    return "".join(
+        each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n" for each in lines
+    )

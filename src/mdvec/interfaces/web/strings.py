@@ -26,7 +26,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "op_phrase_means": ("these words, in this order", "この語句をそのまま含む"),
     "op_word": ("word", "語"),
     "op_without_means": ("no passage with this word", "この語を含む箇所を除く"),
-    "op_prefix_means": ("words that begin so", "この文字で始まる語"),
+    "op_prefix_means": ("words that begin like this", "この文字で始まる語"),
     "op_fields_mean": (
         "in this folder or file, with this tag, with this word in the title; also with a - before it",
         "フォルダやファイル、タグ、題名の語で絞り込む。前に - を付けると除外",
@@ -194,7 +194,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "token": ("Token", "トークン"),
     "token_wrong": ("That is not the token of this server.", "トークンが違います。"),
     "enter": ("Enter", "ログイン"),
-    "old_page": ("The page was too old. Try again.", "ページが古くなっていました。もう一度お試しください。"),
+    "old_page": (
+        "The page is out of date. Try again.",
+        "ページが古くなっていました。もう一度お試しください。",
+    ),
 }
 
 

@@ -232,7 +232,7 @@ def _meaning(said: str, location: GitLocation) -> SourceError:
         msg = f"{location.url} cannot be read without credentials, or not with these ({said})"
         return SourceError(msg, hint="Set up a credential helper ('git help credentials'), or use SSH.")
     if any(each in words for each in _NO_REPOSITORY):
-        msg = f"there is no repository {location.url}, or it is hidden ({said})"
+        msg = f"there is no repository {location.url}, or it is private ({said})"
         return SourceMissingError(msg, hint="Check the address: 'mdvec tool update -n NAME -s git+URL'.")
     if any(each in words for each in _NO_CONNECTION):
         return SourceUnavailableError(f"{location.url} cannot be reached ({said})")

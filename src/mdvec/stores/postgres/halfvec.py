@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mdvec.stores.postgres.connection import Binary
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 STORED = "substring(halfvec_send(v.vector) FROM 5)"
 """The numbers of a vector, in SQL."""
+
+
+def decode(vectors: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+    """Return vectors as the server sends them (``STORED``), shape (n, dim)."""
+    import numpy as np
+
+    numbers = np.frombuffer(b"".join(vectors), ">f2").astype(np.float32)
+    return numbers.reshape(len(vectors), dimension)
 
 
 def little_endian(vectors: Iterable[bytes]) -> list[bytes]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from mdvec.stores.dense import DenseReader
-from mdvec.stores.loaded import KeptSpace, LoadedSpaces, Seen
+from mdvec.stores.loaded import OWNERS, TABLES, KeptSpace, LoadedSpaces, Seen
 from mdvec.stores.memo import Memo
 from mdvec.stores.postgres.claims import ClaimReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.documents import DocumentReader
-from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, little_endian
+from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode, little_endian
 from mdvec.stores.records import DamagedRows, PendingText
 from mdvec.stores.spaces import SpaceReader, SpaceWriter
 from mdvec.stores.vectors.index import VectorKind
@@ -28,9 +28,6 @@ _NEWEST = """SELECT coalesce((SELECT max(id) FROM vectors), 0), coalesce((SELECT
 _NEW_VECTORS = f"""SELECT v.id, {STORED} FROM vectors v
     WHERE v.space_id = %s AND v.id > %s ORDER BY v.id LIMIT {_BATCH_ROWS}"""  # noqa: S608 - constants
 
-# Chunks own the vectors of their texts, documents those of their names.
-_TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
-_OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o JOIN vectors v ON v.text_hash = o.text_hash
     WHERE v.space_id = %s AND o.id > %s ORDER BY o.id"""
 _OLD_OWNERS = """SELECT {owner}, v.id FROM vectors v JOIN {table} o ON o.text_hash = v.text_hash
@@ -97,21 +94,17 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
         self, space_id: SpaceId, *, after: bytes, limit: int
     ) -> tuple[list[TextHash], NDArray[np.float32]]:
         """Return vectors of a space with the hashes of their texts, in order of hash."""
-        import numpy as np
-
         rows = self.connection.execute(
             f"""SELECT v.text_hash, {STORED} FROM vectors v WHERE v.space_id = %s AND v.text_hash > %s
             ORDER BY v.text_hash LIMIT %s""",  # noqa: S608 - constants
             (space_id, after, limit),
             binary=True,
         ).fetchall()
-        matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
-        return [TextHash(row[0]) for row in rows], matrix.reshape(len(rows), self.dimension(space_id))
+        matrix = decode([row[1] for row in rows], self.dimension(space_id))
+        return [TextHash(row[0]) for row in rows], matrix
 
     def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of the chunks' texts."""
-        import numpy as np
-
         from mdvec.stores.exact import in_rows_of
 
         rows = self.connection.execute(
@@ -120,8 +113,7 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
             (space_id, list(ids)),
             binary=True,
         ).fetchall()
-        matrix = np.frombuffer(b"".join(row[1] for row in rows), ">f2").astype(np.float32)
-        matrix = matrix.reshape(len(rows), self.dimension(space_id))
+        matrix = decode([row[1] for row in rows], self.dimension(space_id))
         return in_rows_of(ids, [row[0] for row in rows], matrix)
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
@@ -180,14 +172,14 @@ class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
 
     def owners_after(self, kind: VectorKind, space_id: SpaceId, owner: int) -> NDArray[np.int64]:
         """Return owners whose rows have larger ids, with the ids of their vectors."""
-        sql = _NEW_OWNERS.format(owner=_OWNERS[kind], table=_TABLES[kind])
+        sql = _NEW_OWNERS.format(owner=OWNERS[kind], table=TABLES[kind])
         return self._pairs(sql, (space_id, owner))
 
     def owners_of_vectors_after(
         self, kind: VectorKind, space_id: SpaceId, vector: int, owner: int
     ) -> NDArray[np.int64]:
         """Return owners whose rows have ids up to ``owner`` and whose vectors have ids above ``vector``."""
-        sql = _OLD_OWNERS.format(owner=_OWNERS[kind], table=_TABLES[kind])
+        sql = _OLD_OWNERS.format(owner=OWNERS[kind], table=TABLES[kind])
         return self._pairs(sql, (space_id, vector, owner))
 
     def kept(self, space_id: SpaceId, version: int, epoch: int) -> None:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.loaded import KeptSpace, LoadedSpaces, Seen
+from mdvec.stores.loaded import OWNERS, TABLES, KeptSpace, LoadedSpaces, Seen
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.vectors.index import VectorKind
@@ -27,9 +27,6 @@ _NEWEST = "SELECT (SELECT max(id) FROM vectors), (SELECT max(id) FROM chunks), (
 # The plus makes SQLite read the table in order of id instead of sorting what an index gives.
 _NEW_VECTORS = f"SELECT v.id, {VECTOR} FROM vectors v WHERE +v.space_id = ? AND v.id > ? ORDER BY v.id"  # noqa: S608
 
-# Chunks own the vectors of their texts, documents those of their names.
-_TABLES = {VectorKind.TEXT: "chunks", VectorKind.NAME: "names"}
-_OWNERS = {VectorKind.TEXT: "o.id", VectorKind.NAME: "o.document_id"}
 _NEW_OWNERS = """SELECT {owner}, v.id FROM {table} o
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = o.text_hash WHERE o.id > ? ORDER BY o.id"""
 # Of chunks or names that were there before their vectors.
@@ -147,7 +144,7 @@ class SqliteVectors:
         """Return pairs of whole numbers, shape (n, 2)."""
         import numpy as np
 
-        sql = template.format(owner=_OWNERS[kind], table=_TABLES[kind])
+        sql = template.format(owner=OWNERS[kind], table=TABLES[kind])
         rows: Iterable[Any] = iter(self._connection.execute(sql, arguments))
         batches = [np.empty((0, 2), np.int64)]
         while batch := list(itertools.islice(rows, _BATCH_ROWS)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from mdvec.search.filters import clean
 from mdvec.search.where import narrowed, unmet
 from mdvec.stores.interface import View
+from mdvec.stores.records import StoredDocument
 from mdvec.stores.versions import VersionCache
 from mdvec.text.globs import compile_glob
 from mdvec.types.collection import Collection
@@ -27,6 +29,10 @@ _MOST_COUNTED = 200_000
 _MOST_TAGS = 40
 _MOST_FOLDERS = 20
 _RECENT = 8
+
+_MARKUP = re.compile(r"[#*_`>\[\]|{}=~]+|https?://\S+|\(\S*\)")
+_SUBJECT_SOURCE_CHARS = 2_000
+_SUBJECT_CHARS = 300
 
 
 class Facets(Struct, frozen=True):
@@ -54,12 +60,10 @@ class Browse:
         self,
         collections: Collections,
         versions: VersionCache,
-        subject: Callable[[str, str], str],
         search: Callable[[SearchQuery, str], SearchResult],
     ) -> None:
         self._collections = collections
         self._versions = versions
-        self._subject = subject
         self._search = search
         self._guard = threading.Lock()
         # The list behind the last counts, until something is indexed.
@@ -112,8 +116,7 @@ class Browse:
         with self._collections.store().read() as view:
             found = find(path, collection, self._collections, view)
         document, place = found.document, found.collection.name
-        subject = self._subject(document.path, place)
-        query = SearchQuery(subject, collections=(place,), limit=limit, per_document=1)
+        query = SearchQuery(_subject(document), collections=(place,), limit=limit, per_document=1)
         return replace(self._search(query, document.path), query=document.title)
 
     def facets(
@@ -183,3 +186,9 @@ class Browse:
 
 def _updated_ns(document: ListedDocument) -> int:
     return document.modified_ns if document.updated_ns is None else document.updated_ns
+
+
+def _subject(document: StoredDocument) -> str:
+    """Return what a document is about, as a query: its title and the start of its text."""
+    text = _MARKUP.sub(" ", document.body[document.content_start :][:_SUBJECT_SOURCE_CHARS])
+    return f"{document.title}\n{' '.join(text.split())[:_SUBJECT_CHARS]}"

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 _MAX_RENDERED_CHARS = 1_000_000
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 _HEADING = re.compile(r"^(#{1,6})[ \t](.*)$", re.MULTILINE)
-_MARKUP = re.compile(r"[#*_`>\[\]|{}=~]+|https?://\S+|\(\S*\)")
-_SUBJECT_SOURCE_CHARS = 2_000
-_SUBJECT_CHARS = 300
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -113,18 +110,6 @@ class Pages:
             paths = sorted(view.known_documents(place.id))
             found = (view.find_document(place.id, path) for path in paths)
             return [_entry(each, superseded=each.id in superseded) for each in found if each is not None]
-
-    def subject(self, path: str, collection: str) -> str:
-        """Return what a document is about, as a query: its title and the start of its text.
-
-        Raises:
-            DocumentNotFoundError: If there is no such document.
-            CollectionNotFoundError: If there is no such collection.
-        """
-        with self._collections.store().read() as view:
-            document = find(path, collection, self._collections, view).document
-        text = _MARKUP.sub(" ", document.body[document.content_start :][:_SUBJECT_SOURCE_CHARS])
-        return f"{document.title}\n{' '.join(text.split())[:_SUBJECT_CHARS]}"
 
     def image(self, collection: str, path: str, from_path: str = "") -> tuple[bytes, str]:
         """Return an image that lies beside the documents of a collection, and its media type.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.embedding.local.local_embedder import batches_by_length
+from mdvec.embedding.local.inference import batches_by_length
 from mdvec.embedding.windows import windows_at, windows_by_halves
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 

@@ -39,10 +39,10 @@ def test_every_finite_vector_has_unit_length(numbers: list[float]) -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ([[1.0, 0.0]], "answers with 1 vectors for 2 texts"),
-        ([[1.0, 0.0]] * 3, "answers with 3 vectors for 2 texts"),
-        ([[1.0, 0.0], [1.0]], "answers with vectors of 1 and 2 numbers"),
-        ([[], []], "answers with vectors of 0 numbers"),
+        ([[1.0, 0.0]], "returned 1 vectors for 2 texts"),
+        ([[1.0, 0.0]] * 3, "returned 3 vectors for 2 texts"),
+        ([[1.0, 0.0], [1.0]], "returned vectors of 1 and 2 dimensions"),
+        ([[], []], "returned vectors of 0 dimensions"),
         ([[1.0, 0.0], [1.0, float("nan")]], r"whose value 1 is not a number \(text 1\)"),
         ([encoded(1, float("inf")), [1.0, 0.0]], r"whose value 1 is not a number \(text 0\)"),
         ([[1.0, 0.0], [0.0, 0.0]], r"a vector of zeros \(text 1\)"),
@@ -52,7 +52,7 @@ def test_every_finite_vector_has_unit_length(numbers: list[float]) -> None:
 )
 def test_what_is_no_vector_is_named(raw: Sequence[RawVector], message: str) -> None:
     """Too few, too many, of a wrong length, not a number, zero or garbled: each is told."""
-    with pytest.raises(EmbeddingError, match=f"Test answers with .*{message.removeprefix('answers with ')}"):
+    with pytest.raises(EmbeddingError, match=f"Test returned .*{message.removeprefix('returned ')}"):
         unit_vectors(raw, 2, "Test")
 
 
