@@ -128,8 +128,11 @@ def test_a_place_is_there_once(vault: Vault) -> None:
 
 def test_links_that_lead_nowhere_are_reported(vault: Vault) -> None:
     """Missing notes, headings and files, and documents that are left out, are named with their place."""
+    (vault.folder / "far.md").write_text(f"# Far\n\n[[eight]]{chr(10) * 9}[[twelve]]\n", encoding="utf-8")
     report = vault.build()
     assert report.dead_links == [
+        ("far.md:3", "eight"),
+        ("far.md:12", "twelve"),
         ("plan.md", "#nowhere"),
         ("plan.md", "missing.png"),
         ("plan.md:6", "draft"),

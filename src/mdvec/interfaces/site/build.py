@@ -145,7 +145,7 @@ def _write_pages(
         report.dead_links.extend(_dead_links(page, titles))
     report.dead_links.extend(addresses.missing)
     report.dead_links.extend(anchors.missing())
-    report.dead_links.sort()
+    report.dead_links.sort(key=_in_reading_order)
     described = workspace.collection(collection)
     title = described.name
     if "index" not in names.values():
@@ -175,6 +175,12 @@ def _dead_links(page: Page, titles: Mapping[str, str]) -> Iterator[tuple[str, st
         is_left_out = link.state is LinkState.DOCUMENT and link.path not in titles
         if is_left_out or link.state is LinkState.UNRESOLVED:
             yield f"{page.path}:{link.line}", link.target or f"#{link.fragment}"
+
+
+def _in_reading_order(link: tuple[str, str]) -> tuple[str, int, str]:
+    place, target = link
+    path, _, line = place.rpartition(":")
+    return (path, int(line), target) if line.isdecimal() else (place, 0, target)
 
 
 def _template(name: str) -> bytes:
