@@ -13,6 +13,7 @@ from mdvec.config.paths import is_folder_name
 from mdvec.config.schema import Config
 from mdvec.errors import NoIndexError, WorkspaceClosedError
 from mdvec.stores.interface import Store
+from mdvec.stores.pool import closed_on_error
 from mdvec.text.addresses import without_password
 from mdvec.types.report import ImportMode
 from mdvec.workspace.storage.docs_folder import FolderChoice, hide_from_git, register_folder
@@ -102,14 +103,11 @@ class Database:
         if place.is_missing:
             raise _no_index(place)
         store = open_database(place.location, self._config, folder=place.came_with)
-        try:
-            if place.docs_dir is not None:
+        if place.docs_dir is not None:
+            with closed_on_error(store):
                 register_folder(place.docs_dir, store, self._parts, place.choice)
                 if isinstance(place.location, Path):
                     hide_from_git(place.location.parent)
-        except BaseException:
-            store.close()
-            raise
         return store
 
     def close(self) -> None:
