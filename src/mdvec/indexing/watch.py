@@ -65,7 +65,6 @@ class Watcher:
         self._unwatch = threading.Event()
         self._thread = threading.Thread(target=self._stand_by, name="mdvec-watch", daemon=True)
         self._share: list[str] = []
-        self.holds_lease = False
 
     def start(self) -> None:
         """Begin."""
@@ -89,7 +88,7 @@ class Watcher:
         while not self._stop.is_set():
             try:
                 with self._store().claim(None, PURPOSE, wait_s=0) as lease:
-                    self.holds_lease, said = True, ""
+                    said = ""
                     run.log("watching")
                     self._keep(lease)
             except WriterBusyError as error:
@@ -101,7 +100,6 @@ class Watcher:
                     said = str(error)
                     run.log("cannot watch", level="warning", reason=said)
             finally:
-                self.holds_lease = False
                 self._rest()
             self._stop.wait(_STAND_BY_S)
 
