@@ -149,7 +149,7 @@ def _render_image(_: object, tokens: Sequence[Token], index: int, __: object, en
     alt = html.escape("".join(plain_parts(token.children or ())))
     if _REMOTE.match(address):  # a request would tell its host who reads what
         return f'<a class="external" href="{html.escape(address)}">{alt or html.escape(address)}</a>'
-    source = env["job"].targets.image(markdown_link(address, "", line=1))
+    source = env["job"].targets.image(markdown_link(address, line=1))
     if source is None:
         return f'<a class="missing">{alt or html.escape(address)}</a>'
     return f'<img src="{html.escape(source)}" alt="{alt}" loading="lazy">'
@@ -159,7 +159,7 @@ def _render_link_open(_: object, tokens: Sequence[Token], index: int, __: object
     address = str(tokens[index].attrGet("href") or "")
     if _REMOTE.match(address):
         return f'<a class="external" href="{html.escape(address)}">'
-    link = markdown_link(address, "", line=1)
+    link = markdown_link(address, line=1)
     href = env["job"].targets.link(link)
     if href is None:
         return '<a class="missing">'
@@ -175,7 +175,7 @@ def _render_raw(_: object, tokens: Sequence[Token], index: int, __: object, env:
         address = html.unescape(match["double"] or match["single"] or match["bare"] or "")
         if not address or address.startswith("#") or _REMOTE.match(address):
             return match[0]
-        link = markdown_link(address, "", line=1)
+        link = markdown_link(address, line=1)
         is_image = match["before"][1] in "iI"
         found = (targets.image(link) if is_image else targets.link(link)) or ""
         fragment = anchor_of(link.fragment) if found and not is_image else ""

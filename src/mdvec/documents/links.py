@@ -23,10 +23,10 @@ def wikilink(match: re.Match[str], *, line: int) -> Link:
     return Link(kind, target, fragment, text.strip(), line)
 
 
-def markdown_link(address: str, text: str, *, line: int) -> Link:
-    """Parse a Markdown link."""
+def markdown_link(address: str, *, line: int) -> Link:
+    """Parse the address of a Markdown link."""
     target, fragment = split_fragment(address)
-    return Link(LinkKind.MARKDOWN, target, fragment, " ".join(text.split()), line)
+    return Link(LinkKind.MARKDOWN, target, fragment, "", line)
 
 
 def split_fragment(address: str) -> tuple[str, str]:

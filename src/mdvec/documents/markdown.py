@@ -338,7 +338,7 @@ class _Reader:
             )
             self._texts.append([])
             self._link_places.append(len(self.links))
-            self.links.append(markdown_link(address, "", line=self._places.line(at)))
+            self.links.append(markdown_link(address, line=self._places.line(at)))
         return tag
 
     def _close_link(self) -> None:
