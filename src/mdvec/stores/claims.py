@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Generic, TypeVar
 
+from mdvec.clock import now_ms
 from mdvec.errors import CollectionNotFoundError, WriterBusyError
 from mdvec.stores.holders import (
     HeldClaim,
@@ -14,7 +15,6 @@ from mdvec.stores.holders import (
     Releases,
     is_alive,
     new_holder,
-    now_ms,
     wait_for_claim,
 )
 from mdvec.stores.tables import TableReader

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
+from mdvec.clock import now_ms
 from mdvec.errors import StoreError, WriterBusyError
 from mdvec.types.collection import Collection
 from mdvec.types.report import Activity
@@ -190,11 +191,6 @@ def is_alive(holder: Holder) -> bool:
         return False
     except psutil.AccessDenied:  # it exists, and belongs to another user
         return True
-
-
-def now_ms() -> int:
-    """Return the time in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 @functools.cache

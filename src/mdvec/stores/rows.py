@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mdvec.clock import now_ms
 from mdvec.stores.columns import LabelKind, fold_label, locator_bytes
-from mdvec.stores.holders import now_ms
 from mdvec.stores.records import DocumentRecord, embedded_names
 from mdvec.text.folding import fold_name
 from mdvec.text.hashing import text_hash

@@ -10,9 +10,10 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreError, WriterBusyError
 from mdvec.stores.awaiting import await_change
-from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, now_ms, wait_for_claim
+from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
 from mdvec.stores.interface import Claim
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument

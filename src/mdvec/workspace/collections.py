@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec.structs import replace
 
 from mdvec import registry
+from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
 from mdvec.text.undecodable import spelled
@@ -173,11 +173,11 @@ class Collections:
             # It stays the configuration's until the first import.
             self.parts.embedders.checked(self.parts.embedders.configured)
         settings = set_only(embedding=embedding, search=search, preset=preset.name if preset else None)
-        now_ms = _now_ms()
+        made_ms = now_ms()
         with self.store().write() as writer:
             made = writer.add_collection(name, _one_line(spelled(description)), source, chunking)
             return writer.change_collection(
-                made.id, lambda now: replace(now, **settings, created_ms=now_ms, updated_ms=now_ms)
+                made.id, lambda now: replace(now, **settings, created_ms=made_ms, updated_ms=made_ms)
             )
 
     def update(self, name: str, **changes: Unpack[Changes]) -> Collection:
@@ -253,11 +253,7 @@ def _one_line(description: str) -> str:
 
 
 def _updated(before: Collection, after: Collection) -> Collection:
-    return before if after == before else replace(after, updated_ms=_now_ms())
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return before if after == before else replace(after, updated_ms=now_ms())
 
 
 def _moved(now: Collection, place: SourceSpec | None, globs: dict[str, Any]) -> Collection:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mdvec import run
+from mdvec.clock import now_ms
 from mdvec.config.schema import Config
 from mdvec.errors import ImportStoppedError, MdvecError, ReadOnlyDatabaseError, WriterBusyError
 from mdvec.sources.interface import Source, WatchedSource
@@ -119,7 +120,7 @@ class Freshness:
             return ""
         name, progress = collection.name, _Progress()
         limited = run.Run(progress, run.current().on_step, deadline=deadline)
-        looked_ms = time.time_ns() // 1_000_000
+        looked_ms = now_ms()
         try:
             with run.bound(limited):
                 if self._differs(collection, source):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec import __version__, registry
+from mdvec.clock import now_ms
 from mdvec.config.trust import make_private_folder
 from mdvec.errors import ListenError
 from mdvec.interfaces.daemon.calls import Methods
@@ -91,7 +91,7 @@ def run_daemon(
                 socket=str(path),
                 url=url_of(options.address, port),
                 database=str(workspace.database),
-                started_ms=time.time_ns() // 1_000_000,
+                started_ms=now_ms(),
             )
 
             def ready() -> None:

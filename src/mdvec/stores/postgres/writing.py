@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes
-from mdvec.stores.holders import now_ms
 from mdvec.stores.postgres.connection import insert_rows, stored_text
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.words import put_terms, remove_terms

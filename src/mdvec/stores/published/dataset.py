@@ -9,7 +9,6 @@ has changed is sent and fetched.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -20,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from mdvec import run
+from mdvec.clock import now_ms
 from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, WriterBusyError
 from mdvec.stores.published.parts import (
     PART_BYTES,
@@ -176,7 +176,7 @@ def publish(
     manifest = Manifest(
         format=_FORMAT,
         number=number,
-        published_ms=time.time_ns() // 1_000_000,
+        published_ms=now_ms(),
         collections=tuple(collections),
         size_bytes=size,
         sha256=total.hexdigest(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes, storable
-from mdvec.stores.holders import now_ms
 from mdvec.stores.records import MOST_REPETITIONS, ChunkPlace, DocumentRecord, StoredChunk, places_of_rows
 from mdvec.stores.rows import (
     chunk_rows,

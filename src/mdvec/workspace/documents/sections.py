@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from msgspec.structs import replace
 
+from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, MdvecError, UsageError
 from mdvec.search.where import spellings
 from mdvec.stores.interface import View, Writer
@@ -64,14 +64,14 @@ class Sections:
             UsageError: If there are several such collections and none is named, or it has another source.
             CollectionNotFoundError: If there is no such collection.
         """
-        now_ms = time.time_ns() // _MS
-        filled = [_filled(each, now_ms) for each in sections]
+        written_ms = now_ms()
+        filled = [_filled(each, written_ms) for each in sections]
         place = self._place(collection)
         with self._collections.store().write() as writer:
             by_path = sorted(filled, key=lambda each: each.document_path)
             for path, added in groupby(by_path, key=lambda each: each.document_path):
                 _write(place.id, path, list(added), writer)
-            writer.change_collection(place.id, lambda now: replace(now, last_indexed_ms=now_ms))
+            writer.change_collection(place.id, lambda now: replace(now, last_indexed_ms=written_ms))
         self._embed_behind(place.name)
         return [each.id for each in filled]
 
@@ -229,7 +229,7 @@ def _write(collection_id: CollectionId, path: str, added: Sequence[IndexedSectio
         writer.mark_dirty(collection_id, [path])
 
 
-def _filled(section: IndexedSection, now_ms: int) -> IndexedSection:
+def _filled(section: IndexedSection, written_ms: int) -> IndexedSection:
     """Return a section with what its client left open.
 
     Raises:
@@ -245,8 +245,8 @@ def _filled(section: IndexedSection, now_ms: int) -> IndexedSection:
         document_path=path,
         id=section.id or uuid.uuid4().hex,
         token_count=section.token_count or estimate_token_count(section.content),
-        created_at_ms=section.created_at_ms or now_ms,
-        updated_at_ms=section.updated_at_ms or now_ms,
+        created_at_ms=section.created_at_ms or written_ms,
+        updated_at_ms=section.updated_at_ms or written_ms,
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mdvec.clock import now_ms
 from mdvec.config.paths import DATA_DIR
 from mdvec.stores.interface import Store, View
 from mdvec.text.undecodable import spelled
@@ -61,7 +61,7 @@ def register_folder(folder: Path, store: Store, parts: Parts, choice: FolderChoi
         placed = replace(now, source=replace(now.source, kind=source.kind, location=source.location))
         after = _chosen(placed, change)
         same = after == placed or after == replace(placed, search=after.search, preset=after.preset)
-        return after if same else replace(after, last_indexed_ms=None, updated_ms=_now_ms())
+        return after if same else replace(after, last_indexed_ms=None, updated_ms=now_ms())
 
     if docs is not None and changed(docs) == docs:
         return
@@ -70,8 +70,10 @@ def register_folder(folder: Path, store: Store, parts: Parts, choice: FolderChoi
         if docs is None:
             description = f"Documents in {spelled(str(folder))}"
             docs = writer.add_collection(DOCS_COLLECTION, description, source, parts.configured_chunking)
-            now_ms = _now_ms()
-            writer.change_collection(docs.id, lambda now: replace(now, created_ms=now_ms, updated_ms=now_ms))
+            made_ms = now_ms()
+            writer.change_collection(
+                docs.id, lambda now: replace(now, created_ms=made_ms, updated_ms=made_ms)
+            )
         writer.change_collection(docs.id, changed)
 
 
@@ -121,7 +123,3 @@ def _chosen(now: Collection, choice: FolderChoice) -> Collection:
 
 def _docs(view: View) -> Collection | None:
     return next((each for each in view.collections() if each.name == DOCS_COLLECTION), None)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
