@@ -1,10 +1,9 @@
-"""The embedder of every service: it cuts and packs texts, sends requests and checks the vectors."""
+"""The embedder of every service: it sends batches of texts and checks the vectors."""
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -12,17 +11,13 @@ import msgspec
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder, Role, TokenCounter
+from mdvec.embedding.remote.batches import batches, sendable_windows
 from mdvec.embedding.remote.concurrency import map_concurrently
-from mdvec.embedding.remote.provider import DimensionParameter, Provider, Service
+from mdvec.embedding.remote.failures import as_embedding_error, may_be_too_much, too_long
+from mdvec.embedding.remote.provider import DimensionParameter, Provider
 from mdvec.embedding.remote.vectors import parse_as, unit_vectors
-from mdvec.embedding.windows import Window, WindowJoiner, windows_at
-from mdvec.errors import (
-    EmbedderBusyError,
-    EmbedderUnavailableError,
-    EmbeddingError,
-    ServiceError,
-    ServiceRefusedError,
-)
+from mdvec.embedding.windows import Window, WindowJoiner
+from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.space import EmbeddingSpace
 
@@ -39,21 +34,10 @@ _QUERY_MAX_WAIT_S = 5.0
 _ROUNDS_AT_ONCE = 4
 _MAX_TEXTS_AT_ONCE = 4_096
 
-# Services refuse an empty text; this stands for one without visible characters.
-_BLANK = "-"
-_MAX_TITLE_CHARS = 200
-
 _PROBE = "dimension"
 _MAX_MODELS_LISTED = 10
 
-_ABOUT_KEYS = re.compile(r"api.?key|credential|unauthenticated", re.IGNORECASE)
-_ABOUT_SIZE = re.compile(r"too (?:long|large|big|many)|at most|maximum|exceed|max allowed", re.IGNORECASE)
-_ABOUT_MODELS = re.compile(
-    r"\bmodel\b.{0,80}\b(?:not (?:found|supported|exist)|unsupported|unknown|invalid)", re.IGNORECASE
-)
-
-_BAD_REQUEST, _UNAUTHORISED, _FORBIDDEN, _NOT_FOUND = 400, 401, 403, 404
-_TOO_LARGE, _UNPROCESSABLE = 413, 422
+_NOT_FOUND = 404
 
 
 class _ListedModel(msgspec.Struct, frozen=True):
@@ -193,10 +177,10 @@ class RemoteEmbedder(Embedder):
         try:
             body = self._ready_client().request_json("POST", request.path, json=request.body, retry=retry)
         except ServiceError as error:
-            if not _is_too_much(error):
-                raise _translated(error, service, self._offered_models(error)) from error
+            if not may_be_too_much(error):
+                raise as_embedding_error(error, service, self._offered_models(error)) from error
             if len(windows) == 1:
-                raise _too_long(error, windows[0]) from error
+                raise too_long(error, windows[0]) from error
         else:
             raw = self._provider.parse_response(body, len(windows))
             vectors = unit_vectors(raw, len(windows), service.name)
@@ -251,101 +235,3 @@ class RemoteEmbedder(Embedder):
                     retry_after=self._provider.retry_after,
                 )
             return self._client
-
-
-# --- batches -----------------------------------------------------------------------------------
-
-
-def sendable_windows(texts: Sequence[str], titles: Sequence[str], max_tokens: int) -> Iterator[Window]:
-    """Cut texts into windows that any service accepts.
-
-    Yields:
-        The windows of each text in order; at least one a text, never blank, and without lone surrogates.
-    """
-    for owner, text in enumerate(texts):
-        sendable = _encodable(text)
-        if not sendable.strip():
-            sendable = _BLANK
-        title = " ".join(_encodable(titles[owner]).split())[:_MAX_TITLE_CHARS] if titles else ""
-        yield from windows_at(owner, sendable, estimate_token_ends(sendable), max_tokens, title=title)
-
-
-def batches(
-    windows: Iterable[Window], *, max_texts: Callable[[], int], max_tokens: int
-) -> Iterator[Sequence[Window]]:
-    """Pack neighbours together, each batch when it is needed.
-
-    A batch is as full as possible, also where that leaves some of the requests that may be under way at once
-    unused: services count requests (Gemini and Voyage by the minute, Gemini by the day too), and four that
-    each take a quarter come back no sooner than one that takes all.
-
-    Args:
-        windows: The windows.
-        max_texts: Returns the most windows of a batch, at least 1. Called again for every window, since a
-            server may turn out to take fewer.
-        max_tokens: Most tokens of a batch; a single larger window is its own batch.
-
-    Yields:
-        All windows, in order.
-    """
-    batch: list[Window] = []
-    tokens = 0
-    for window in windows:
-        if batch and (len(batch) >= max_texts() or tokens + window.tokens > max_tokens):
-            yield batch
-            batch, tokens = [], 0
-        batch.append(window)
-        tokens += window.tokens
-    if batch:
-        yield batch
-
-
-def _encodable(text: str) -> str:
-    """Replace lone surrogates, which not every JSON parser accepts."""
-    return text.encode("utf-8", "replace").decode()
-
-
-# --- failures ----------------------------------------------------------------------------------
-
-
-def _is_too_much(error: ServiceError) -> bool:
-    """Return True if fewer texts at once may be accepted."""
-    if not isinstance(error, ServiceRefusedError):
-        return False
-    if error.status == _BAD_REQUEST:
-        return bool(_ABOUT_SIZE.search(str(error))) and not _ABOUT_KEYS.search(str(error))
-    return error.status in {_TOO_LARGE, _UNPROCESSABLE}
-
-
-def _too_long(error: ServiceError, window: Window) -> EmbeddingError:
-    msg = f"{error}; the text has {len(window.text):,} characters, about {window.tokens:,} tokens"
-    return EmbeddingError(msg, hint="Make chunks smaller: 'mdvec import --chunk-size N'.")
-
-
-def _translated(error: ServiceError, service: Service, offered: Sequence[str]) -> EmbeddingError:
-    """Return an error of the service in terms of embedding; ``offered`` are the models that it lists."""
-    message = str(error)
-    if error.retry:
-        if error.status is None:
-            hint = (
-                f"Is it running, and can this machine reach it? [{service.section}] base_url is its address."
-            )
-            return EmbedderBusyError(message, hint=hint)
-        return EmbedderBusyError(message)
-    if error.status in {_UNAUTHORISED, _FORBIDDEN} or (
-        error.status == _BAD_REQUEST and _ABOUT_KEYS.search(message)
-    ):
-        return EmbedderUnavailableError(message, hint=service.key.hint)
-    if error.status == _NOT_FOUND or (error.status == _BAD_REQUEST and _ABOUT_MODELS.search(message)):
-        return EmbedderUnavailableError(message, hint=_model_hint(service, offered))
-    hint = f"Check the model {service.model!r} and the settings of [{service.section}]."
-    return EmbeddingError(message, hint=hint)
-
-
-def _model_hint(service: Service, offered: Sequence[str]) -> str:
-    if offered:
-        return f"It has no model {service.model!r}, but these: {', '.join(offered)}."
-    known = ", ".join(service.known_models)
-    return (
-        f"Check the model {service.model!r} (known: {known}) and the address, [{service.section}] base_url."
-    )

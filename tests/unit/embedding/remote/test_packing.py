@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.embedding.remote.remote_embedder import batches, sendable_windows
+from mdvec.embedding.remote.batches import batches, sendable_windows
 from mdvec.embedding.windows import Window
 
 TEXTS = st.lists(st.text(st.characters(), max_size=80), max_size=6)
