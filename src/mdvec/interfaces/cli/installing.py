@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 
@@ -19,13 +18,13 @@ from mdvec.interfaces.cli.common_options import Command, combined
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
+from mdvec.interfaces.clients.variables import check_variable, token_variable, variables_written
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:
     from mdvec.interfaces.clients.files import ClientFile
 
 _ENTRY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # How often an edit is tried while the client keeps writing the file.
 _ATTEMPTS = 5
 # Variables that may hold the key of a provider whose settings name none.
@@ -55,7 +54,6 @@ _shared_options = combined(
 )
 @click.option(
     "--token-env",
-    "token_variable",
     metavar="NAME",
     help="With --http: the variable the client takes the token from.  [default: MDVEC_TOKEN, where needed]",
 )
@@ -82,7 +80,7 @@ def install(
     file: Path | None,
     dry_run: bool,
     url: str | None,
-    token_variable: str | None,
+    token_env: str | None,
     variables: tuple[str, ...],
     references: tuple[str, ...],
 ) -> None:
@@ -94,16 +92,16 @@ def install(
     from mdvec.interfaces.clients.edits import installed, snippet
 
     client, path = _target(session, client_name, project, name, file)
-    env = _environment(session, variables)
+    env = variables_written(variables, session.env)
     for reference in references:
-        _check_variable(reference, "Write --env-ref NAME; the value is not written.")
-    token_variable = _token_variable(session, url, token_variable)
+        check_variable(reference, "Write --env-ref NAME; the value is not written.")
+    token_name = token_variable(url, token_env, session.env)
     if url is None:
         command = _command(session, {**env, **dict.fromkeys(references, "")})
         entry = client.stdio_entry(command, env, references)
     else:
         _check_only_url(session, env, references)
-        entry = client.http_entry(url, token_variable)
+        entry = client.http_entry(url, token_name)
     folder_was_there = path.parent.is_dir()
     try:
         changed = _change(path, dry_run, lambda old: installed(old, client, name, entry), env)
@@ -121,7 +119,7 @@ def install(
         note(f"this file now contains the value of {', '.join(env)}: do not share it")
     if url is None:
         _note_missing_keys(session, {*env, *references})
-    to_set = [*references, *([f"{token_variable} to the server's token"] if token_variable else [])]
+    to_set = [*references, *([f"{token_name} to the server's token"] if token_name else [])]
     if to_set:
         note(f"next: set {', '.join(to_set)} where {client.title} starts")
     note(f"next: {client.after}")
@@ -171,24 +169,6 @@ def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[
         raise UsageError(msg, hint="Give them to 'mdvec serve --http', and only the URL here.")
 
 
-def _environment(session: Session, variables: tuple[str, ...]) -> dict[str, str]:
-    env: dict[str, str] = {}
-    for variable in variables:
-        name, equals, value = variable.partition("=")
-        _check_variable(name, "Write --env NAME, or --env NAME=VALUE.")
-        if not equals and name not in session.env:
-            msg = f"the variable {name} is not set here"
-            raise UsageError(msg, hint=f"Set it first, or write --env {name}=VALUE.")
-        env[name] = value if equals else session.env[name]
-    return env
-
-
-def _check_variable(name: str, hint: str) -> None:
-    if not _VARIABLE_NAME.fullmatch(name):
-        msg = f"not the name of a variable: {name!r}"
-        raise UsageError(msg, hint=hint)
-
-
 def _note_missing_keys(session: Session, env: Container[str]) -> None:
     """Name the keys that the models in use need and that the entry does not hold."""
     config = session.load_config().config
@@ -209,41 +189,6 @@ def _note_missing_keys(session: Session, env: Container[str]) -> None:
                 f"{provider} needs {' or '.join(keys)}, which the entry does not set: "
                 f"add --env-ref {keys[0]} or --env {keys[0]}, unless it is set where the client starts"
             )
-
-
-def _token_variable(session: Session, url: str | None, name: str | None) -> str:
-    """Return the variable the client takes a server's token from; empty for none."""
-    from mdvec.interfaces.http.address import Authority
-    from mdvec.interfaces.http.options import TOKEN_VARIABLE
-
-    if url is None:
-        if name is not None:
-            msg = "--token-env is for a server that is running"
-            raise UsageError(msg, hint="Give --http URL too.")
-        return ""
-    host = _checked_host(url)
-    if name is None:
-        # On loopback a server needs no token, and some clients refuse to start with a variable not set.
-        return TOKEN_VARIABLE if TOKEN_VARIABLE in session.env or not Authority(host).is_loopback else ""
-    if name:
-        _check_variable(name, "Give a name such as MDVEC_TOKEN; mdvec never writes the token itself.")
-    return name
-
-
-def _checked_host(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-        usable = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or host is None:
-        msg = f"not the URL of a server: {url!r}"
-        raise UsageError(msg, hint="Write it as 'mdvec serve --http' prints it: http://127.0.0.1:8765/mcp.")
-    if parts.username is not None or parts.password is not None:
-        msg = "a URL with a password would be written into the client's file"
-        raise UsageError(msg, hint="Use --token-env.")
-    return host
 
 
 def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
