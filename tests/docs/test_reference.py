@@ -20,6 +20,7 @@ from mdvec.config.paths import CONFIG_NAMES
 from mdvec.interfaces import wire
 from mdvec.interfaces.cli.commands import cli
 from mdvec.interfaces.cli.common_options import CommonOption
+from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.rpc.params import with_snake_case
 from mdvec.types.document import DocumentState
@@ -197,4 +198,4 @@ def test_json_shapes_are_documented() -> None:
         "store move --format json": workspace.stores.move("new.sqlite"),
     }
     for heading, value in printed.items():
-        assert documented(heading) == shape(wire.to_json(value)), heading
+        assert documented(heading) == shape(to_json(value)), heading

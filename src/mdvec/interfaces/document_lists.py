@@ -7,8 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from mdvec.interfaces.fields import doc
-from mdvec.interfaces.wire import iso_time
+from mdvec.interfaces.encoding import doc, iso_time
 from mdvec.types.links import Backlink, OutgoingLink
 from mdvec.types.outline import OutlineSection
 from mdvec.types.report import ListedDocument

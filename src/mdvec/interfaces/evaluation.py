@@ -11,7 +11,7 @@ import msgspec
 from mdvec import __version__
 from mdvec.evaluation.metrics import DEPTH, METRICS, PRIMARY
 from mdvec.evaluation.report import EvalReport, Interval, SetReport, by_grade, failures, main_system
-from mdvec.interfaces.wire import JsonObject
+from mdvec.interfaces.encoding import JsonObject
 from mdvec.text.quantity import quantity
 
 _DIGITS = 6

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.fields import doc
+from mdvec.interfaces.encoding import doc
 from mdvec.interfaces.times import parse_since, parse_until
 from mdvec.types.query import (
     Comparison,

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from enum import Enum
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from mdvec.interfaces.fields import DOOR, Door, doc
-from mdvec.text.undecodable import spelled
+from mdvec.interfaces.encoding import JsonObject, doc, iso_time
 from mdvec.types.folder_context import shown_contexts
 from mdvec.types.hit import Confidence
 from mdvec.types.query import SearchMode
@@ -24,8 +20,6 @@ if TYPE_CHECKING:
     from mdvec.types import hit as hits
     from mdvec.types import model_report as models
     from mdvec.types import report as reports
-
-JsonObject = dict[str, Any]
 
 _Kind = TypeVar("_Kind", bound=Struct)
 
@@ -387,81 +381,7 @@ def estimate(value: models.ImportEstimate) -> models.ImportEstimate:
     )
 
 
-# --- encoding ----------------------------------------------------------------------------------------
-
-
-def to_json(value: object, door: Door = "cli") -> Any:
-    """Return a value as JSON has it: objects, lists, text, numbers, true, false and null.
-
-    Args:
-        value: A class of this module, a value of :mod:`mdvec.types`, or a list or mapping of them.
-        door: Fields of other doors are left out.
-    """
-    match value:
-        case Enum():
-            return value.value
-        case str():
-            return spelled(value)
-        case Struct():
-            shown = _fields_of(type(value), door)
-            return {key: to_json(getattr(value, name), door) for name, key in shown}
-        case Mapping():
-            return {key: to_json(each, door) for key, each in value.items()}
-        case list() | tuple():
-            return [to_json(each, door) for each in value]
-        case None | bool() | int() | float():
-            return value
-        case _:
-            return to_json(msgspec.to_builtins(value), door)
-
-
-def schema_of(kind: type[Struct], door: Door) -> JsonObject:
-    """Return the JSON Schema of a class in one piece, without the fields of other doors."""
-    [found], parts = msgspec.json.schema_components([kind], ref_template="{name}")
-    return _whole(found, parts, door)
-
-
-def iso_time(moment_ms: int | None) -> str | None:
-    """Write milliseconds since 1970 as ISO 8601 in UTC, to the second."""
-    if moment_ms is None:
-        return None
-    return datetime.fromtimestamp(moment_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
-
-
 def _taken(kind: type[_Kind], value: object, **others: object) -> _Kind:
     """Make a shape of the attributes of a value that have the same names, and of others."""
     same = {name: getattr(value, name) for name in kind.__struct_fields__ if name not in others}
     return kind(**same, **others)
-
-
-@cache
-def _fields_of(kind: type[Struct], door: Door) -> tuple[tuple[str, str], ...]:
-    """Return attribute and key of the fields that a door shows."""
-    return tuple(
-        (field.name, field.encode_name)
-        for field in msgspec.structs.fields(kind)
-        if _door_of(field.type) in (None, door)
-    )
-
-
-def _door_of(kind: object) -> str | None:
-    metas = (each for each in get_args(kind) if isinstance(each, Meta))
-    return next((each.extra_json_schema[DOOR] for each in metas if each.extra_json_schema), None)
-
-
-def _whole(node: JsonObject, parts: Mapping[str, JsonObject], door: Door) -> JsonObject:
-    """Put the parts of a schema in their places."""
-    if "$ref" in node:
-        # The docstring of a class is for programmers.
-        part = {key: each for key, each in parts[node["$ref"]].items() if key != "description"}
-        return _whole({**part, **{key: node[key] for key in node if key != "$ref"}}, parts, door)
-    whole = {key: node[key] for key in node if key not in ("title", DOOR)}
-    if "properties" in node:
-        shown = {name: each for name, each in node["properties"].items() if each.get(DOOR, door) == door}
-        whole["properties"] = {name: _whole(each, parts, door) for name, each in shown.items()}
-        whole["required"] = [name for name in node.get("required", ()) if name in shown]
-    if "anyOf" in node:
-        whole["anyOf"] = [_whole(each, parts, door) for each in node["anyOf"]]
-    if isinstance(node.get("items"), dict):
-        whole["items"] = _whole(node["items"], parts, door)
-    return whole

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, RESULT, FakeWorkspace
 
 from mdvec.interfaces import wire
-from mdvec.interfaces.fields import Door
+from mdvec.interfaces.encoding import Door, schema_of, to_json
 from mdvec.types.document import DocumentState
 from mdvec.types.report import (
     ChangeProgress,
@@ -51,8 +51,8 @@ def answers() -> Sequence[Struct]:
 @pytest.mark.parametrize("answer", answers(), ids=lambda answer: type(answer).__name__)
 def test_answers_fit_their_schemas(answer: Struct, door: Door) -> None:
     """Each door has a schema of exactly the fields that it shows, in their order."""
-    schema = wire.schema_of(type(answer), door)
-    shown = wire.to_json(answer, door)
+    schema = schema_of(type(answer), door)
+    shown = to_json(answer, door)
     jsonschema.Draft202012Validator(schema).validate(shown)
     assert list(schema["properties"]) == list(shown)
     assert msgspec.json.decode(msgspec.json.encode(shown)) == shown
@@ -61,10 +61,10 @@ def test_answers_fit_their_schemas(answer: Struct, door: Door) -> None:
 
 def test_a_field_of_one_door_is_not_shown_at_the_other() -> None:
     """Agents get no positions in characters; people get no error of a reindex."""
-    [hit] = wire.to_json(wire.search_answer(RESULT), "mcp")["hits"]
+    [hit] = to_json(wire.search_answer(RESULT), "mcp")["hits"]
     assert "start" not in hit
     assert "start_line" in hit
-    assert "error" not in wire.to_json(wire.import_report(FakeWorkspace().report))
+    assert "error" not in to_json(wire.import_report(FakeWorkspace().report))
 
 
 def test_totals_count_all_collections() -> None:

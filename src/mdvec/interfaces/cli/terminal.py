@@ -102,7 +102,7 @@ def json_text(value: object) -> str:
     """Return a value as one line of JSON, with escapes for control and format characters."""
     import msgspec
 
-    from mdvec.interfaces.wire import to_json
+    from mdvec.interfaces.encoding import to_json
 
     return STEERING.sub(_json_escape, msgspec.json.encode(to_json(value)).decode()) + "\n"
 

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from mdvec.errors import InvalidArgumentsError, MdvecError
 from mdvec.interfaces import operations, wire
+from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.errors import OnBug, translate_logged
 from mdvec.interfaces.http.app import WebDoor
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
@@ -48,7 +49,7 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
             return problem(
                 status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry
             )
-        return JSONResponse(wire.to_json(wire.search_answer(result)))
+        return JSONResponse(to_json(wire.search_answer(result)))
 
     async def answer(request: Request) -> Response:
         try:

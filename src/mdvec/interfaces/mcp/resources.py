@@ -29,6 +29,7 @@ from mcp_types import (
 
 from mdvec.errors import CollectionNotFoundError, NotFoundError
 from mdvec.interfaces import wire
+from mdvec.interfaces.encoding import iso_time, to_json
 from mdvec.interfaces.errors import shortened
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
 from mdvec.interfaces.mcp.failures import MOST_LINE_CHARS, hint_for_client
@@ -133,7 +134,7 @@ class Resources:
         address = str(params.uri)
         if address == STATUS:
             status = wire.status(described(await self._threads.call(self._workspace.status)))
-            return _contents(address, _JSON, msgspec.json.encode(wire.to_json(status, "mcp")).decode())
+            return _contents(address, _JSON, msgspec.json.encode(to_json(status, "mcp")).decode())
         named = document_at(address)
         if named is None:
             msg = f"no resource has the address {shown(address)}; documents have {TEMPLATE}"
@@ -193,7 +194,7 @@ def _resource(document: ListedDocument) -> Resource:
         title=name_line(document.title),
         mime_type=_mime_type(document.path),
         size=document.size,
-        annotations=Annotations(last_modified=wire.iso_time(document.modified_ns // 10**6 or None)),
+        annotations=Annotations(last_modified=iso_time(document.modified_ns // 10**6 or None)),
     )
 
 

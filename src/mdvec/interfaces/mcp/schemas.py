@@ -10,7 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from mdvec.errors import InvalidArgumentsError
-from mdvec.interfaces import requests, wire
+from mdvec.interfaces import requests
+from mdvec.interfaces.encoding import schema_of
 
 Schema = dict[str, Any]
 """A JSON Schema, 2020-12."""
@@ -73,7 +74,7 @@ def search_input(*, limit: int, only: Sequence[str] = (), least: Sequence[str] =
 
 def input_schema(kind: type[Struct]) -> Schema:
     """Return the schema of a tool's arguments."""
-    schema = wire.schema_of(kind, "mcp")
+    schema = schema_of(kind, "mcp")
     needed = {"required": schema["required"]} if schema["required"] else {}
     properties = {name: _argument(each) for name, each in schema["properties"].items()}
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -81,7 +82,7 @@ def input_schema(kind: type[Struct]) -> Schema:
 
 def output_schema(kind: type[Struct]) -> Schema:
     """Return the schema of a tool's answer, without descriptions: the names say enough."""
-    return _result(wire.schema_of(kind, "mcp"))
+    return _result(schema_of(kind, "mcp"))
 
 
 def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:

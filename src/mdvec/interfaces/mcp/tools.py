@@ -21,6 +21,7 @@ from mcp_types import (
 from msgspec.structs import replace
 
 from mdvec.interfaces import document_lists, operations, requests, wire
+from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
@@ -211,4 +212,4 @@ def _status_answer(found: WorkspaceStatus) -> CallToolResult:
 
 def _answer(data: msgspec.Struct, text: str) -> CallToolResult:
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=wire.to_json(data, "mcp"))
+    return CallToolResult(content=content, structured_content=to_json(data, "mcp"))

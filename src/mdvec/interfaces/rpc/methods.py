@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from mdvec.interfaces import operations, wire
+from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.requests import (
     CollectionRequest,
     DocumentRequest,
@@ -79,4 +80,4 @@ def own_methods(workspace: Workspace) -> dict[str, Method]:
 
 
 def _method(params: type[_Params], call: Callable[[_Params], object], *, is_long: bool = False) -> Method:
-    return Method(params, lambda given: wire.to_json(call(given)), is_long=is_long)
+    return Method(params, lambda given: to_json(call(given)), is_long=is_long)

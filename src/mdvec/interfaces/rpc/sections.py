@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mdvec.interfaces import operations, wire
-from mdvec.interfaces.fields import doc
+from mdvec.interfaces.encoding import doc, to_json
 from mdvec.interfaces.requests import SearchRequest
 from mdvec.interfaces.rpc.dispatcher import Method
 from mdvec.interfaces.rpc.params import InvalidParamsError
@@ -135,14 +135,14 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
             clean_only=params.include_clean_only,
         )
         result = operations.search(workspace, request, as_passages=False)
-        found = [_plain(found_shape(each)) for each in sections.found(result)]
+        found = [to_json(found_shape(each)) for each in sections.found(result)]
         return {"results": found, "total": len(found)}
 
     def at_path(params: PathParams) -> object:
-        return {"sections": [_plain(section_shape(each)) for each in sections.at(params.document_path)]}
+        return {"sections": [to_json(section_shape(each)) for each in sections.at(params.document_path)]}
 
     def dirty(params: LimitParams) -> object:
-        return {"sections": [_plain(section_shape(each)) for each in sections.dirty(params.limit)]}
+        return {"sections": [to_json(section_shape(each)) for each in sections.dirty(params.limit)]}
 
     def stats(_: NoParams) -> object:
         totals = sections.totals()
@@ -166,10 +166,6 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
         "getDirtySections": Method(LimitParams, dirty),
         "getStats": Method(NoParams, stats),
     }
-
-
-def _plain(value: Struct) -> object:
-    return wire.to_json(value)
 
 
 def _indexed(given: GivenSection) -> IndexedSection:
