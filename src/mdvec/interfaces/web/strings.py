@@ -33,7 +33,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "sign_out": ("Sign out", "ログアウト"),
     # --- search
-    "placeholder": ("Search your notes by meaning and by words", "ノートを意味と語で検索"),
+    "placeholder": ("Search your notes by meaning and by words", "ノートを意味と言葉で検索"),
     "filters": ("Filters", "絞り込み"),
     "collections": ("Collections", "コレクション"),
     "tags": ("Tags", "タグ"),
@@ -52,8 +52,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "passages_1": ("1 passage", "1 件"),
     "passages": ("{n} passages", "{n} 件"),
     "more": ("More results", "さらに表示"),
-    "mode_hybrid": ("by meaning and words", "意味と語で検索"),
-    "mode_lexical": ("by words", "語で検索"),
+    "mode_hybrid": ("by meaning and words", "意味と言葉で検索"),
+    "mode_lexical": ("by words", "言葉で検索"),
     "mode_dense": ("by meaning", "意味で検索"),
     "enter_for_meaning": ("Enter also searches by meaning", "Enter で意味でも検索"),
     "confidence_high": ("Very likely answers this", "答えが含まれている見込みが高い"),
@@ -71,19 +71,19 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "unknown_words": ("No document contains: {words}", "どの文書にもない語：{words}"),
     "nothing_hint": (
         "Try other words, a whole question, or fewer filters.",
-        "ほかの語や質問文で試すか、絞り込みを減らしてください。",
+        "ほかの言葉や質問文で試すか、絞り込みを減らしてください。",
     ),
     "pending_n": (
         "{n} of {total} passages are found by words only so far",
-        "{total} 件中 {n} 件はまだ語でのみ見つかります",
+        "{total} 件中 {n} 件は、まだ言葉でしか見つかりません",
     ),
     "notices": ("Notices", "お知らせ"),
     "stale": ("changed since it was indexed", "索引の作成後に変更"),
-    "pending": ("by words only so far", "まだ語のみ"),
+    "pending": ("by words only so far", "まだ言葉のみ"),
     "superseded": ("older version", "古い版"),
     "why": ("Why this?", "一致の理由"),
     "why_meaning": ("Rank by meaning", "意味での順位"),
-    "why_words": ("Rank by words", "語での順位"),
+    "why_words": ("Rank by words", "言葉での順位"),
     "why_similarity": ("Similarity", "類似度"),
     "why_score": ("Score", "スコア"),
     "why_found_words": ("Words found", "見つかった語"),
@@ -92,7 +92,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "recent": ("Recently changed", "最近の更新"),
     "try": (
         "Ask a question or type a few words. Press ? for the keyboard.",
-        "質問文や語を入力してください。? でキーボード操作を表示します。",
+        "質問文や言葉を入力してください。? でキーボード操作を表示します。",
     ),
     "failed": ("That did not work.", "処理できませんでした。"),
     "offline": (
@@ -104,7 +104,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "properties": ("Properties", "プロパティ"),
     "aliases": ("Also called", "別名"),
     "modified": ("Changed", "更新"),
-    "backlinks": ("Linked from", "被リンク"),
+    "backlinks": ("Linked from", "このノートへのリンク"),
     "similar": ("Similar notes", "似ているノート"),
     "older": ("Older versions", "古い版"),
     "superseded_note": ("There is a newer version:", "新しい版があります："),
@@ -157,7 +157,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "stage_fetch": ("Fetching documents", "文書を取得しています"),
     "stage_text": ("Reading documents", "文書を読み込んでいます"),
     "stage_model": ("Preparing the model", "モデルを準備しています"),
-    "stage_embed": ("Embedding passages", "意味を索引しています"),
+    "stage_embed": ("Embedding passages", "埋め込みを作成しています"),
     "stage_index": ("Updating the vector index", "ベクトル索引を更新しています"),
     "stage_publish": ("Publishing", "公開しています"),
     "tag_map": ("Map of tags", "タグの地図"),
@@ -168,7 +168,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "welcome_text": (
         "mdvec searches folders of Markdown and text on this machine, by meaning and by words, in English "
         "and Japanese. Nothing leaves the machine, and your files are only read.",
-        "mdvec は、このマシンのフォルダにある Markdown とテキストを、意味と語の両方で検索します。"
+        "mdvec は、このマシンのフォルダにある Markdown とテキストを、意味と言葉の両方で検索します。"
         "データが外に出ることはなく、ファイルは読み取るだけです。",
     ),
     "add_folder": ("Add a folder", "フォルダを追加"),
