@@ -270,11 +270,57 @@ def test_two_processes_follow(workspace: Workspace, folder: Path, tmp_path: Path
 def test_only_a_part_is_sent_again(workspace: Workspace, tmp_path: Path) -> None:
     """Of what did not change only the page with the version is sent, and digests."""
     first = workspace.stores.publish(str(tmp_path / "published"))
+    workspace.update_collection("diary", description="My diary")
     second = workspace.stores.publish(str(tmp_path / "published"))
-    assert (second.version, second.size_bytes) == (2, first.size_bytes)
+    assert (second.version, second.size_bytes, second.changed) == (2, first.size_bytes, True)
     parts = [*(tmp_path / "published" / "parts" / "0000000002").iterdir()]
     assert len(parts) == 2
     assert second.sent_bytes < 0.2 * first.sent_bytes
+
+
+def test_nothing_is_published_when_nothing_has_changed(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
+    """An import without changes, and one of another collection, make no version; old ones still go."""
+    place = tmp_path / "published"
+    for note in ("third.md", "fourth.md"):
+        workspace.stores.publish(str(place), ["notes"])
+        add(workspace, folder, note)
+    third = workspace.stores.publish(str(place), ["notes"])
+    workspace.import_collection("notes", UPDATE)
+    (tmp_path / "diary" / "tuesday.md").write_text("# Tuesday\n\nNobody came.\n")
+    workspace.import_collection("diary", UPDATE)
+    files = sorted(each for each in place.rglob("*") if each.is_file())
+    again = workspace.stores.publish(str(place), ["notes"])
+    assert third.changed
+    assert (again.version, again.changed, again.sent_bytes) == (3, False, 0)
+    assert sorted(each for each in place.rglob("*") if each.is_file()) == files
+    assert workspace.stores.publish(str(place), ["notes"], keep=1).removed == 2
+    assert workspace.stores.publish(str(place), ["notes", "diary"]).version == 4
+    (folder / "third.md").unlink()
+    workspace.import_collection("notes", UPDATE)
+    assert workspace.stores.publish(str(place), ["notes", "diary"]).version == 5
+
+
+def test_a_damaged_place_is_published_in_full(workspace: Workspace, tmp_path: Path) -> None:
+    """A part or a version that is damaged is mended by sending everything, as the message says."""
+    place = tmp_path / "published"
+    workspace.stores.publish(str(place))
+    for part in (place / "parts" / "0000000001").iterdir():
+        part.write_bytes(b"x")
+    with pytest.raises(DamagedDatabaseError) as caught:
+        follow(place, tmp_path)
+    assert "mdvec publish --full" in caught.value.hint
+    assert workspace.stores.publish(str(place), full=True).version == 2
+    (place / "versions" / "0000000002.json").write_text("{")
+    with pytest.raises(DamagedDatabaseError) as caught:
+        workspace.stores.publish(str(place))
+    assert "mdvec publish --full" in caught.value.hint
+    assert workspace.stores.publish(str(place), keep=2, full=True).removed == 1
+    store = follow(place, tmp_path)
+    assert store.published.number == 3
+    assert paths(store) == ["monday.md"]
+    store.close()
 
 
 def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
@@ -290,6 +336,7 @@ def test_other_stores_are_published_too(tmp_path: Path, folder: Path) -> None:
         opened._collections.store().close()
         opened._collections.database._store = store
         report = opened.stores.publish(str(tmp_path / "published"))
+        assert not opened.stores.publish(str(tmp_path / "published")).changed
     published = follow(tmp_path / "published", tmp_path)
     assert len(paths(published)) == report.documents == 2
     published.close()
@@ -335,7 +382,7 @@ def test_nothing_is_left_of_a_version_that_cannot_be_fetched(workspace: Workspac
     workspace.stores.publish(str(tmp_path / "published"))
     store = follow(tmp_path / "published", tmp_path)
     (folder,) = (tmp_path / "cache" / "published").iterdir()
-    workspace.stores.publish(str(tmp_path / "published"))
+    workspace.stores.publish(str(tmp_path / "published"), full=True)
     for part in (tmp_path / "published" / "parts" / "0000000002").iterdir():
         part.rename(part.with_suffix(".away"))
     with pytest.raises(StoreError, match="is gone"):
@@ -365,8 +412,14 @@ def test_the_command(tmp_path: Path) -> None:
     assert "1 text of notes without a vector" in done.stderr
     assert "run 'mdvec import -n notes -m update', and publish again" in done.stderr
     assert done.stdout.startswith(f"version 1 of {tmp_path / 'team'}: notes (1 document, 1 chunk)\n")
-    told = json.loads(mdvec("publish", "team", "--keep", "1", "--format", "json").stdout)
-    assert (told["version"], told["removed"], told["documents"]) == (2, 1, 1)
+    assert mdvec("publish", "team").stdout.startswith("nothing has changed since version 1 of ")
+    refused = mdvec("publish", "")
+    assert (refused.returncode, refused.stderr.splitlines()[0]) == (
+        2,
+        "error: the place to publish to is empty",
+    )
+    told = json.loads(mdvec("publish", "team", "--full", "--keep", "1", "--format", "json").stdout)
+    assert (told["version"], told["changed"], told["removed"], told["documents"]) == (2, True, 1, 1)
     found = json.loads(
         mdvec("search", "--database", "team", "--mode", "lexical", "retry", "--format", "json").stdout
     )

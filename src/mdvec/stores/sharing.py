@@ -17,7 +17,7 @@ from mdvec.types.report import PublishedVersion
 class CopyableStore(Protocol):
     """A store that writes the file that is published."""
 
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> None:
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
         """Write some collections as they are now into a database file, and nothing about this machine.
 
         Two copies differ only where their contents do, as far as that is possible.
@@ -26,6 +26,10 @@ class CopyableStore(Protocol):
             path: A file that is not there.
             names: The collections.
             version: The version of the copy's snapshots.
+
+        Returns:
+            A digest of what the file holds, in hexadecimal digits: the same for the same content, whatever
+            its version, and whenever it was read.
 
         Raises:
             ImportStoppedError: If the run is cancelled; a part of the file is there.

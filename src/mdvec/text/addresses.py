@@ -10,6 +10,9 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _CREDENTIALS = re.compile(r"(?<=://)\S*@")
 _SECRETS = re.compile(r"(?<=[?&])([^=&\s]*(?:pass|key|token|secret)[^=&\s]*)=[^&\s\"']+", re.IGNORECASE)
 
+HIDDEN = "***"
+"""What stands for a user name or a secret."""
+
 
 def scheme_of(location: str) -> str:
     """Return the scheme of an address such as ``postgresql://…``, in lower case; empty for a path."""
@@ -19,4 +22,4 @@ def scheme_of(location: str) -> str:
 
 def without_password(text: str) -> str:
     """Hide user names and passwords in the addresses of a text."""
-    return _SECRETS.sub(r"\1=***", _CREDENTIALS.sub("***@", text))
+    return _SECRETS.sub(rf"\1={HIDDEN}", _CREDENTIALS.sub(f"{HIDDEN}@", text))

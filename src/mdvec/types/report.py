@@ -307,7 +307,8 @@ class PublishReport(Struct, frozen=True):
 
     Attributes:
         location: Where it was published.
-        version: The new version.
+        version: The newest version.
+        changed: Whether it is new; otherwise nothing was sent.
         collections: What it holds.
         documents: Documents in it.
         chunks: Chunks in it.
@@ -318,6 +319,7 @@ class PublishReport(Struct, frozen=True):
 
     location: str
     version: int
+    changed: bool
     collections: tuple[str, ...]
     documents: int
     chunks: int

@@ -109,15 +109,19 @@ class Stores:
         finally:
             store.close()
 
-    def publish(self, target: str, names: Sequence[str] = (), *, keep: int | None = None) -> PublishReport:
+    def publish(
+        self, target: str, names: Sequence[str] = (), *, keep: int | None = None, full: bool = False
+    ) -> PublishReport:
         """Publish collections as a new version, which is there at once or not at all.
 
-        Needs space for a copy of the database meanwhile. See :mod:`mdvec.stores.published.dataset`.
+        If the newest version holds the same, it stays the newest, and nothing is sent. Needs space for a copy
+        of the database meanwhile. See :mod:`mdvec.stores.published.dataset`.
 
         Args:
             target: A folder, or ``s3://BUCKET[/PATH]``.
             names: The collections; all enabled ones without any.
             keep: How many versions stay there; None for all.
+            full: Publish even if nothing has changed, and use no part that is there already.
 
         Raises:
             CollectionNotFoundError: If one of them does not exist.
@@ -135,23 +139,28 @@ class Stores:
         arguments = self._config.arguments("stores", "published", registry.load("stores", "published"))
         where = {name: arguments[name] for name in ("region", "endpoint") if name in arguments}
         place = places.open_place(target, **where)
-        previous = dataset.latest(place)
-        number = 1 if previous is None else previous.number + 1
+        previous = None if full else dataset.latest(place)
+        newest = max(dataset.numbers(place), default=0) if previous is None else previous.number
+        number = newest + 1
         self._warn_of_pending(collections)
         with TemporaryDirectory(prefix="mdvec-publish-") as folder:
             file = Path(folder) / "version.sqlite"
-            self._write_copy(file, chosen, number)
-            manifest, sent = dataset.publish(place, file, number, chosen, previous)
+            content = _write_copy(self._collections.store(), file, chosen, number)
+            if previous is not None and previous.content == content:
+                manifest, sent = previous, 0
+            else:
+                manifest, sent = dataset.publish(place, file, number, chosen, previous, content)
             documents, chunks = _count(file)
         return PublishReport(
             location=place.location,
-            version=number,
+            version=manifest.number,
+            changed=manifest is not previous,
             collections=tuple(chosen),
             documents=documents,
             chunks=chunks,
             size_bytes=manifest.size_bytes,
             sent_bytes=sent,
-            removed=0 if keep is None else dataset.prune(place, number, keep),
+            removed=0 if keep is None else dataset.prune(place, manifest.number, keep),
         )
 
     def _warn_of_pending(self, collections: Sequence[Collection]) -> None:
@@ -165,23 +174,6 @@ class Stores:
                     f"{quantity(pending, 'text')} of {each.name} without a vector, found by words alone; "
                     f"run '{command}', and publish again"
                 )
-
-    def _write_copy(self, file: Path, names: Sequence[str], number: int) -> None:
-        """Write the file that is published, by way of another file from a store that writes none."""
-        store = self._collections.store()
-        if isinstance(store, CopyableStore):
-            store.write_copy(file, names, number)
-            return
-        from mdvec.documents.parse import parse_document
-        from mdvec.indexing.transfer import copy_store
-
-        between = open_store(file.with_name("all.sqlite"))
-        try:
-            copy_store(store, between, parse_document, wait_s=_MOVE_WAIT_S)
-            if isinstance(between, CopyableStore):
-                between.write_copy(file, names, number)
-        finally:
-            between.close()
 
     def rebuild_vector_index(self) -> RebuiltIndex:
         """Empty the vector index beside the store and fill it again; nothing is embedded.
@@ -238,6 +230,25 @@ class Stores:
             msg = f"{store.location} is not on a server, so rights cannot be granted"
             raise ConfigError(msg, hint="Use PostgreSQL: [store] location = 'postgresql://…'.")
         return store
+
+
+def _write_copy(store: Store, file: Path, names: Sequence[str], number: int) -> str:
+    """Write the file that is published, by way of another file from a store that writes none.
+
+    Returns:
+        A digest of what it holds.
+    """
+    if isinstance(store, CopyableStore):
+        return store.write_copy(file, names, number)
+    from mdvec.documents.parse import parse_document
+    from mdvec.indexing.transfer import copy_store
+
+    between = open_store(file.with_name("all.sqlite"))
+    try:
+        copy_store(store, between, parse_document, wait_s=_MOVE_WAIT_S)
+        return _write_copy(between, file, names, number)
+    finally:
+        between.close()
 
 
 def _count(file: Path) -> tuple[int, int]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from mdvec import registry
+from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import Command, Group, format_option
 from mdvec.interfaces.cli.filters import collection_names, name_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
-from mdvec.text.addresses import scheme_of
+from mdvec.text.addresses import HIDDEN, scheme_of
 from mdvec.text.quantity import quantity
 
 _BYTES_PER_MB = 1_000_000
@@ -103,7 +104,8 @@ def move(session: Session, target: str) -> None:
         f"{quantity(held.vectors, 'vector')} (checksum {held.checksum[:12]}).\n"
         "To use it, set in the configuration:\n"
         f"  [store]\n  location = '{location}'\n"
-        "Then the old one can be deleted.\n"
+        + ("Write your user and password in place of ***.\n" if HIDDEN in location else "")
+        + "Then the old one can be deleted.\n"
     )
 
 
@@ -172,27 +174,32 @@ def revoke(session: Session, role: str, name: str) -> None:
     metavar="N",
     help="Remove all but the newest N versions.  [default: remove none]",
 )
+@click.option("--full", is_flag=True, help="Send everything, even what is there already or damaged.")
 @format_option("text", "json")
 @click.pass_obj
-def publish(session: Session, target: str, names: tuple[str, ...], keep: int | None) -> None:
+def publish(session: Session, target: str, names: tuple[str, ...], keep: int | None, full: bool) -> None:
     """Publish collections as a new version, to be searched by others.
 
     TARGET is a folder or s3://BUCKET/PATH. The version is there at once or not at all, and only what has
-    changed is sent. Who can read TARGET can read the documents in it.
+    changed is sent; if nothing has, no version is made. Who can read TARGET can read the documents in it.
     """
+    if not target.strip():  # a variable that is not set
+        msg = "the place to publish to is empty"
+        raise UsageError(msg, hint="Name a folder, or s3://BUCKET/PATH.")
     with session.open() as (workspace, _):
         place = target if scheme_of(target) else str(session.cwd / target)
-        report = workspace.stores.publish(place, names, keep=keep)
+        report = workspace.stores.publish(place, names, keep=keep, full=full)
     if session.output == "json":
         write_json(report)
         return
     location = visible(report.location)
     write(
-        f"version {report.version} of {location}: {', '.join(report.collections)} "
+        ("" if report.changed else "nothing has changed since ")
+        + f"version {report.version} of {location}: {', '.join(report.collections)} "
         f"({quantity(report.documents, 'document')}, {quantity(report.chunks, 'chunk')})\n"
         f"{report.sent_bytes / _BYTES_PER_MB:,.1f} MB sent, {report.size_bytes / _BYTES_PER_MB:,.1f} MB here "
         "and on every machine that searches it\n"
-        + (f"{report.removed:,} old versions removed\n" if report.removed else "")
+        + (f"{quantity(report.removed, 'old version')} removed\n" if report.removed else "")
         + f"To search it: mdvec search --database {location} QUERY\n"
     )
 

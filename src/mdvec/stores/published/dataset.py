@@ -24,6 +24,7 @@ from mdvec.errors import DamagedDatabaseError, NewerDatabaseError, WriterBusyErr
 from mdvec.stores.published.parts import (
     PART_BYTES,
     PART_NAME,
+    SEND_ALL,
     THREADS,
     Sender,
     delete_parts,
@@ -60,6 +61,7 @@ class Manifest(msgspec.Struct, frozen=True):
         parts: The version that sent it, and the SHA-256 of its bytes, for each.
         runs: Where the pages of the file are, in order.
         pages: The part that holds a digest of each page, for the next publisher.
+        content: A digest of what the file holds, whenever it was written; empty in versions without one.
     """
 
     format: int
@@ -71,6 +73,7 @@ class Manifest(msgspec.Struct, frozen=True):
     parts: tuple[PartName, ...]
     runs: tuple[Run, ...]
     pages: PartName
+    content: str = ""
 
 
 class LocalFile(Struct, frozen=True):
@@ -111,7 +114,7 @@ def read_manifest(place: Place, number: int) -> Manifest | None:
             raise msgspec.ValidationError(msg)
     except msgspec.MsgspecError as error:
         msg = f"version {number} of {place.location} is damaged: {error}"
-        raise DamagedDatabaseError(msg, hint="Publish again.") from error
+        raise DamagedDatabaseError(msg, hint=SEND_ALL) from error
     return manifest
 
 
@@ -128,16 +131,22 @@ def latest(place: Place) -> Manifest | None:
 
 
 def publish(
-    place: Place, file: Path, number: int, collections: Sequence[str], previous: Manifest | None
+    place: Place,
+    file: Path,
+    number: int,
+    collections: Sequence[str],
+    previous: Manifest | None,
+    content: str = "",
 ) -> tuple[Manifest, int]:
     """Write a version: the pages that the previous one has not, then the manifest. No reader sees it before.
 
     Args:
         place: Where.
         file: What is published; it does not change meanwhile.
-        number: That of the previous one and 1.
+        number: That of the newest one and 1.
         collections: What it holds.
-        previous: The newest version that is there.
+        previous: The newest version, whose pages are not sent again; None to send all.
+        content: A digest of what the file holds.
 
     Returns:
         The version, and how many bytes were sent for it.
@@ -153,8 +162,8 @@ def publish(
     parts = [] if previous is None else [*previous.parts]
     runs: list[Run] = []
     digests, total, pack = bytearray(), hashlib.sha256(), bytearray()
-    with Sender(place, number) as sender, file.open("rb") as content:
-        while page := content.read(_PAGE_BYTES):
+    with Sender(place, number) as sender, file.open("rb") as source:
+        while page := source.read(_PAGE_BYTES):
             total.update(page)
             digest = hashlib.blake2b(page, digest_size=_DIGEST_BYTES).digest()
             digests += digest
@@ -165,13 +174,13 @@ def publish(
             if len(pack) == PART_BYTES:
                 parts.append(sender.send(bytes(pack)))
                 pack.clear()
-                run.current().report(run.Stage.PUBLISH, content.tell() // PART_BYTES, size // PART_BYTES)
+                run.current().report(run.Stage.PUBLISH, source.tell() // PART_BYTES, size // PART_BYTES)
         if pack:
             parts.append(sender.send(bytes(pack)))
         pages = sender.send(bytes(digests))
     used = sorted({part for part, _, _ in runs})
     if previous is not None and len(used) * PART_BYTES > max(_MOST_UNUSED * size, 2 * PART_BYTES):
-        return publish(place, file, number, collections, None)
+        return publish(place, file, number, collections, None, content)
     renumbered = {part: at for at, part in enumerate(used)}
     manifest = Manifest(
         format=_FORMAT,
@@ -183,6 +192,7 @@ def publish(
         parts=tuple(parts[part] for part in used),
         runs=tuple((renumbered[part], first, count) for part, first, count in runs),
         pages=pages,
+        content=content,
     )
     if not place.create(_manifest_name(number), msgspec.json.encode(manifest)):
         msg = f"another process published version {number} of {place.location} in the meantime"
@@ -201,14 +211,18 @@ def prune(place: Place, newest: int, keep: int) -> int:
         keep: How many versions stay, the newest among them.
 
     Raises:
-        StoreError: If the place cannot be used, or a version that stays cannot be read.
+        NewerDatabaseError: If a newer mdvec published a version that stays.
+        StoreError: If the place cannot be used.
     """
     found = numbers(place)
     old = [number for number in found if number <= newest - keep]
     # A manifest goes before its parts do: who can read it can fetch it, or sees that a part is gone.
     place.delete([_manifest_name(number) for number in old])
-    kept = [read_manifest(place, number) for number in found if number not in old]
-    needed = {name for manifest in kept if manifest is not None for name in (*manifest.parts, manifest.pages)}
+    needed: set[str] = set()
+    for kept in found[len(old) :]:
+        with suppress(DamagedDatabaseError):  # nobody can fetch it
+            if (manifest := read_manifest(place, kept)) is not None:
+                needed.update((*manifest.parts, manifest.pages))
     beyond = f"{newest + 1:010}/"
     delete_parts(place, [name for name in part_names(place) if name < beyond and name not in needed])
     return len(old)
@@ -254,7 +268,7 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
     if near is not None:  # which is damaged, or was upgraded
         return fetch(place, manifest, target, None)
     msg = f"version {manifest.number} of {place.location} is damaged"
-    raise DamagedDatabaseError(msg, hint="Publish again.")
+    raise DamagedDatabaseError(msg, hint=SEND_ALL)
 
 
 def _add(runs: list[Run], part: int, page: int) -> None:

@@ -19,6 +19,8 @@ PART_NAME: Final = r"[0-9]{10}/[0-9a-f]{64}"
 
 THREADS: Final = 8
 
+SEND_ALL: Final = "Run 'mdvec publish --full' on the machine that publishes: it sends everything again."
+
 _LEVEL: Final = 1  # of zlib: texts become a third, vectors stay, and a core does 100 MB a second
 _FOLDER: Final = "parts"
 _HASH_CHARS: Final = 64
@@ -70,14 +72,14 @@ def receive(place: Place, name: str, most_bytes: int = PART_BYTES) -> bytes:
     content = place.get(f"{_FOLDER}/{name}")
     if content is None:
         msg = f"part {name} of {place.location} is gone"
-        raise StoreError(msg, hint="A newer version may exist; otherwise publish again.")
+        raise StoreError(msg, hint=SEND_ALL)
     try:
         part = zlib.decompressobj().decompress(content, most_bytes)
     except zlib.error:
         part = b""
     if hashlib.sha256(part).hexdigest() != name[-_HASH_CHARS:]:
         msg = f"part {name} of {place.location} is damaged"
-        raise DamagedDatabaseError(msg, hint="Publish again.")
+        raise DamagedDatabaseError(msg, hint=SEND_ALL)
     return part
 
 

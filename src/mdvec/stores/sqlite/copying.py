@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,9 @@ _MOST_FREE = 0.25
 # Nothing is behind it, so that nothing is looked for where the copy is read.
 _NO_SOURCE = SourceSpec("push", "")
 
+# When a collection or a document was read, which each import changes.
+_IMPORTED = ("last_indexed_ms", "indexed_at_ms")
+
 # Comments are for the author; what was left out or failed names files that are not there; claims and the mark
 # are about machines. A document with comments gets a new checksum.
 _FORGET = f"""
@@ -42,7 +46,7 @@ DELETE FROM meta WHERE key NOT IN ('generation', 'vector_epoch');
 """  # noqa: S608 - a constant
 
 
-def write_copy(source: Connection, target: Path, names: AnyCollection[str], version: int) -> None:
+def write_copy(source: Connection, target: Path, names: AnyCollection[str], version: int) -> str:
     """Write some collections of a snapshot into a file; all else is removed, and overwritten, in it.
 
     Comments, file names of what is not in the index, places of sources and everything about this machine are
@@ -53,6 +57,9 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
         target: A file that is not there.
         names: The collections.
         version: What the copy's snapshots call their version.
+
+    Returns:
+        A digest of what the file holds, but for the version and the times of imports.
 
     Raises:
         ImportStoppedError: If the run is cancelled; a part of the file is there.
@@ -79,6 +86,7 @@ def write_copy(source: Connection, target: Path, names: AnyCollection[str], vers
         free, pages = copy.pragma("freelist_count"), copy.pragma("page_count")
         if free > _MOST_FREE * pages:
             copy.execute("PRAGMA temp_store = FILE; VACUUM")
+        return _digest(copy)
 
 
 def upgrade(path: Path) -> None:
@@ -93,6 +101,24 @@ def upgrade(path: Path) -> None:
         Database(path).close()
         with _alone(path):
             pass
+
+
+def _digest(copy: Connection) -> str:
+    # Of rows, not of bytes: an import that changes nothing moves pages, and so does another collection. The
+    # word index follows from the rows.
+    total = hashlib.sha256(str(copy.pragma("user_version")).encode())
+    tables = "SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main' ORDER BY name"
+    for table in [str(name) for (name,) in copy.execute(tables)]:
+        if table == "meta" or table.startswith("sqlite_"):
+            continue
+        columns = [
+            name for _, name, *_ in copy.execute(f"PRAGMA table_info({table})") if name not in _IMPORTED
+        ]
+        total.update(f"{table}: {columns}".encode())
+        for row in copy.execute(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608 - our own names
+            total.update(repr(row).encode(errors="surrogatepass"))
+        run.current().check()
+    return total.hexdigest()
 
 
 @contextlib.contextmanager

@@ -165,13 +165,13 @@ class SqliteStore:
         """Return another version as soon as there is one; see :class:`mdvec.stores.interface.Store`."""
         return await_change(self._current_version, version, timeout_s=timeout_s)
 
-    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> None:
+    def write_copy(self, path: Path, names: AnyCollection[str], version: int) -> str:
         """Write collections into a file; see :class:`mdvec.stores.sharing.CopyableStore`."""
         from mdvec.stores.sqlite.copying import write_copy
 
         with self._database.reading() as connection:
             Snapshot(connection, None, None)  # reads: from here on the snapshot stays
-            write_copy(connection, path, names, version)
+            return write_copy(connection, path, names, version)
 
     def check(self) -> list[StoreError]:
         """Examine the whole file for damage; slow.
