@@ -36,7 +36,7 @@ class Renamed(Struct, frozen=True):
 
 
 class Translated(Struct, frozen=True):
-    """What became of a setting.
+    """A setting of another program, and what it becomes here.
 
     Attributes:
         name: Its dotted name in the file.

@@ -95,7 +95,7 @@ NO_SETTINGS = frozenset({"extension_sections", "from_environment"})
 
 
 class DisplayFormat(StrEnum):
-    """How results are printed by default.
+    """The default form of results.
 
     ``text`` and ``table`` are the same: what people read. ``jsonl``, ``md`` and ``paths`` are formats
     of ``search``; other commands print for people then.
@@ -220,7 +220,7 @@ class WatchSettings(Section, frozen=True, kw_only=True):
 
 
 class LogLevel(StrEnum):
-    """What is worth a line in the log."""
+    """The least severity of an event that is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -229,7 +229,7 @@ class LogLevel(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """How a line of the log is written."""
+    """The form of a line in the log."""
 
     TEXT = "text"
     JSON = "json"

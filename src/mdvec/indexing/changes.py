@@ -80,7 +80,7 @@ class Changes(Struct, frozen=True):
         )
 
     def prefetch(self) -> None:
-        """Have the source fetch the files that are read next, before anything is written."""
+        """Tell the source which files are read next, so that it fetches them before anything is written."""
         self.source.expect([entry for entry in self.entries if entry.path not in self.stored])
 
     def _dirty_since(self, entry: SourceEntry) -> float:

@@ -135,7 +135,7 @@ def _prepare(task: _Task, recipe: Recipe) -> Prepared | Exclusion:
 def _prepared_by(
     executor: Executor, changes: Changes, *, most_waiting: int
 ) -> Iterator[Prepared | Exclusion | Unreadable]:
-    """Have documents prepared by processes; the tasks of a process that dies are done here."""
+    """Prepare documents in processes; the tasks of a process that dies are done here."""
     waiting: deque[tuple[Future[list[Prepared | Exclusion]] | None, list[_Task]]] = deque()
     for tasks in _tasks(changes):
         if isinstance(tasks, Unreadable):

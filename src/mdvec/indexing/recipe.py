@@ -15,7 +15,7 @@ BINARY_RULE = "binary"
 
 
 class Recipe(Struct, frozen=True):
-    """How documents are prepared.
+    """The parser and the chunker that prepare documents, with their versions.
 
     Attributes:
         parse: Makes a document of a path and its text.

@@ -67,7 +67,7 @@ class Watcher:
         self._share: list[str] = []
 
     def start(self) -> None:
-        """Begin."""
+        """Start watching, in a thread of its own."""
         self._thread.start()
 
     def close(self, most_s: float) -> None:
@@ -166,7 +166,7 @@ class Watcher:
         return [(each, source) for each, source in every if each.id in mine]
 
     def _notice_dirty(self) -> bool:
-        """Have collections looked at in which others have marked documents, once for each set of them.
+        """Schedule a check of collections in which others have marked documents, once for each set of them.
 
         Returns:
             False if a collection is at work, which marks documents itself: then it has to be done again.

@@ -19,7 +19,7 @@ _POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
 
 
 class WatchTimes(Struct, frozen=True):
-    """How often collections are checked.
+    """The intervals at which collections are checked.
 
     Attributes:
         poll_s: At a folder in which changes raise no events, and again after a failure, in seconds.
@@ -112,7 +112,7 @@ class Target(Struct):
         return max(self.times.poll_s if self.no_events else self.times.sweep_s, cost_s / _POLLING_SHARE)
 
     def failed(self, problem: str) -> float:
-        """Say once what is wrong; return how long to wait before the next try."""
+        """Report a problem once; return how long to wait before the next try."""
         if problem != self.problem:
             self.problem = problem
             run.log("cannot update", collection=self.collection.name, level="warning", reason=problem)

@@ -256,7 +256,7 @@ class Moved(Struct, frozen=True, rename={"old": "from", "new": "to"}):
 
 
 class Check(Struct, frozen=True):
-    """How a source differs from the index."""
+    """The differences between a source and the index."""
 
     in_sync: bool
     new: tuple[str, ...]

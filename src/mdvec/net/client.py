@@ -54,7 +54,7 @@ class Clock(Struct, frozen=True):
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How often a request is sent, and how long it waits.
+    """The limits of repeating a request: how often it is sent, and how long it waits.
 
     Attributes:
         attempts: Most times it is sent.

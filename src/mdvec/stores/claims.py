@@ -117,7 +117,7 @@ class Claims(Generic[Connection]):
         return [_holder(row) for row in self._rows(connection, sql, now_ms(), collection_id)]
 
     def release_all(self) -> None:
-        """Give all claims back."""
+        """Release all claims."""
         for claim in list(self._held.values()):
             self._release(claim)
         self._releases.close()

@@ -146,7 +146,7 @@ class DenseReader(Memorizing, ABC):
         return self._views[space_id]
 
     def _products_of(self, space_id: SpaceId, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Multiply once for the texts and the names of one query."""
+        """Return the products of a query with all rows of a space, computed once for texts and names."""
         known = self._products
         if known is None or known[0] != space_id or known[1] is not query:
             known = space_id, query, self._view(space_id).products(query)

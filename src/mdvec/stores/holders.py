@@ -88,7 +88,7 @@ _given_back: set[str] = set()
 
 
 class Releases:
-    """Removes claims from a store; retries in the background if the store cannot be written now.
+    """The removal of claims from a store; retried in the background if the store cannot be written now.
 
     For this process a released claim is over at once, also in other stores that it has opened.
 
@@ -114,7 +114,7 @@ class Releases:
             threading.Thread(target=self._try_again, name="mdvec releases", daemon=True).start()
 
     def close(self) -> None:
-        """Try once more. Claims that are left end with this process."""
+        """Stop retrying after one last attempt. Claims that are left end with this process."""
         self._closed.set()
         for token in list(self._left):
             self._try(token)

@@ -23,7 +23,7 @@ _NAME = "-matrix-"
 
 
 class _About(msgspec.Struct, frozen=True):
-    """What a file says about itself; ``mark`` is that of its store, and secret."""
+    """The description of a file, inside it; ``mark`` is that of its store, and secret."""
 
     format: int
     mark: int | None

@@ -31,7 +31,7 @@ _LEFTOVER_AGE_S = 600.0  # writing takes seconds
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where an array is in the file."""
+    """The position of an array in the file."""
 
     type: str
     shape: tuple[int, ...]
@@ -39,7 +39,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """What a file says about itself.
+    """The header of a file.
 
     Attributes:
         about: What its writer says.

@@ -200,7 +200,7 @@ class PendingText(Struct, frozen=True):
 
 
 class DamagedRows(Struct, frozen=True):
-    """How many documents and vectors differ from their checksums; true if any does.
+    """The numbers of documents and vectors that differ from their checksums; true if any does.
 
     Attributes:
         documents: Number of documents.

@@ -16,7 +16,7 @@ from mdvec.types.links import PlacedLink, Versions
 
 
 class VersionCache:
-    """Which documents replace which, found once for each version of the store. Safe for several threads."""
+    """A cache of which documents replace which, for one version of the store. Safe for several threads."""
 
     def __init__(self) -> None:
         self._memo = Memo()

@@ -35,7 +35,7 @@ _WEB = ("https://", "http://", "ssh://", "git@")
 
 
 class Registration(TypedDict, total=False):
-    """What a collection can be registered with; what is left out is as the preset says, or as configured.
+    """The settings of a new collection; the preset decides what is left out, or else the configuration.
 
     Attributes:
         include: Globs of files to take; all when empty.
@@ -56,7 +56,7 @@ class Registration(TypedDict, total=False):
 
 
 class Changes(TypedDict, total=False):
-    """What can be changed of a registered collection; None leaves a field as it is."""
+    """The fields to change of a registered collection; None leaves a field as it is."""
 
     description: str | None
     location: str | Path | None

@@ -66,7 +66,7 @@ def examine(collections: Collections, parts: Parts) -> list[Finding]:
 
 @contextmanager
 def explaining(collections: Collections) -> Iterator[None]:
-    """Look for damage of the database where something unexpected is raised.
+    """Check the database for damage if an unexpected error is raised.
 
     Raises:
         DamagedDatabaseError: In place of an error that damage explains.

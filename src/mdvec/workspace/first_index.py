@@ -124,7 +124,7 @@ class BackgroundImport:
 
 
 class FirstIndex:
-    """Makes the index of an unregistered folder when it is first searched.
+    """The index of an unregistered folder, made when the folder is first searched.
 
     Args:
         collections: The folder's.

@@ -29,7 +29,7 @@ Importing = Callable[[str, ImportOptions], ImportReport]
 
 
 class Freshness:
-    """Looks at the sources of collections. Safe to use from several threads."""
+    """The means that keep an index fresh: a watcher, and checks before a search. Safe for several threads."""
 
     def __init__(self, collections: Collections, parts: Parts, config: Config, importing: Importing) -> None:
         self._collections = collections
@@ -159,7 +159,7 @@ class Freshness:
 
 
 class _Progress:
-    """Remembers how many documents were read, and of how many."""
+    """The number of documents read so far, and of how many; a :class:`mdvec.run.ProgressListener`."""
 
     def __init__(self) -> None:
         self.done = self.total = 0

@@ -97,7 +97,7 @@ def resume_change(work: Work, report: ImportReport, parts: Parts) -> ImportRepor
 
 
 def cancel_change(collection: Collection, store: Store, embedders: Embedders) -> bool:
-    """Stay with the present model, and drop the vectors of the next one; return whether there was one."""
+    """Cancel a change of the model, and drop its vectors; return whether there was one."""
     before: list[Collection] = []
 
     def forget(now: Collection) -> Collection:

@@ -215,7 +215,7 @@ class Models:
 
     @contextmanager
     def embedding_on(self, address: str, *, shows_output: bool = False) -> Iterator[None]:
-        """Have passages embedded by a cluster, for as long as the workspace is open; leave it at the end.
+        """Embed passages on a cluster for as long as the context lasts; disconnect at its end.
 
         Args:
             address: Begins with the name of the kind of cluster, such as ``ray`` or ``ray://HOST:PORT``.

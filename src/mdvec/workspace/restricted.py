@@ -77,7 +77,7 @@ class RestrictedWorkspace(Workspace):
         name: str,
         options: ImportOptions = ImportOptions(),  # noqa: ARG002, B008 - as in the whole workspace
     ) -> ImportReport:
-        """Refuse.
+        """Refuse: a restricted workspace only reads.
 
         Raises:
             CollectionNotFoundError: If there is none of that name to read.

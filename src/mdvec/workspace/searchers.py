@@ -196,7 +196,7 @@ class _Searcher:
         return answer
 
     def close(self) -> None:
-        """Let it end."""
+        """Close its pipe, which ends it, and wait a moment for that."""
         self._connection.close()
         self._process.join(_END_WAIT_S)
 

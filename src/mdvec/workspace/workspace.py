@@ -281,7 +281,7 @@ class Workspace:
         return answer(search, self._collections, self._parts, self._versions)
 
     def use_small_models_only(self) -> None:
-        """From now on raise a RuntimeError in searches that need a large model."""
+        """Refuse, by a RuntimeError, searches that need a large model."""
         self._parts.embedders.use_small_only()
 
     def read(

@@ -54,7 +54,7 @@ _MOST_COMPARED_CHARS = 40
 
 
 class LazyGroup(Group):
-    """Imports a command when it is used, so that ``--version`` loads none.
+    """A group that imports a command when it is used, so that ``--version`` loads none.
 
     Args:
         targets: Where each command is, by name.

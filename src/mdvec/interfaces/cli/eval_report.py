@@ -46,7 +46,7 @@ def check_output(output: Path, gate: Path | None) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no result."""
+    """Print a note for people to standard error, beside the result."""
     note(printable(text))
 
 

@@ -42,7 +42,7 @@ class Opener(Protocol):
 
 
 class Opening(TypedDict, total=False):
-    """How a command uses its workspace.
+    """The way in which a command uses its workspace.
 
     Attributes:
         makes: Whether to make a database that is not there; commands that read make none.
@@ -188,7 +188,7 @@ class Session:
             yield opened
 
     def _note_other_daemon(self, config: Config) -> None:
-        """Say so if the daemon of the database runs another version, or has other settings."""
+        """Warn if the daemon of the database runs another version, or has other settings."""
         if sys.platform == "win32":
             return
         from mdvec.interfaces.daemon.place import place_of, settings_id, why_not

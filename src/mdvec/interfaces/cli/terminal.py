@@ -25,7 +25,7 @@ _hiders: list[Callable[[], None]] = []
 
 @dataclass(slots=True)
 class Capture:
-    """What a command writes that runs for another process.
+    """The output of a command that runs for another process.
 
     Attributes:
         columns: As :func:`mdvec.interfaces.cli.screen.columns` says there.

@@ -36,7 +36,7 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Where a server listens and which requests it accepts.
+    """The address at which a server listens, and the requests that it accepts.
 
     Attributes:
         address: Where it listens; port 0 for any free one.

@@ -30,7 +30,7 @@ _LIFETIME_S = 30 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """What one token may do. The token itself is not here.
+    """The rights of one token. The token itself is not here.
 
     Attributes:
         digest: SHA-256 of the token.

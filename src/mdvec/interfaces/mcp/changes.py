@@ -137,7 +137,7 @@ def _as_tools(collections: list[Collection]) -> list[tuple[str, str]]:
 
 
 def _as_resources(collections: list[Collection]) -> list[tuple[str, int | None]]:
-    """Documents change with imports, and each complete import sets a new time."""
+    """Return what resources depend on: names, and times of imports, which alone change documents."""
     return [(each.name, each.last_indexed_ms) for each in collections]
 
 

@@ -85,7 +85,7 @@ def document_at(address: str) -> tuple[str, str] | None:
 
 
 class Resources:
-    """Serves ``resources/*`` and ``completion/complete`` for one workspace."""
+    """The handlers of ``resources/*`` and ``completion/complete`` for one workspace."""
 
     def __init__(self, workspace: Workspace, threads: Threads) -> None:
         self._workspace = workspace

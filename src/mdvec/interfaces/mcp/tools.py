@@ -53,7 +53,7 @@ _MOST_TAGS = 500
 
 
 class Tools:
-    """Serves ``tools/list`` and ``tools/call`` for one workspace."""
+    """The handlers of ``tools/list`` and ``tools/call`` for one workspace."""
 
     def __init__(self, workspace: Workspace, config: Config, threads: Threads, on_bug: OnBug) -> None:
         self._workspace = workspace

@@ -255,7 +255,7 @@ class Client:
 
 
 class _Batch:
-    """Collects the responses to a batch, and sends them as one message; none if there are none."""
+    """The responses to a batch, sent as one message when they are complete; none if there are none."""
 
     def __init__(self, count: int, send: Send) -> None:
         self._left = count

@@ -189,7 +189,7 @@ def _name_of(folder: str) -> str:
 
 
 class Speeds:
-    """How fast steps go, measured from what is seen of them."""
+    """The rates of steps, measured from what the page sees of them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -25,7 +25,7 @@ _NEW_VERSION = """WITH changed AS (
 
 
 class Access(Struct, frozen=True):
-    """How the database is used.
+    """The settings with which the database is used.
 
     Attributes:
         address: As libpq takes it.

@@ -43,7 +43,7 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Access(StrEnum):
-    """How a connection uses the file."""
+    """The ways in which a connection uses the file."""
 
     MAKE = "mode=rwc"
     WRITE = "mode=rw"

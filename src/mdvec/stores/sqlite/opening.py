@@ -33,7 +33,7 @@ _COMPANIONS = ("-wal", "-shm", "-journal")  # made beside the database by SQLite
 
 
 class Opening(Struct, frozen=True):
-    """How a database is opened.
+    """The options with which a database is opened.
 
     Attributes:
         read_only: Do not write even where it is possible.

@@ -51,7 +51,7 @@ CollectionName = Annotated[
 
 
 class HnswSpace(StrEnum):
-    """How Chroma measures distances."""
+    """The distances that Chroma can measure."""
 
     COSINE = "cosine"
     L2 = "l2"

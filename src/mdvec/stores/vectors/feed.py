@@ -62,7 +62,7 @@ _OLD = """SELECT {entry} FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.
 
 
 class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a mark says.
+    """The content of a mark.
 
     Every vector up to ``vector`` of every owner up to ``text`` or ``name`` was applied, and every removal up
     to ``removed``. Ids are never used again.
@@ -100,7 +100,7 @@ class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
 
 class Dialect(Struct, frozen=True):
-    """What differs from store to store.
+    """The differences between stores.
 
     Attributes:
         vector: SQL for the bytes of the vector of a row ``v``.

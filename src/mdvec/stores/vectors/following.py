@@ -32,7 +32,7 @@ _MOST_PROPOSED = 4_096
 
 
 class Standing(Enum):
-    """How an index stands to a snapshot of its store."""
+    """The state of an index, compared with a snapshot of its store."""
 
     CURRENT = auto()
     """It holds all that the snapshot shows."""
@@ -45,7 +45,7 @@ class Standing(Enum):
 
 
 class ChangeFeed(Protocol):
-    """What changed in a store, as one snapshot knows it."""
+    """The changes of a store, as one snapshot knows them."""
 
     def spaces(self) -> list[SpaceId]:
         """Return the spaces of the store."""

@@ -24,7 +24,7 @@ Mark = NewType("Mark", str)
 
 
 class VectorKind(StrEnum):
-    """What a vector was made of."""
+    """The kinds of text that have vectors."""
 
     TEXT = "text"
     """The text of a chunk; its owner is the chunk."""
@@ -165,7 +165,7 @@ class VectorIndex(Protocol):
         ...
 
     def optimize(self) -> None:
-        """Do what makes it fast and small, if it is due; may take minutes, and never changes what is found.
+        """Make it fast and small, if that is due; may take minutes, and never changes what is found.
 
         It is called after imports and rebuilds, never by a search.
         """

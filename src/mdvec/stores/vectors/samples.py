@@ -42,7 +42,7 @@ class Sample(Struct, frozen=True):
 
 
 class Samples:
-    """What was sampled, by space and size; shared by all snapshots of a store."""
+    """The samples of a store, by space and size; shared by all its snapshots."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[SpaceId, int], Sample] = {}

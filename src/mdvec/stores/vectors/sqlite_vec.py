@@ -122,7 +122,7 @@ class SqliteVecIndex:
         self._run(lambda connection: _drop(connection, space), None, write=True)
 
     def optimize(self) -> None:
-        """Nothing: :meth:`apply` keeps the file small."""
+        """Do nothing: :meth:`apply` keeps the file small."""
 
     def check(self) -> list[str]:
         """Return why it cannot be used."""

@@ -195,7 +195,7 @@ def _is_folder(collection: Collection) -> bool:
 
 
 class _DocumentTargets(Struct, frozen=True):
-    """Where the links of a stored document lead."""
+    """The targets of the links of a stored document."""
 
     document: StoredDocument
     view: View

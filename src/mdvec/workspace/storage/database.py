@@ -22,7 +22,7 @@ from mdvec.workspace.wiring.parts import Parts
 
 
 class Place(Struct, frozen=True):
-    """Which database, and how it is opened. It can be pickled.
+    """The location of a database, and how it is opened. It can be pickled.
 
     Attributes:
         location: Absolute path of the database, or its address.

@@ -26,7 +26,7 @@ DOCS_COLLECTION = "docs"
 
 
 class FolderChoice(Struct, frozen=True):
-    """How such a folder is indexed, where its user says so; the rest stays as it was.
+    """The user's choices for the index of such a folder; the rest stays as it was.
 
     Attributes:
         include: Globs of files to take, in place of those before; None for no choice.

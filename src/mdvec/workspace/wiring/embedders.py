@@ -89,7 +89,7 @@ class Cluster(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave it."""
+        """Disconnect, if connected."""
         ...
 
 
@@ -148,11 +148,11 @@ class Embedders:
         return self._override is None and all(each.is_small for each in [*self._made.values()])
 
     def use_small_only(self) -> None:
-        """From now on raise a RuntimeError instead of making a model too large for each process to have."""
+        """Refuse, by a RuntimeError, to make a model too large for each process to have."""
         self._small_only = True
 
     def use_cluster(self, cluster: Cluster) -> None:
-        """Have the passages of all models embedded by a cluster from now on."""
+        """Embed the passages of all models on a cluster from now on."""
         with self._guard:
             self._cluster = cluster
             self._made.clear()
