@@ -13,7 +13,7 @@ import pytest
 from mdvec import Workspace, open_workspace
 from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
 from mdvec.interfaces.site.build import SiteReport, build_site, preview_site
-from mdvec.interfaces.site.names import page_names
+from mdvec.interfaces.site.names import TAGS, file_name, flat, page_names, safe_name
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec
 from mdvec.types.report import ImportMode, ImportOptions
@@ -25,6 +25,7 @@ NOTES = {
         "![[map.png]] ![](missing.png) [paper](files/paper.pdf)\n\n"
         "> [!warning] Mind\n> the gap\n\n"
         "```html\n<!-- @include: /etc/passwd -->\n\n<script>\n```\n\n"
+        "`first`\n`second` and [one](notes/other.md)\n[two](notes/other.txt)\n\n"
         "<script>process.exit(1)</script> {{ constructor }} Vec<String>\n\n<img src='map.png'>\n"
     ),
     "notes/other.md": "# Other\n\nBack to [[plan]] and [[other#Part]]. #work\n\n## Part\n\ntext\n",
@@ -116,6 +117,17 @@ def test_a_page_is_one_block_that_runs_nothing(vault: Vault) -> None:
     # What the blank line in the code was is still one for the reader.
     assert "&lt;!-- @include: /etc/passwd --&gt;" in re.sub(r"<[^>]+>", "", vault.page("plan"))
     assert "&#10;" in vault.page("plan")
+
+
+def test_words_on_two_lines_stay_apart(vault: Vault) -> None:
+    """Vue drops a newline between two tags, so there is a space instead; code keeps its lines."""
+    vault.build()
+    page = vault.page("plan")
+    assert "<code>first</code> <code>second</code>" in page
+    assert re.search(r">one</a> <a [^>]+>two</a>", page)
+    without_code = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
+    assert not re.search(r">\s*\n\s*<(?!div v-pre)", without_code)
+    assert without_code != page
 
 
 def test_a_place_is_there_once(vault: Vault) -> None:
@@ -227,3 +239,18 @@ def test_names() -> None:
         ".md": "md",
         "index.txt": "index",
     }
+
+
+def test_long_names() -> None:
+    """VitePress can write a file named by the whole path of any page: the end of a long path is cut."""
+    title, folder = "とても長い題名のノート" * 7, "とても長い名前のフォルダー" * 4
+    names = page_names(
+        [f"{folder}/{title}.md", f"{folder}/{title}、その二.md", f"{folder}/{folder}/{title}.md", "a/b.md"]
+    )
+    assert len(set(names.values())) == 4
+    assert all(len(f"{flat(name)}.md.QK87YyGH.lean.js".encode()) <= 255 for name in names.values())
+    assert [name.rpartition("/")[0] for name in list(names.values())[-2:]] == [folder, folder]
+    assert names["a/b.md"] == "a/b"
+    assert len(f"{TAGS}_{safe_name('x/' + title)[2:]}.md.QK87YyGH.lean.js".encode()) <= 255
+    assert file_name("図" * 84 + ".png") == "図" * 72 + ".png"
+    assert file_name("図?.txt") == "図-.txt"

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from mdvec.errors import MdvecError
-from mdvec.interfaces.site.names import FILES, TAGS, address, flat, safe_name, unused
+from mdvec.interfaces.site.names import FILES, TAGS, address, file_name, flat, safe_name, unused
 from mdvec.types.page import ANCHOR_PREFIX
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class SiteAddresses:
         """Add a file to the site, and return its address."""
         # The content names the file: two notes may mean different files by one name.
         digest = hashlib.sha256(content).hexdigest()[:_HASH_CHARS]
-        place = f"{FILES}/{digest}-{safe_name(f'x/{name}')[2:]}"
+        place = f"{FILES}/{digest}-{file_name(name)}"
         self.files[place] = content
         return address(self._base, place, "")
 

@@ -18,6 +18,9 @@ _UNSAFE = re.compile(r'[\[\]#?%*:"<>|\\\x00-\x1f\x7f]')
 _RESERVED = frozenset({"public", "node_modules", FILES, TAGS})
 _SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".txt", ".canvas"})
 _HOME = ("index", "readme")
+# Of a whole name: VitePress calls the script of a page by its whole path and 20 bytes more; systems take 255.
+_MAX_BYTES = 220
+_MIN_BYTES = 4  # of each part of a name: a character at least
 
 
 def page_names(paths: Iterable[str]) -> dict[str, str]:
@@ -38,13 +41,26 @@ def page_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 def safe_name(path: str) -> str:
-    """Return a path without its suffix that is a valid name of a page."""
+    """Return a path without its suffix that is a valid name of a page; the end of a very long one is cut."""
     whole = PurePosixPath(path)
     parts = whole.with_suffix("").parts if whole.suffix.lower() in _SUFFIXES else whole.parts
     safe = [_safe_part(part) for part in parts]
     if safe[0].casefold() in _RESERVED:
         safe[0] += "-"
+    excess = len("/".join(safe).encode()) - _MAX_BYTES
+    for place in reversed(range(len(safe))):
+        if excess > 0:
+            size = len(safe[place].encode())
+            safe[place] = _cut(safe[place], max(size - excess, _MIN_BYTES))
+            excess -= size - len(safe[place].encode())
     return "/".join(safe)
+
+
+def file_name(name: str) -> str:
+    """Return the name of a file that is no page, with its suffix, in the same way."""
+    safe = _safe_part(name)
+    suffix = PurePosixPath(safe).suffix
+    return _cut(safe.removesuffix(suffix), max(_MAX_BYTES - len(suffix.encode()), _MIN_BYTES)) + suffix
 
 
 def unused(name: str, taken: Collection[str]) -> str:
@@ -79,3 +95,7 @@ def address(base: str, page: str, suffix: str = ".html") -> str:
 def _safe_part(part: str) -> str:
     # A name that begins with a dot is hidden, and Windows drops dots and spaces at the end.
     return _UNSAFE.sub("-", part).strip(" ").rstrip(".").lstrip(".") or "-"
+
+
+def _cut(part: str, size: int) -> str:
+    return part.encode()[:size].decode(errors="ignore").rstrip(" .") or "-"

@@ -44,6 +44,7 @@ WORDS = {
 _RECENT = 20
 _HEADING = re.compile(r'<h([1-6])([^>]*?) id="([^"]+)"([^>]*)>(.*?)</h\1>', re.DOTALL)
 _NEWLINE_BEFORE_BLANK = re.compile(r"\n(?=[ \t]*(?:\n|$))")
+_BETWEEN_TAGS = re.compile(r"(<pre\b.*?</pre>)|(?<=>)\s*\n\s*(?=<)", re.DOTALL)
 _CREATED = ("created", "date")
 _UPDATED = ("updated", "modified", "lastmod")
 
@@ -136,7 +137,9 @@ def _sorted_items(items: list[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def _page(title: str, body: str) -> str:
-    one_block = _NEWLINE_BEFORE_BLANK.sub("&#10;", _with_anchors(body).strip())
+    # Vue drops white space between two tags if it holds a newline, also where it parts two words.
+    spaced = _BETWEEN_TAGS.sub(lambda match: match[1] or " ", _with_anchors(body).strip())
+    one_block = _NEWLINE_BEFORE_BLANK.sub("&#10;", spaced)
     # JSON is YAML.
     frontmatter = f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n---\n\n"
     return f'{frontmatter}<div v-pre class="note">{one_block}</div>\n'
