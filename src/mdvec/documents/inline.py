@@ -31,6 +31,7 @@ def add_inline_rules(parser: MarkdownIt) -> None:
     parser.inline.ruler.before("link", "wikilink", _wikilink_rule)
     parser.inline.ruler.before("link", "hashtag", _hashtag_rule)
     parser.inline.ruler.before("emphasis", "highlight", _highlight_rule)
+    parser.inline.ruler2.push("linked_images", _linked_images_rule)
     for name, rule in (
         ("wikilink", _render_wikilink),
         ("hashtag", _render_hashtag),
@@ -98,6 +99,16 @@ def _highlight_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _linked_images_rule(state: StateInline) -> None:
+    """Mark the images in the text of a link."""
+    linked = False
+    for token in state.tokens:
+        if token.type in {"link_open", "link_close"}:
+            linked = token.type == "link_open"
+        elif token.type == "image":
+            token.meta["linked"] = linked
+
+
 # --- HTML of inline tokens --------------------------------------------------------------------------------
 
 
@@ -147,12 +158,15 @@ def _render_image(_: object, tokens: Sequence[Token], index: int, __: object, en
     token = tokens[index]
     address = str(token.attrGet("src") or "")
     alt = html.escape("".join(plain_parts(token.children or ())))
-    if _REMOTE.match(address):  # a request would tell its host who reads what
-        return f'<a class="external" href="{html.escape(address)}">{alt or html.escape(address)}</a>'
-    source = env["job"].targets.image(markdown_link(address, line=1))
-    if source is None:
-        return f'<a class="missing">{alt or html.escape(address)}</a>'
-    return f'<img src="{html.escape(source)}" alt="{alt}" loading="lazy">'
+    remote = _REMOTE.match(address)  # a request would tell its host who reads what
+    source = None if remote else env["job"].targets.image(markdown_link(address, line=1))
+    if source is not None:
+        return f'<img src="{html.escape(source)}" alt="{alt}" loading="lazy">'
+    text = alt or html.escape(address)
+    if token.meta["linked"]:  # a link cannot hold another one
+        return text
+    attributes = f'class="external" href="{html.escape(address)}"' if remote else 'class="missing"'
+    return f"<a {attributes}>{text}</a>"
 
 
 def _render_link_open(_: object, tokens: Sequence[Token], index: int, __: object, env: dict[str, Job]) -> str:

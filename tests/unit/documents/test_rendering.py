@@ -122,6 +122,19 @@ def test_images_of_the_vault_are_shown_and_remote_ones_are_links() -> None:
     assert '<a class="external" href="https://example.com/c.png"' in html
 
 
+def test_an_image_in_a_link_leads_where_the_link_does() -> None:
+    """An image that is not shown is the text of its link, not a link of its own."""
+    html = rendered(
+        "[![*build* ok](https://b.example/b.svg) and ==![tests](https://t.example)==](https://ci.example) "
+        "![c](https://c.example/c.png)"
+    )
+    link = '<a class="external" href="https://ci.example" rel="noopener noreferrer nofollow">'
+    assert f"{link}build ok and <mark>tests</mark></a>" in html
+    assert "t.example" not in html
+    assert "b.example" not in html
+    assert '<a class="external" href="https://c.example/c.png"' in html
+
+
 def test_embeds_show_their_document() -> None:
     """An embed alone in its paragraph shows the text; its headings are no part of the outline."""
     known = Known(texts={"part": "## Inner\n\nThe *text* and [[note]].\n"})
