@@ -530,14 +530,15 @@ def comparable(text: str) -> str:
 
 @pytest.mark.parametrize("ask", [over_json_rpc, over_http, over_mcp])
 def test_answers_are_those_of_a_server_without_the_others(
-    whole: Workspace, without: Workspace, http: TestClient, ask: Callable[..., Answers]
+    folder: Path, whole: Workspace, without: Workspace, http: TestClient, ask: Callable[..., Answers]
 ) -> None:
-    """Whatever a narrow token asks, the answer is that of a server on which there is nothing else."""
+    """Whatever a narrow token asks, the answer is that of a server with nothing else, and names no path."""
     with server(without) as other:
         expected = ask(other, without, NARROW)
     answers = ask(http, whole, NARROW)
     for asked, answer in answers.items():
         assert comparable(answer) == comparable(expected[asked]), asked
+        assert str(folder) not in answer, asked
     # And who may see everything is told, so that this could fail.
     everything = ask(http, whole, OWN, 7)
     leaking = [

@@ -8,17 +8,33 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from mdvec.stores.interface import Store
 from mdvec.stores.restricted import RestrictedStore, refuse
 from mdvec.types.collection import Collection
-from mdvec.types.report import ImportOptions, ImportReport, WorkspaceStatus
+from mdvec.types.hit import SearchResult
+from mdvec.types.query import SearchQuery
+from mdvec.types.report import ImportMode, ImportOptions, ImportReport, WorkspaceStatus
 from mdvec.workspace.collections import Collections
+from mdvec.workspace.storage.database import Place
 from mdvec.workspace.workspace import Workspace
+
+
+class _UnnamedPlace(Place, frozen=True):
+    """A database whose path is nobody's business."""
+
+    @property
+    def shown(self) -> str:
+        """No path."""
+        return "the database of this server"
+
+    def import_command(self, names: Sequence[str], mode: ImportMode) -> str:
+        """Return the command with the collections alone."""
+        return Place(self.location).import_command(names, mode)
 
 
 class _RestrictedCollections(Collections):
@@ -26,6 +42,7 @@ class _RestrictedCollections(Collections):
 
     def __init__(self, whole: Collections, names: frozenset[str]) -> None:
         super().__init__(whole.database, whole.parts)
+        self.place: Place = _UnnamedPlace(**asdict(whole.place))
         self._names = names
         self._shown: RestrictedStore | None = None
 
@@ -63,6 +80,41 @@ class RestrictedWorkspace(Workspace):
 
     def close(self) -> None:
         """Do nothing: the whole workspace stays open."""
+
+    def collections(self, *, include_disabled: bool = False) -> list[Collection]:
+        """Return the collections that may be read, by name, without the places of their sources."""
+        return [_unplaced(each) for each in super().collections(include_disabled=include_disabled)]
+
+    def collection(self, name: str) -> Collection:
+        """Return one of them.
+
+        Raises:
+            CollectionNotFoundError: If there is none of that name to read.
+        """
+        return _unplaced(super().collection(name))
+
+    def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
+        """Return what is indexed of them, and whether it matches the sources.
+
+        Raises:
+            CollectionNotFoundError: If there is none of that name to read.
+        """
+        status = super().status(name, files=files, check=check)
+        shown = [
+            replace(
+                each,
+                collection=_unplaced(each.collection),
+                check_error=each.check_error and "the source cannot be read",
+                check_hint="",
+            )
+            for each in status.collections
+        ]
+        return replace(status, collections=tuple(shown))
+
+    def _search(self, query: SearchQuery, **options: Any) -> SearchResult:
+        """Return an answer without the places of files."""
+        result = super()._search(query, **options)
+        return replace(result, hits=tuple(replace(each, file=None) for each in result.hits))
 
     def add_collection(self, *_: Any, **__: Any) -> Collection:
         """Refuse, before anything on this machine is looked at.
@@ -114,3 +166,8 @@ class RestrictedWorkspace(Workspace):
                 self._generation += self._seen is None or self._seen[1] != status
                 self._seen = version, status
             return self._generation, version
+
+
+def _unplaced(collection: Collection) -> Collection:
+    """Return a collection without the path or address of its source, which only its owner needs."""
+    return replace(collection, source=replace(collection.source, location=""))

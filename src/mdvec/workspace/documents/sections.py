@@ -168,7 +168,7 @@ class Sections:
         if name is not None:
             place = self._collections.named(name)
             if place.source.kind != _PUSH:
-                msg = f"{name} gets its documents from {place.source}"
+                msg = f"{name} takes no sections from clients: its source is not push:"
                 raise UsageError(msg, hint="Add one for clients: mdvec tool add -n NAME -d TEXT -s push:")
             return place
         places = [each for each in self._collections.chosen(()) if each.source.kind == _PUSH]
