@@ -11,19 +11,9 @@ from mdvec.errors import UsageError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.common_options import Command, daemon_option, format_option
 from mdvec.interfaces.cli.filters import filter_options, names_option, path_name_option
-from mdvec.interfaces.cli.search import hits_text
+from mdvec.interfaces.cli.search import write_hits
 from mdvec.interfaces.cli.session import Session
-from mdvec.interfaces.cli.terminal import (
-    note,
-    terminal_columns,
-    use_color,
-    warn,
-    write,
-    write_documents,
-    write_json,
-    write_raw,
-    write_table,
-)
+from mdvec.interfaces.cli.terminal import note, warn, write, write_documents, write_json, write_table
 from mdvec.interfaces.passage import visible
 from mdvec.types.document import LinkKind
 from mdvec.types.links import Backlink, DocumentLinks, LinkState, OutgoingLink
@@ -246,25 +236,11 @@ def ls(session: Session, /, **options: Any) -> None:
 @click.pass_obj
 def related(session: Session, path: str, name: str | None, limit: int) -> None:
     """Find the documents that are about the same as one."""
-    from mdvec.interfaces import wire
-
     with session.reading(names=(name,) if name else ()) as (workspace, config):
         result = workspace.browse.related(path, collection=name, limit=limit)
-    output = session.output
-    if output != "json":
+    if session.output != "json":
         for warning in result.warnings:
             warn(warning)
-    match output:
-        case "json":
-            write_json(wire.search_answer(result))
-        case "jsonl":
-            for hit in result.hits:
-                write_json(wire.hit(hit))
-        case "paths":
-            write_documents("".join(f"{each}\n" for each in present.hit_paths(result)))
-        case _:
-            colored = use_color(config.display.color, session.env)
-            editor = config.display.editor if colored and terminal_columns() is not None else ""
-            write_raw(hits_text(result, colored=colored, explain=False, several=False, editor=editor))
+    write_hits(result, session, config)
     if not result.hits:
         note("no related documents")

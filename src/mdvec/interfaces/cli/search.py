@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from mdvec.interfaces.passage import best_passage, cell_width, printable, visibl
 from mdvec.interfaces.present import trail, versions_line
 from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.query import Expansion, SearchMode
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
 
 _PASSAGE_LINES = 4
 _INDENT = "   "
@@ -93,7 +96,44 @@ def search(
         several = output == "text" and (len(found_in) > 1 or len(names or workspace.collections()) > 1)
     if output != "json":
         _note_shortcomings(result)
-    match output:
+    write_hits(result, session, config, color=color, explain=explain, several=several)
+    # Formats for programs get a warning only about a doubtful answer.
+    doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
+    if result.hits and (output == "text" or (doubtful and output != "json")):
+        note(present.confidence_line(result.confidence))
+
+
+def _note_shortcomings(result: SearchResult) -> None:
+    for line in present.spelling_lines(result):
+        note(printable(line))
+    for warning in result.warnings:
+        warn(warning)
+    if not result.hits:
+        note("no hits")
+        if result.hint:
+            note(f"hint: {result.hint}")
+
+
+def write_hits(
+    result: SearchResult,
+    session: Session,
+    config: Config,
+    *,
+    color: str | None = None,
+    explain: bool = False,
+    several: bool = False,
+) -> None:
+    """Write an answer in the format of the session.
+
+    Args:
+        result: The answer.
+        session: The session.
+        config: The settings.
+        color: ``always``, ``never`` or ``auto``; None for what is configured.
+        explain: See :func:`hits_text`.
+        several: Likewise.
+    """
+    match session.output:
         case "json":
             from mdvec.interfaces import wire
 
@@ -111,21 +151,6 @@ def search(
             colored = use_color(color or config.display.color, session.env)
             editor = config.display.editor if colored and terminal_columns() is not None else ""
             write_raw(hits_text(result, colored=colored, explain=explain, several=several, editor=editor))
-    # Formats for programs get a warning only about a doubtful answer.
-    doubtful = result.confidence in (Confidence.LOW, Confidence.NONE)
-    if result.hits and (output == "text" or (doubtful and output != "json")):
-        note(present.confidence_line(result.confidence))
-
-
-def _note_shortcomings(result: SearchResult) -> None:
-    for line in present.spelling_lines(result):
-        note(printable(line))
-    for warning in result.warnings:
-        warn(warning)
-    if not result.hits:
-        note("no hits")
-        if result.hint:
-            note(f"hint: {result.hint}")
 
 
 def hits_text(result: SearchResult, *, colored: bool, explain: bool, several: bool, editor: str = "") -> str:
