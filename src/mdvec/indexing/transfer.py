@@ -20,8 +20,8 @@ from mdvec.types.chunk import Chunk
 from mdvec.types.collection import Collection
 from mdvec.types.document import Document, DocumentState, with_comments
 from mdvec.types.ids import CollectionId, TextHash
-from mdvec.types.report import StoreContents
 from mdvec.types.space import EmbeddingSpace
+from mdvec.types.store_report import StoreContents
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -16,7 +16,8 @@ from mdvec.types.hit import Confidence, SearchHit, SearchResult
 if TYPE_CHECKING:
     from mdvec.types.collection import Collection
     from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange
-    from mdvec.types.report import CollectionStatus, ImportReport, PublishedVersion
+    from mdvec.types.report import CollectionStatus, ImportReport
+    from mdvec.types.store_report import PublishedVersion
 
 MODEL_COLUMNS = ("model", "dimension", "languages", "MB", "USD/1M", "offline", "JMTEB", "here", "used by")
 """The columns of :func:`model_row`."""

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from mdvec.stores.interface import Claim
 from mdvec.types.collection import Collection
 from mdvec.types.ids import CollectionId, SpaceId, TextHash
-from mdvec.types.report import PublishedVersion
+from mdvec.types.store_report import PublishedVersion
 
 
 @runtime_checkable

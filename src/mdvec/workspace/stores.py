@@ -15,14 +15,8 @@ from mdvec.stores.sharing import CopyableStore, SharedStore
 from mdvec.stores.vectors.following import IndexedStore, update_vector_index
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
-from mdvec.types.report import (
-    ImportMode,
-    MovedStore,
-    PublishReport,
-    RebuiltIndex,
-    SpaceSize,
-    StoreDescription,
-)
+from mdvec.types.report import ImportMode
+from mdvec.types.store_report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
 from mdvec.workspace.storage.opening import open_database, open_store
 
 if TYPE_CHECKING:

@@ -35,15 +35,11 @@ from mdvec.types.report import (
     ImportOptions,
     ImportReport,
     ListedDocument,
-    MovedStore,
     Passage,
-    RebuiltIndex,
-    SpaceSize,
-    StoreContents,
-    StoreDescription,
     TagCount,
     WorkspaceStatus,
 )
+from mdvec.types.store_report import MovedStore, RebuiltIndex, SpaceSize, StoreContents, StoreDescription
 from mdvec.workspace import FolderChoice, Workspace, open_workspace
 from mdvec.workspace.documents.browse import Browse
 from mdvec.workspace.freshness import Freshness

@@ -28,7 +28,7 @@ from mdvec.stores.published.dataset import LocalFile, latest, numbers, read_mani
 from mdvec.stores.published.places import Place, open_place
 from mdvec.text.addresses import scheme_of
 from mdvec.types.collection import Collection
-from mdvec.types.report import PublishedVersion
+from mdvec.types.store_report import PublishedVersion
 
 _REFRESH_S = 30.0
 _END_WAIT_S = 1.0
