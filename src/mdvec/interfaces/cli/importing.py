@@ -88,33 +88,43 @@ def import_(
         _embedding_on(cluster, workspace, session),
     ):
         names = names or tuple(each.name for each in workspace.collections())
-        output = session.output
         if not names:
             note_no_collections()
         for name in names:
             if estimate:
-                _print_estimate(workspace.models.estimate(name, options), output)
-                continue
-            again = session.command("import", "-n", name, "-m", "update")
-            resume = f"'{again}'" if session.docs_dir is None else SAME_COMMAND
-            try:
-                with reporting_interruption(workspace, (name,), resume=resume):
-                    report = workspace.import_collection(name, options)
-            except ImportStoppedError:
-                raise
-            except MdvecError as error:
-                if len(names) == 1:
-                    raise
+                _print_estimate(workspace.models.estimate(name, options), session.output)
+            elif not _import_one(name, options, workspace, session, is_only_one=len(names) == 1):
                 failed = True
-                failure = translate(error)
-                print_failure(f"{name}: {failure.message}", failure.hint)
-                continue
-            failed = failed or bool(report.failed or report.failure)
-            _print_report(report, output)
-            if report.failure is not None:
-                _print_missing_vectors(report.failure, f"{embedded_so_far(report)}. Run {resume} to resume.")
     if failed:
         ctx.exit(EXIT_FAILED)
+
+
+def _import_one(
+    name: str, options: ImportOptions, workspace: Workspace, session: Session, *, is_only_one: bool
+) -> bool:
+    """Import a collection and print the outcome; return False if anything failed.
+
+    Raises:
+        ImportStoppedError: If the user stops it.
+        MdvecError: If it cannot be imported, and is the only one.
+    """
+    again = session.command("import", "-n", name, "-m", "update")
+    resume = f"'{again}'" if session.docs_dir is None else SAME_COMMAND
+    try:
+        with reporting_interruption(workspace, (name,), resume=resume):
+            report = workspace.import_collection(name, options)
+    except ImportStoppedError:
+        raise
+    except MdvecError as error:
+        if is_only_one:
+            raise
+        failure = translate(error)
+        print_failure(f"{name}: {failure.message}", failure.hint)
+        return False
+    _print_report(report, session.output)
+    if report.failure is not None:
+        _print_missing_vectors(report.failure, f"{embedded_so_far(report)}. Run {resume} to resume.")
+    return not (report.failed or report.failure)
 
 
 def _embedding_on(
