@@ -78,22 +78,9 @@ def guarded(
         body_limits: Largest body of a request in bytes, by path, where it is not ``MAX_BODY_BYTES``.
         open_paths: Paths, and beginnings of paths that end in ``/``, that need no token.
     """
-
-    async def fail(_: Request, error: Exception) -> Response:
-        on_bug(error)
-        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "This is a bug in mdvec.")
-
-    def serving(routes: Sequence[Route | Mount], lifespan: Lifespan[Starlette] | None = None) -> Starlette:
-        served = [Route(HEALTH_PATH, _health, methods=["GET"]), *routes]
-        made = Starlette(
-            routes=served, lifespan=lifespan, exception_handlers={HTTPException: _refuse, Exception: fail}
-        )
-        made.router.redirect_slashes = False
-        return made
-
-    app = serving(routes, lifespan)
+    app = _serving(routes, on_bug, lifespan)
     apps: dict[frozenset[str] | None, ASGIApp] = {None: app}
-    apps |= {names: serving(each) for names, each in (restricted or {}).items()}
+    apps |= {names: _serving(each, on_bug) for names, each in (restricted or {}).items()}
     inner = CORSMiddleware(
         _admitting(apps, options.rights, body_limits or {}, tuple(open_paths)),
         allow_origins=options.allowed_origins,
@@ -105,21 +92,43 @@ def guarded(
     )
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
         elif scope["type"] == "http":
-            await (_misdirected(scope, options, port) or inner)(scope, receive, send_with_headers)
+            await (_misdirected(scope, options, port) or inner)(scope, receive, _with_headers(send))
         else:
             await send({"type": "websocket.close", "code": 1008})
 
     return guard
+
+
+def _serving(
+    routes: Sequence[Route | Mount],
+    on_bug: Callable[[Exception], None],
+    lifespan: Lifespan[Starlette] | None = None,
+) -> Starlette:
+    async def fail(_: Request, error: Exception) -> Response:
+        on_bug(error)
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "This is a bug in mdvec.")
+
+    app = Starlette(
+        routes=[Route(HEALTH_PATH, _health, methods=["GET"]), *routes],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _refuse, Exception: fail},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with_headers
 
 
 def problem(
