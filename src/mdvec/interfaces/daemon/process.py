@@ -67,13 +67,7 @@ def run_daemon(
         ListenError: If the address cannot be listened at.
     """
     on_bug = bug_listener(verbose=verbose)
-    make_private_folder(place.folder)
-    with locked(place.lock, wait_s=_LOCK_WAIT_S) as held:
-        if not held:
-            info = place.read()
-            msg = "the daemon of this database is already running" + (f": process {info.pid}" if info else "")
-            raise DaemonError(msg, hint="Run 'mdvec daemon status' to see it.")
-        place.clear()
+    with _only_daemon(place):
         listener = _bind(options.address, any_port=any_port)
         port: int = listener.getsockname()[1]
         path = socket_path(place, env)
@@ -98,12 +92,28 @@ def run_daemon(
                 place.write(info)
                 show(f"the daemon serves {info.database} at {info.url} and {path}")
 
+            app = build_app(workspace, config, options, port, on_bug=on_bug)
             try:
-                return serve(
-                    build_app(workspace, config, options, port, on_bug=on_bug), listener, ready=ready
-                )
+                return serve(app, listener, ready=ready)
             finally:
-                place.clear()
+                place.clear()  # before the sockets close, so that no client uses them
+
+
+@contextmanager
+def _only_daemon(place: DaemonPlace) -> Iterator[None]:
+    """Keep other daemons away from a database, and remove what one that was killed has left.
+
+    Raises:
+        DaemonError: If there is one already.
+    """
+    make_private_folder(place.folder)
+    with locked(place.lock, wait_s=_LOCK_WAIT_S) as held:
+        if not held:
+            info = place.read()
+            msg = "the daemon of this database is already running" + (f": process {info.pid}" if info else "")
+            raise DaemonError(msg, hint="Run 'mdvec daemon status' to see it.")
+        place.clear()
+        yield
 
 
 def _bind(address: Authority, *, any_port: bool) -> socket.socket:
