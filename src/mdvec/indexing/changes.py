@@ -117,13 +117,12 @@ def find_changes(
         known = view.known_documents(collection.id)
     run.current().report(run.Stage.SCAN, 0, 0)
     listing = _list(source, knows_documents=bool(known), allow_empty=allow_empty)
-    failures: list[Unreadable] = []
-    binaries: list[Exclusion] = []
     sampled = () if check or rebuild else sample(listing, collection.checked_up_to)
     if rebuild:
         # Everything is new; documents that could not be examined stay.
         missing = compare(listing, known, recipe.fingerprint).missing
         plan = Plan(new=listing.entries, deleted=tuple(document.path for document in missing))
+        failures: list[Unreadable] = []
     else:
         look_at = known.keys() if check else sampled
         with run.current().step("compare") as details:
@@ -136,10 +135,9 @@ def find_changes(
                 unchanged=plan.unchanged,
             )
     with store.read() as view:
-        if not rebuild:
-            binaries = known_binaries(collection, listing, plan.new, view)
-            skipped = {exclusion.path for exclusion in binaries}
-            plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
+        binaries = [] if rebuild else known_binaries(collection, listing, plan.new, view)
+        skipped = {exclusion.path for exclusion in binaries}
+        plan = replace(plan, new=tuple(entry for entry in plan.new if entry.path not in skipped))
         contexts = _stored_contexts(collection, plan, known, recipe.fingerprint, view)
     folder_contexts, too_many = read_contexts(collection, listing, source)
     return Changes(
