@@ -59,7 +59,7 @@ def test_every_argument_is_documented(tool: Tool) -> None:
         assert all(f"`{value}`" in documented[name] for value in schema.get("enum", []))
         limits = [str(schema[key]) for key in ("minimum", "maximum") if key in schema]
         assert all(limit in documented[name].split("|")[2] for limit in limits), name
-        assert ("Needed." in documented[name]) == (name in tool.input_schema.get("required", []))
+        assert ("Required." in documented[name]) == (name in tool.input_schema.get("required", []))
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
