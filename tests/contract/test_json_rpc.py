@@ -12,7 +12,7 @@ import pytest
 from tests.waiting import HANG_S, wait_until
 
 from mdvec import run
-from mdvec.errors import WriterBusyError
+from mdvec.errors import DocumentNotFoundError, EmbedderBusyError, WriterBusyError
 from mdvec.interfaces.rpc.dispatcher import MOST_IN_FLIGHT, Client, Method
 from mdvec.run import Stage
 
@@ -184,6 +184,19 @@ def test_our_errors_carry_code_hint_and_retry() -> None:
         "code": -32000,
         "message": "notes is being imported",
         "data": {"code": busy.code, "hint": "Wait.", "retry": True},
+    }
+
+
+def test_hints_name_methods_instead_of_commands() -> None:
+    """A program cannot run a shell command, but call a method."""
+    missing, later = DocumentNotFoundError(), EmbedderBusyError()
+    talk = Talk(
+        {"missing": Method(Anything, failing(missing)), "later": Method(Anything, failing(later))},
+    )
+    sent = talk(request("missing", 1), request("later", 2))
+    assert {each["id"]: each["error"]["data"]["hint"] for each in sent} == {
+        1: "Find its path with `mdvec.search`.",
+        2: "Everything embedded so far is kept. Run `mdvec.reindex` again later; it resumes there.",
     }
 
 

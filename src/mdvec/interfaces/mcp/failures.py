@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mdvec.errors import DocumentNotFoundError, SourceEmptyError, UsageError, WriterBusyError
 from mdvec.interfaces.errors import Failure, OnBug, shortened, translate_logged
 from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.steps import hint_for_client
 
 MOST_LINE_CHARS = 1_000
 """Longest line of an error: a sentence with a cut input or two."""
-
-# Steps on the command line, as an agent can take them.
-_STEPS = {
-    UsageError.default_hint: "",
-    DocumentNotFoundError.default_hint: "Find its path with `search`.",
-    SourceEmptyError.default_hint: (
-        "If the documents are really gone, the user can run 'mdvec import -m update --allow-empty'."
-    ),
-    WriterBusyError.default_hint: "Wait until it is done and call again; `search` answers meanwhile.",
-}
-
-
-# An update; what only a person may decide stays a command.
-_IMPORT = re.compile(r"'mdvec import(?: -n [\w-]+)+(?: -m update)?(?: --database (?:'[^']*'|[^'\s]+))?'")
-_NAMED = re.compile(r"-n ([\w-]+)")
-
-
-def hint_for_client(hint: str) -> str:
-    """Return the next step of an error as a client can take it; empty when it cannot."""
-    return text_for_client(_STEPS.get(hint, hint))
-
-
-def text_for_client(text: str) -> str:
-    """Return a hint or warning with the tool in place of the command that does the same."""
-    return _IMPORT.sub(_as_tool, text)
-
-
-def _as_tool(command: re.Match[str]) -> str:
-    names = _NAMED.findall(command[0])
-    return f'`reindex` with collection="{names[0]}"' if len(names) == 1 else "`reindex`"
 
 
 def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[object] = ()) -> Failure:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from mdvec.errors import UsageError
 from mdvec.interfaces.document_lists import Map
-from mdvec.interfaces.mcp.failures import text_for_client
 from mdvec.interfaces.passage import best_passage, one_line, without_gaps
 from mdvec.interfaces.present import spelling_lines
 from mdvec.interfaces.requests import LineRange, parse_lines
+from mdvec.interfaces.steps import text_for_client
 from mdvec.text.tokens import estimate_token_count, estimate_token_ends
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchHit, SearchResult

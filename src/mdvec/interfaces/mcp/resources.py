@@ -32,11 +32,12 @@ from mdvec.interfaces import wire
 from mdvec.interfaces.encoding import iso_time, to_json
 from mdvec.interfaces.errors import shortened
 from mdvec.interfaces.mcp.definitions import ANSWER, Context
-from mdvec.interfaces.mcp.failures import MOST_LINE_CHARS, hint_for_client
+from mdvec.interfaces.mcp.failures import MOST_LINE_CHARS
 from mdvec.interfaces.mcp.paging import MOST_RESOURCE_CHARS, described, name_line
 from mdvec.interfaces.mcp.schemas import nearest, shown
 from mdvec.interfaces.mcp.threads import Threads
 from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.steps import hint_for_client
 from mdvec.types.report import ListedDocument, Passage
 
 if TYPE_CHECKING:

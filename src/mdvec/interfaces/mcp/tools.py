@@ -25,7 +25,7 @@ from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.errors import OnBug
 from mdvec.interfaces.mcp import wording
 from mdvec.interfaces.mcp.definitions import Context, tool_definitions
-from mdvec.interfaces.mcp.failures import failure_for_client, hint_for_client
+from mdvec.interfaces.mcp.failures import failure_for_client
 from mdvec.interfaces.mcp.paging import (
     described,
     first_part,
@@ -37,6 +37,7 @@ from mdvec.interfaces.mcp.paging import (
 )
 from mdvec.interfaces.mcp.schemas import check, nearest, shown
 from mdvec.interfaces.mcp.threads import CallProgress, Threads
+from mdvec.interfaces.steps import hint_for_client
 from mdvec.types.collection import Collection
 from mdvec.types.report import TagCount, WorkspaceStatus
 

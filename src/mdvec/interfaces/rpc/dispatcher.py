@@ -20,6 +20,7 @@ from msgspec import UNSET, Struct, UnsetType
 from mdvec.errors import ImportStoppedError, UsageError
 from mdvec.interfaces.errors import OnBug, translate_logged
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
+from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
 from mdvec.run import ProgressListener, Run, Stage, bound
 
@@ -34,6 +35,9 @@ BUSY = -32001
 """Too many requests of one client are in work."""
 CANCELLED = -32800
 """The client cancelled the request."""
+
+PREFIX = "mdvec."
+"""Stands before the names of mdvec's own methods."""
 
 CANCEL = "$/cancelRequest"
 PROGRESS = "$/progress"
@@ -219,7 +223,12 @@ class Client:
                 return _failed(number, INTERNAL_ERROR, f"internal error ({type(error).__name__})")
             kind = INVALID_PARAMS if isinstance(error, UsageError) else FAILED
             return _failed(
-                number, kind, failure.message, name=failure.code, hint=failure.hint, retry=failure.retry
+                number,
+                kind,
+                failure.message,
+                name=failure.code,
+                hint=hint_for_client(failure.hint, prefix=PREFIX),
+                retry=failure.retry,
             )
 
     def _cancel(self, number: Id, params: dict[str, Any] | list[Any]) -> bytes:

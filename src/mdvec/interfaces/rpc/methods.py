@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mdvec.interfaces import operations, wire
 from mdvec.interfaces.encoding import to_json
@@ -16,8 +17,9 @@ from mdvec.interfaces.requests import (
     SearchRequest,
     parse_lines,
 )
-from mdvec.interfaces.rpc.dispatcher import Method
+from mdvec.interfaces.rpc.dispatcher import PREFIX, Method
 from mdvec.interfaces.rpc.sections import section_methods
+from mdvec.interfaces.steps import hint_for_client, text_for_client
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
@@ -50,14 +52,21 @@ def own_methods(workspace: Workspace) -> dict[str, Method]:
         named = request.collection
         names = [each.name for each in workspace.collections()] if named is None else [named]
         reports, failures = operations.reindex(workspace, names)
-        errors = {name: f"{error}. {error.hint}".rstrip(". ") + "." for name, error in failures.items()}
+        errors = {
+            name: f"{error}. {hint_for_client(error.hint, prefix=PREFIX)}".rstrip(". ") + "."
+            for name, error in failures.items()
+        }
         warnings = [f"{each.collection}: {text}" for each in reports for text in each.warnings]
         return wire.reindexed(reports, errors, warnings)
 
+    def searched(request: SearchRequest) -> object:
+        result = operations.search(workspace, request)
+        warnings = tuple(text_for_client(each, prefix=PREFIX) for each in result.warnings)
+        hint = result.hint and text_for_client(result.hint, prefix=PREFIX)
+        return wire.search_answer(replace(result, warnings=warnings, hint=hint))
+
     return {
-        "mdvec.search": _method(
-            SearchRequest, lambda request: wire.search_answer(operations.search(workspace, request))
-        ),
+        "mdvec.search": _method(SearchRequest, searched),
         "mdvec.get": _method(
             DocumentRequest,
             lambda request: wire.passage(operations.read(workspace, request, parse_lines), None),

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT
 
 from mdvec.interfaces.mcp import wording
-from mdvec.interfaces.mcp.failures import text_for_client
 from mdvec.interfaces.passage import one_line
+from mdvec.interfaces.steps import text_for_client
 from mdvec.types.hit import Confidence
 from mdvec.types.report import (
     CollectionCounts,
@@ -133,5 +133,7 @@ def test_warnings_name_tools_instead_of_commands() -> None:
         'Run `reindex` with collection="a".'
     )
     assert text_for_client("Run 'mdvec import -n a -n b --database '/x y/i''.") == "Run `reindex`."
+    assert text_for_client("Run 'mdvec import -m update' again later.") == "Run `reindex` again later."
+    assert text_for_client("Run 'mdvec import --docs-dir /x/notes'.") == "Run `reindex`."
     kept = "the user can run 'mdvec import -m update --allow-empty'."
     assert text_for_client(kept) == kept
