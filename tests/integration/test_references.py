@@ -27,6 +27,7 @@ FILES = {
         "Trips/ 旅 Lions .md": "spaces at both ends",
         "Tigers .md": "a space that nobody sees",
         "Tigers.md": "no space",
+        "rail.md": "---\naliases: [Trips by night train]\n---\n# Sleeping on rails\n",
     },
     "work": {"Plan.md": "plan of work", "x.md": "x"},
 }
@@ -120,6 +121,19 @@ def test_a_mistyped_name_is_answered_with_the_nearest(workspace: Workspace) -> N
     with pytest.raises(DocumentNotFoundError) as caught:
         workspace.read("kyoto 京都 tripp")
     assert caught.value.hint == "Did you mean Ideas/京都 trip.md?"
+
+
+def test_a_title_an_alias_or_a_part_of_a_path_leads_to_the_note(workspace: Workspace) -> None:
+    """A reader may call a note by any of them."""
+    for name, path in {
+        "sleeping on Rails": "rail.md",
+        "Trips by night train": "rail.md",
+        "Ideas": "Ideas/京都 trip.md",
+        "ideas/京都": "Ideas/京都 trip.md",
+    }.items():
+        with pytest.raises(DocumentNotFoundError) as caught:
+            workspace.read(name)
+        assert caught.value.hint == f"Did you mean {path}?"
 
 
 def test_what_a_search_prints_can_be_given_back(workspace: Workspace, root: Path) -> None:

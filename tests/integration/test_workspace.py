@@ -35,7 +35,7 @@ from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.ids import ChunkId
-from mdvec.types.query import Expansion, Filters, SearchMode
+from mdvec.types.query import Comparison, Expansion, Filters, PropertyCondition, SearchMode
 from mdvec.types.report import ImportMode, ImportOptions
 from mdvec.workspace.storage.opening import open_store
 
@@ -292,7 +292,7 @@ def test_a_path_as_answers_show_it_is_explained(tmp_path: Path) -> None:
     assert (shown.hits, other.hits) == ((), ())
     assert "Leave 'docs/' out of the path" in str(shown.hint)
     assert "Leave 'docs/' out of the path" in listed
-    assert other.hint == "No document meets the filters. Leave some of them out."
+    assert other.hint == "No document is at the path 'b.md'."
 
 
 def test_a_collection_that_was_never_imported_is_told_from_one_that_was_stopped(
@@ -328,6 +328,34 @@ def test_the_filter_that_nothing_meets_is_named(tmp_path: Path) -> None:
         assert hint("zebra") == "Nothing matches. Try other words."
         assert hint("quagga path:nowhere") == "Nothing matches path:nowhere. Leave it out."
         assert workspace.browse.unmet(Filters(tags=("drawings",))) == ""
+
+
+def _rated(comparison: str, value: str) -> PropertyCondition:
+    return PropertyCondition("rating", Comparison(comparison), value)
+
+
+@pytest.mark.parametrize(
+    ("filters", "hint"),
+    [
+        (Filters(alias_prefix="jira:"), "No document has an alias that starts with 'jira:'."),
+        (Filters(path="*.md", properties=(_rated(">=", "4"),)), ""),
+        (Filters(path="*.md", properties=(_rated(">=", "6"),)), "No document meets 'rating>=6'."),
+        (Filters(properties=(_rated("=", "5"),), linked_to="b.md"), "No document links to 'b.md'."),
+        (Filters(path="*.md", updated_until_ns=1), "No document was updated in that time."),
+        (Filters(tags=("x",), depths=(3,)), "No document has text of that depth."),
+        (Filters(tags=("x",), path="a.md"), "No document meets all the filters. Leave some of them out."),
+    ],
+)
+def test_of_several_filters_the_one_that_nothing_meets_is_named(
+    tmp_path: Path, filters: Filters, hint: str
+) -> None:
+    """If each has documents, all of them together are named."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("---\nrating: 5\n---\nquagga [[c]]\n", encoding="utf-8")
+    (tmp_path / "docs" / "b.md").write_text("zebra #x\n", encoding="utf-8")
+    with open_workspace(docs_dir=tmp_path / "docs", embedder=HashingEmbedder()) as workspace:
+        workspace.search(SearchQuery("quagga"), wait_for_vectors=True)
+        assert workspace.browse.unmet(filters) == hint
 
 
 def test_chunks_that_the_model_cannot_read_whole_are_told(tmp_path: Path, docs: Path) -> None:

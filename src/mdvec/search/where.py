@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -113,20 +114,64 @@ def unmet(filters: Filters, collections: Sequence[Collection], where: Where, vie
 
             near = get_close_matches(tag, known, n=1)
             return f"No document has the tag '{tag}'" + (f"; did you mean '{near[0]}'?" if near else ".")
-    return "No document meets the filters. Leave some of them out."
+    for words, alone in _one_by_one(where):
+        if not view.newest_documents(alone, limit=1, offset=0):
+            return f"No document {words}."
+    return "No document meets all the filters. Leave some of them out."
+
+
+def _one_by_one(where: Where) -> Iterator[tuple[str, Where]]:
+    """Yield the filters but tags, each alone, with what it asks of a document."""
+    filters = where.filters
+
+    def alone(**chosen: Any) -> Where:
+        return replace(where, filters=Filters(**chosen), only=None)
+
+    if filters.path is not None:
+        yield f"is at the path '{filters.path}'", alone(path=filters.path)
+    if filters.alias_prefix is not None:
+        yield (
+            f"has an alias that starts with '{filters.alias_prefix}'",
+            alone(alias_prefix=filters.alias_prefix),
+        )
+    for each in filters.properties:
+        yield f"meets '{each.key}{each.comparison}{each.value}'", alone(properties=(each,))
+    if filters.linked_to is not None:
+        yield f"links to '{filters.linked_to}'", replace(where, filters=Filters())
+    since, until = filters.updated_since_ns, filters.updated_until_ns
+    if since is not None or until is not None:
+        yield "was updated in that time", alone(updated_since_ns=since, updated_until_ns=until)
+    if filters.depths:
+        yield "has text of that depth", alone(depths=filters.depths)
+    if filters.clean_only:
+        yield "is unchanged since it was indexed", alone(clean_only=True)
 
 
 def not_found(path: str, collections: Sequence[Collection], view: View) -> DocumentNotFoundError:
-    """Return the error for a missing document; its hint names similar paths, if any."""
+    """Return the error for a missing document; its hint names what has such a title, alias or path."""
     from difflib import get_close_matches
 
     wanted = spellings(path)[-1]
     known = [item for collection in collections for item in view.known_documents(collection.id)]
-    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)][:3]
+    near = [item for item in known if item.endswith("/" + wanted) or wanted.endswith("/" + item)]
+    near = near or _called(wanted, Where(tuple(each.id for each in collections)), len(known), view)
     near = near or get_close_matches(wanted, known, n=3)
     if not near and "/" not in wanted:  # a note's name alone
         names = {file_key(item): item for item in known}
         near = [names[name] for name in get_close_matches(file_key(wanted), names, n=3)]
+    near = near or sorted(
+        item for item in known if wanted and f"/{wanted}".casefold() in f"/{item}".casefold()
+    )
     places = ", ".join(item.name for item in collections) or "any collection"
-    hint = f"Did you mean {', '.join(near)}?" if near else None
+    hint = f"Did you mean {', '.join(near[:3])}?" if near else None
     return DocumentNotFoundError(f"no document {spelled(path)!r} in {places}", hint=hint)
+
+
+def _called(name: str, where: Where, count: int, view: View) -> list[str]:
+    """Return the paths of the documents with a title, or else an alias that begins with it."""
+    listed = view.newest_documents(where, limit=count, offset=0)
+    titled = [each.path for each in listed if nfc(each.title).casefold() == name.casefold()]
+    if titled or not name:
+        return titled
+    aliased = replace(where, filters=Filters(alias_prefix=name))
+    return [each.path for each in view.newest_documents(aliased, limit=3, offset=0)]
