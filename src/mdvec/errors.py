@@ -18,6 +18,7 @@ MdvecError
 │   ├── SourceUnavailableError
 │   ├── WatchError
 │   └── UnreadableFileError
+│       └── FileTooLargeError
 ├── StoreError
 │   ├── NoIndexError
 │   ├── NotADatabaseError
@@ -194,6 +195,13 @@ class UnreadableFileError(SourceError):
 
     code = "unreadable_file"
     retry = True
+
+
+class FileTooLargeError(UnreadableFileError):
+    """A file is larger than a document may be."""
+
+    code = "file_too_large"
+    retry = False
 
 
 class StoreError(MdvecError):

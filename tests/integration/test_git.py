@@ -21,6 +21,7 @@ from tests.fakes.git_repository import GitRepository
 from tests.fakes.github_server import Files, Link, Submodule
 
 from mdvec import run
+from mdvec.config.schema import Config, EmbeddingSettings, ScannerSettings
 from mdvec.errors import (
     ImportStoppedError,
     SourceError,
@@ -31,7 +32,11 @@ from mdvec.errors import (
 from mdvec.sources.git.git_source import GitSource
 from mdvec.sources.git.program import GitFailedError, GitProgram
 from mdvec.sources.selection import ScanSettings
+from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import Exclusion, Listing
+from mdvec.types.document import DocumentState
+from mdvec.types.report import ImportMode, ImportOptions
+from mdvec.workspace import open_workspace
 
 _FILES: Files = {
     "README.md": b"# Notes\n",
@@ -151,6 +156,27 @@ def test_large_files_are_not_unpacked(tmp_path: Path, cache: Path, monkeypatch: 
         source.read(large)
     assert sizes
     assert max(sizes) < 10_000
+
+
+def test_a_large_file_is_excluded(tmp_path: Path) -> None:
+    """As in a folder: the import succeeds, also the next one; a document that has grown is removed."""
+    repository = GitRepository(tmp_path / "r.git")
+    config = Config(
+        scanner=ScannerSettings(max_file_mb=0.001), embedding=EmbeddingSettings(cache_dir=tmp_path)
+    )
+    with open_workspace(config, database=tmp_path / "i.sqlite", embedder=HashingEmbedder()) as workspace:
+        workspace.add_collection("notes", "Notes", f"git+{repository.url}")
+        repository.commit({"large.md": b"x" * 900, "small.md": b"# Small\n"})
+        assert workspace.import_collection("notes").added == 2
+        for size in (2_000, 3_000):
+            repository.commit({"large.md": b"x" * size, "small.md": b"# Small\n"})
+            report = workspace.import_collection("notes", ImportOptions(mode=ImportMode.UPDATE))
+            assert (report.total_documents, report.excluded, report.failed) == (1, 1, 0)
+        (status,) = workspace.status("notes", files=True).collections
+        assert [(each.path, each.state, each.reason) for each in status.files] == [
+            ("large.md", DocumentState.EXCLUDED, "larger than 1 kB (3 kB)"),
+            ("small.md", DocumentState.READY, ""),
+        ]
 
 
 def test_large_files_fail_by_themselves(repository: GitRepository, cache: Path) -> None:

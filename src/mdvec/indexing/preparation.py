@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.errors import UnreadableFileError
+from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.indexing.changes import Changes, sized
 from mdvec.indexing.prepare import Prepared, prepare, prepare_text
 from mdvec.indexing.recipe import Recipe
@@ -101,8 +101,14 @@ def _prepared(changes: Changes, entry: SourceEntry) -> Prepared | Exclusion | Un
                 sizes = [len(chunk.text) for chunk in item.record.chunks[:_MOST_SIZES]]
                 details.update(chunks=len(item.record.chunks), chars=sizes)
     except UnreadableFileError as error:
-        return Unreadable(entry.path, str(error))
+        return _not_read(entry, error)
     return item
+
+
+def _not_read(entry: SourceEntry, error: UnreadableFileError) -> Exclusion | Unreadable:
+    """Return what becomes of a file; a large one is left out as where a listing shows its size."""
+    kind = Exclusion if isinstance(error, FileTooLargeError) else Unreadable
+    return kind(entry.path, str(error))
 
 
 def _read(changes: Changes, entry: SourceEntry) -> _Task:
@@ -138,7 +144,7 @@ def _prepared_by(
     """Prepare documents in processes; the tasks of a process that dies are done here."""
     waiting: deque[tuple[Future[list[Prepared | Exclusion]] | None, list[_Task]]] = deque()
     for tasks in _tasks(changes):
-        if isinstance(tasks, Unreadable):
+        if not isinstance(tasks, list):
             yield tasks
             continue
         waiting.append((_submitted(executor, tasks), tasks))
@@ -148,7 +154,7 @@ def _prepared_by(
         yield from _results(*waiting.popleft(), changes.recipe)
 
 
-def _tasks(changes: Changes) -> Iterator[list[_Task] | Unreadable]:
+def _tasks(changes: Changes) -> Iterator[list[_Task] | Exclusion | Unreadable]:
     """Yield the documents, read, in tasks for one process each."""
     tasks: list[_Task] = []
     size = 0
@@ -156,7 +162,7 @@ def _tasks(changes: Changes) -> Iterator[list[_Task] | Unreadable]:
         try:
             tasks.append(_read(changes, entry))
         except UnreadableFileError as error:
-            yield Unreadable(entry.path, str(error))
+            yield _not_read(entry, error)
             continue
         size += len(tasks[-1].content) + _BYTES_OF_DOCUMENT
         if size >= _TASK_BYTES:

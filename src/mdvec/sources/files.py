@@ -7,7 +7,7 @@ import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from mdvec.errors import UnreadableFileError
+from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.text.undecodable import spelled
 
 # A file that was replaced by a link meanwhile is not followed, and a pipe does not block. Windows has
@@ -75,7 +75,8 @@ def read_regular(path: str, max_bytes: int) -> bytes:
         All of its bytes.
 
     Raises:
-        UnreadableFileError: If it is not a regular file, or is larger.
+        UnreadableFileError: If it is not a regular file.
+        FileTooLargeError: If it is larger.
         OSError: If the system refuses to read it.
     """
     _refuse_irregular(os.lstat(path).st_mode)
@@ -88,7 +89,7 @@ def read_regular(path: str, max_bytes: int) -> bytes:
     finally:
         os.close(descriptor)
     if len(raw) > max_bytes:
-        raise UnreadableFileError(too_large(size, max_bytes))
+        raise FileTooLargeError(too_large(size, max_bytes))
     return raw
 
 

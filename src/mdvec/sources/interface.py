@@ -68,8 +68,8 @@ class Source(Protocol):
         """Return the raw bytes of a listed file.
 
         Raises:
-            UnreadableFileError: If it cannot be read, is no longer a regular file, is now outside the root,
-                or has grown over the size limit.
+            UnreadableFileError: If it cannot be read, is no regular file any more, or is now outside the root.
+            FileTooLargeError: If it is over the size limit, which the listing did not show.
         """
         ...
 

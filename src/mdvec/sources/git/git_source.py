@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mdvec import run
-from mdvec.errors import UnreadableFileError
+from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.sources.blobs import FetchedBlobs, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.git.clone import Clone
@@ -85,7 +85,8 @@ class GitSource:
         """Return the raw bytes of a listed file.
 
         Raises:
-            UnreadableFileError: If git does not have it, or it is too large.
+            UnreadableFileError: If git does not have it.
+            FileTooLargeError: If it is too large.
             SourceError: If git cannot be run.
         """
         wanted = entry.content_hash
@@ -95,7 +96,7 @@ class GitSource:
         if wanted not in self._blobs and wanted not in self._large:
             self._take([wanted])
         if wanted in self._large:
-            raise UnreadableFileError(too_large(self._large[wanted], self._selection.max_file_bytes))
+            raise FileTooLargeError(too_large(self._large[wanted], self._selection.max_file_bytes))
         raw = self._blobs.get(wanted)
         if raw is None:
             msg = "it is no longer in the repository"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from mdvec import run
-from mdvec.errors import UnreadableFileError
+from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.settings import Address, Minutes, Section, VariableName
 from mdvec.sources.blobs import FetchedBlobs, take_wanted, verified
 from mdvec.sources.files import too_large
@@ -161,7 +161,8 @@ class GithubSource:
         """Return the raw bytes of a listed file, checked against its hash.
 
         Raises:
-            UnreadableFileError: If GitHub does not have it, sends something else, or it is too large.
+            UnreadableFileError: If GitHub does not have it, or sends something else.
+            FileTooLargeError: If it is too large.
             SourceError: If GitHub cannot be reached.
         """
         if entry.content_hash is None:
@@ -172,7 +173,7 @@ class GithubSource:
             raw = verified(self._api.blob(entry.content_hash), entry.content_hash)
             self._note_fetched()
         if len(raw) > self._selection.max_file_bytes:
-            raise UnreadableFileError(too_large(len(raw), self._selection.max_file_bytes))
+            raise FileTooLargeError(too_large(len(raw), self._selection.max_file_bytes))
         return raw
 
     def expect(self, entries: Sequence[SourceEntry]) -> None:
