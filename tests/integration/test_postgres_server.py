@@ -250,6 +250,31 @@ def test_a_database_in_another_encoding_is_refused(sql: Any) -> None:
         open_store(shared_server().replace("/postgres?", "/latin?"))
 
 
+def test_the_encoding_of_the_client_does_not_matter(sql: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of a Japanese Windows set another one; texts are sent as UTF-8 all the same."""
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    store = open_postgres()
+    notes = add_collection(store)
+    with store.write() as writer:
+        put(writer, notes.id, *make_document("メモ.md", ["学力"]))
+    with store.read() as view:
+        assert [*view.known_documents(notes.id)] == ["メモ.md"]
+    store.close()
+    sql.execute("DROP DATABASE IF EXISTS plain")
+    sql.execute("CREATE DATABASE plain TEMPLATE template0 ENCODING 'SQL_ASCII'")
+    with pytest.raises(ConfigError, match="database plain has the encoding SQL_ASCII"):
+        open_store(shared_server().replace("/postgres?", "/plain?"))
+
+
+def test_a_role_that_is_not_there_is_named(sql: Any) -> None:
+    """In the configuration, or dropped while it is used."""
+    with (
+        pytest.raises(ConfigError, match="there is no role 'nobody' in postgresql://"),
+        open_postgres(role="nobody").read(),
+    ):
+        pass
+
+
 def test_an_older_database_becomes_a_current_one(sql: Any) -> None:
     """Tables of the first version get what came later, and keep what they hold; roles keep their rights."""
     from mdvec.stores.postgres.schema import MIGRATIONS

@@ -68,7 +68,7 @@ class Source(Protocol):
         """Return the raw bytes of a listed file.
 
         Raises:
-            UnreadableFileError: If it cannot be read, is no regular file any more, or is now outside the root.
+            UnreadableFileError: If it cannot be read, is no longer a regular file, or is outside the root.
             FileTooLargeError: If it is over the size limit, which the listing did not show.
         """
         ...

@@ -91,11 +91,13 @@ def connect(address: str, *, prepared_statements: bool) -> Connection:
             address,
             autocommit=True,
             prepare_threshold=5 if prepared_statements else None,
+            client_encoding="utf8",  # whatever PGCLIENTENCODING or the role says
             **{name: value for name, value in defaults.items() if name not in known},
         )
     except psycopg.OperationalError as error:
         msg = f"{without_password(address)} cannot be reached: {_reason(error, address)}"
-        raise StoreUnavailableError(msg) from None  # it may repeat a piece of the password
+        hint = f"Check the address, the user and the password. {StoreUnavailableError.default_hint}"
+        raise StoreUnavailableError(msg, hint=hint) from None  # it may repeat a piece of the password
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(Binary, _BinaryDumper)
     return connection

@@ -11,11 +11,13 @@ import psycopg
 from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
+from mdvec.errors import ConfigError
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
 from mdvec.stores.tables import TableReader
+from mdvec.text.addresses import without_password
 
 # The last statement of a transaction that changed something: other writers wait from here on anyway.
 _NEW_VERSION = """WITH changed AS (
@@ -190,6 +192,11 @@ class Database:
                 connection.execute(begin)
             except BaseException as error:
                 connection.close()
+                if isinstance(error, psycopg.errors.InvalidParameterValue) and self.access.role is not None:
+                    msg = f"there is no role {self.access.role!r} in {without_password(self.access.address)}"
+                    raise ConfigError(
+                        msg, hint="Correct [store.postgres] role, or create the role."
+                    ) from None
                 if idle is None or not isinstance(error, psycopg.OperationalError):
                     raise
             else:
