@@ -139,7 +139,7 @@ tags: [読書]
 """,
     },
 }
-QUERIES = {"en": "how many times is a request retried?", "ja": "再試行は何回まで？"}
+QUERIES = {"en": "how often is a request retried?", "ja": "再試行は何回まで？"}
 LOCALES = {"en": "en-US", "ja": "ja-JP"}
 
 

@@ -56,8 +56,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "mode_lexical": ("by words", "言葉で検索"),
     "mode_dense": ("by meaning", "意味で検索"),
     "enter_for_meaning": ("Enter also searches by meaning", "Enter で意味でも検索"),
-    "confidence_high": ("Very likely answers this", "答えが含まれている見込みが高い"),
-    "confidence_medium": ("Likely answers this", "答えが含まれていそう"),
+    "confidence_high": ("Very likely answers this", "答えが含まれている見込みが高いです"),
+    "confidence_medium": ("Likely answers this", "答えが含まれていそうです"),
     "confidence_low": ("May not answer this", "答えが含まれていないかもしれません"),
     "confidence_none": (
         "Probably no answer here; these passages come closest",
