@@ -296,5 +296,7 @@ def test_an_unreachable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_MAX_RETRIES", "0")
-    with pytest.raises(StoreError, match=r"s3://nowhere/x cannot be used"):
-        open_index("s3://nowhere/x", region="us-east-1", endpoint="http://127.0.0.1:9").applied(INDEXED)
+    index = open_index("s3://nowhere/x", region="us-east-1", endpoint="http://127.0.0.1:9")  # asks nobody
+    with pytest.raises(StoreError, match=r"s3://nowhere/x cannot be used") as caught:
+        index.applied(INDEXED)
+    assert ".rs:" not in str(caught.value)

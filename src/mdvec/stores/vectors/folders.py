@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from itertools import count
 from pathlib import Path
@@ -10,6 +11,8 @@ from mdvec.errors import StoreError
 
 LOCK = "mdvec.lock"
 """The file by which a folder is recognized; the processes that use the folder lock it."""
+
+_PLACE_IN_SOURCE = re.compile(r", \S+\.rs:\d+:\d+$")  # which Lance adds, of the machine that built it
 
 
 def refuse_other_files(folder: Path | None) -> None:
@@ -33,6 +36,7 @@ def not_ours(place: str) -> StoreError:
 def cannot_be_used(place: str, error: Exception) -> StoreError:
     """Return the error for an index whose library has failed."""
     reason = next(iter(str(error).splitlines()), repr(error))
+    reason = _PLACE_IN_SOURCE.sub("", reason)
     return StoreError(f"the vector index {place} cannot be used: {reason}")
 
 

@@ -101,7 +101,7 @@ class LanceVectorIndex:
         endpoint: See :class:`LanceSettings`.
 
     Raises:
-        StoreError: If the place is something else, or cannot be used.
+        StoreError: If the folder holds something else.
     """
 
     Settings = LanceSettings
@@ -123,9 +123,7 @@ class LanceVectorIndex:
         self._guard = threading.Lock()
         self._connection: Any = None
         self._tables: dict[tuple[str, str], Any] = {}
-        if self._folder is None or self._folder.exists():
-            with self._translated():
-                self._connect()
+        refuse_other_files(self._folder)
 
     @property
     def keeps_texts(self) -> bool:
