@@ -43,22 +43,9 @@ def pushed_record(path: str, sections: Sequence[IndexedSection]) -> DocumentReco
     """
     ordered = sorted(sections, key=lambda each: each.order)
     at = {each.id: ordinal for ordinal, each in enumerate(ordered)}
-    body = _BETWEEN.join(each.content for each in ordered)
-    top = next((each.heading for each in ordered if each.heading), "")
+    document = _document_of(path, ordered)
+    body = document.body
     saved: list[list[Any]] = []
-    document = Document(
-        path=path,
-        title=top or PurePosixPath(path).stem or path,
-        title_source=TitleSource.HEADING if top else TitleSource.FILE_NAME,
-        body=body,
-        content_start=0,
-        frontmatter={},
-        tags=(),
-        aliases=(),
-        links=(),
-        sections=(Section(0, None, 0, "", (), 0, len(body), len(body)),),
-        blocks=(),
-    )
     chunks: list[Chunk] = []
     start = 0
     for ordinal, each in enumerate(ordered):
@@ -87,6 +74,25 @@ def pushed_record(path: str, sections: Sequence[IndexedSection]) -> DocumentReco
     document = replace(document, frontmatter={SECTIONS_KEY: json.dumps(saved, ensure_ascii=False)})
     entry = SourceEntry(path, path, updated_ns, len(raw))
     return make_record(entry, content_hash(raw), pushed_fingerprint(), document, tuple(chunks))
+
+
+def _document_of(path: str, sections: Sequence[IndexedSection]) -> Document:
+    """Return a document of the texts of some sections, without the record of what they were."""
+    body = _BETWEEN.join(each.content for each in sections)
+    heading = next((each.heading for each in sections if each.heading), "")
+    return Document(
+        path=path,
+        title=heading or PurePosixPath(path).stem or path,
+        title_source=TitleSource.HEADING if heading else TitleSource.FILE_NAME,
+        body=body,
+        content_start=0,
+        frontmatter={},
+        tags=(),
+        aliases=(),
+        links=(),
+        sections=(Section(0, None, 0, "", (), 0, len(body), len(body)),),
+        blocks=(),
+    )
 
 
 def pushed_sections(document: StoredDocument) -> tuple[IndexedSection, ...] | None:
