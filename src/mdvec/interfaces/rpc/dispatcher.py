@@ -171,20 +171,18 @@ class Client:
             return
         method = self._methods.get(request.method)
         if method is None:
-            known = ", ".join(self._methods)
-            respond(
-                _failed(
-                    number,
-                    METHOD_NOT_FOUND,
-                    f"there is no method {request.method[:100]!r}",
-                    hint=f"There are: {known}.",
-                )
-            )
-            return
-        if self._in_work >= MOST_IN_FLIGHT:  # only this thread adds to it
+            message = f"there is no method {request.method[:100]!r}"
+            hint = f"There are: {', '.join(self._methods)}."
+            respond(_failed(number, METHOD_NOT_FOUND, message, hint=hint))
+        elif self._in_work >= MOST_IN_FLIGHT:  # only this thread adds to it
             message = f"{MOST_IN_FLIGHT:,} requests are in progress"
             respond(_failed(number, BUSY, message, hint="Wait for some responses first.", retry=True))
-            return
+        else:
+            self._start(method, request, respond)
+
+    def _start(self, method: Method, request: _Request, respond: Send) -> None:
+        """Call a method in another thread; its run can be cancelled if the request has an id."""
+        number = None if request.id is UNSET else request.id
         reports = self._notifies and method.is_long and request.id is not UNSET
         run = Run(self._progress_of(number) if reports else None)
         with self._changed:
