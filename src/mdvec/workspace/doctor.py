@@ -212,17 +212,19 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
     """Yield what keeps a collection from being up to date."""
     name = status.collection.name
     counts = status.counts
+
+    def note(message: str, hint: str) -> Finding:
+        return Finding(Severity.NOTE, name, message, hint)
+
     is_new = status.collection.last_indexed_ms is None
     update = collections.place.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
     if status.is_unreachable:
-        yield Finding(
-            Severity.NOTE,
-            name,
+        yield note(
             f"cannot be reached now, what was indexed is searched: {status.check_error}",
             f"Run '{update}' when it can be reached again.",
         )
     if is_new:
-        yield Finding(Severity.NOTE, name, "never imported", f"Run '{update}'.")
+        yield note("never imported", f"Run '{update}'.")
         return
     if counts.failed:
         yield Finding(
@@ -234,24 +236,11 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
     if status.check is not None and not status.check.in_sync:
         check = status.check
         differing = len(check.new) + len(check.changed) + len(check.moved) + len(check.deleted)
-        yield Finding(
-            Severity.NOTE,
-            name,
-            f"{quantity(differing, 'difference')} between the files and the index",
-            f"Run '{update}'.",
-        )
+        yield note(f"{quantity(differing, 'difference')} between the files and the index", f"Run '{update}'.")
     if odd := [each.path for each in status.files if each.state is DocumentState.READY and each.reason]:
         more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
-        yield Finding(
-            Severity.NOTE,
-            name,
-            f"something was odd in {odd[0]}{more}",
-            f"Run 'mdvec status -n {name}' to see what.",
-        )
+        yield note(f"something was odd in {odd[0]}{more}", f"Run 'mdvec status -n {name}' to see what.")
     if counts.pending_chunks:
-        yield Finding(
-            Severity.NOTE,
-            name,
-            f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector",
-            f"Run '{update}'.",
+        yield note(
+            f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector", f"Run '{update}'."
         )
