@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+from typing import TYPE_CHECKING
+
 from mdvec.stores.tables import TableReader
 from mdvec.types.ids import SpaceId
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def check_shape(vectors: NDArray[np.float32], hashes: Sized, dimension: int) -> None:
+    """Refuse vectors that are not one for each hash, or of another length.
+
+    Raises:
+        ValueError: If they are.
+    """
+    expected = (len(hashes), dimension)
+    if vectors.shape != expected:
+        msg = f"vectors of shape {vectors.shape} where {expected} was expected"
+        raise ValueError(msg)
 
 
 class SpaceReader(TableReader):

@@ -16,6 +16,7 @@ from mdvec.stores.awaiting import await_change
 from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
 from mdvec.stores.interface import Claim
 from mdvec.stores.records import DamagedRows, DocumentRecord
+from mdvec.stores.spaces import check_shape
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument
 from mdvec.testing.views import MemoryView
 from mdvec.types.change import Exclusion, Move, SourceEntry, Unreadable
@@ -139,10 +140,7 @@ class MemoryWriter(MemoryView):
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
     ) -> None:
         """Add unit vectors; a hash that has one keeps it."""
-        expected = (len(hashes), self._contents.spaces[space_id].dimension)
-        if vectors.shape != expected:
-            msg = f"vectors of shape {vectors.shape} where {expected} was expected"
-            raise ValueError(msg)
+        check_shape(vectors, hashes, self._contents.spaces[space_id].dimension)
         for key, vector in zip(hashes, vectors, strict=True):
             self._contents.vectors.setdefault((space_id, key), vector.astype(np.float16).tobytes())
 

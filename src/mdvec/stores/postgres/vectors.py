@@ -13,7 +13,7 @@ from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.halfvec import STORED, as_halfvecs, decode, little_endian
 from mdvec.stores.records import DamagedRows, PendingText
-from mdvec.stores.spaces import SpaceReader, SpaceWriter
+from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
 
@@ -206,10 +206,7 @@ class VectorWriter(VectorReader, SpaceWriter):
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
     ) -> None:
         """Add unit vectors; a hash that has one keeps it."""
-        expected = (len(hashes), self.dimension(space_id))
-        if vectors.shape != expected:
-            msg = f"vectors of shape {vectors.shape} where {expected} was expected"
-            raise ValueError(msg)
+        check_shape(vectors, hashes, self.dimension(space_id))
         first = {key: at for at, key in reversed([*enumerate(hashes)])}
         keys = sorted(first, key=lambda key: first[key])
         halfvecs = as_halfvecs(vectors[[first[key] for key in keys]], self._number(_TYPE, ()))

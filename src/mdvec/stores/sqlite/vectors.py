@@ -12,7 +12,7 @@ from mdvec.stores.dense import DenseReader
 from mdvec.stores.loaded import LoadedSpaces
 from mdvec.stores.memo import Memo
 from mdvec.stores.records import DamagedRows, PendingText
-from mdvec.stores.spaces import SpaceReader, SpaceWriter
+from mdvec.stores.spaces import SpaceReader, SpaceWriter, check_shape
 from mdvec.stores.sqlite.checksums import BODY, discard
 from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.documents import DocumentReader
@@ -147,10 +147,7 @@ class VectorWriter(VectorReader, SpaceWriter):
         """Add unit vectors; a hash that has one keeps it."""
         from mdvec.stores.exact import encode
 
-        expected = (len(hashes), self.dimension(space_id))
-        if vectors.shape != expected:
-            msg = f"vectors of shape {vectors.shape} where {expected} was expected"
-            raise ValueError(msg)
+        check_shape(vectors, hashes, self.dimension(space_id))
         self.connection.executemany(
             """INSERT OR IGNORE INTO vectors(space_id, text_hash, vector, checksum)
             VALUES (?1, ?2, ?3, crc32(?3))""",
