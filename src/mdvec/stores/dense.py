@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
+from msgspec import Struct
+
 from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, VectorRows
 from mdvec.stores.memo import Memorizing
 from mdvec.stores.records import ChunkPlace
@@ -21,8 +23,27 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     from mdvec.stores.matrix import ExactView
     from mdvec.stores.vectors.following import FollowedIndex
 
-Inside = Callable[[Sequence[int]], set[int]] | frozenset[int]
-"""The owners that may be found if they are few; otherwise a function that filters owners."""
+
+class NearestQuery(Struct, frozen=True):
+    """A search for the nearest chunks by their texts, or for the nearest documents by their names.
+
+    Attributes:
+        kind: Which of the two.
+        space_id: The space of the vector.
+        vector: Shape (dim,), unit length.
+        where: What may be found.
+        limit: Most owners to return.
+        few: The owners that may be found; None if they are many.
+        inside: Returns those of some owners that may be found.
+    """
+
+    kind: VectorKind
+    space_id: SpaceId
+    vector: NDArray[np.float32]
+    where: Where
+    limit: int
+    few: frozenset[int] | None
+    inside: Callable[[Sequence[int]], set[int]]
 
 
 class DenseReader(Memorizing, ABC):
@@ -105,25 +126,18 @@ class DenseReader(Memorizing, ABC):
     ) -> list[tuple[int, float]]:
         if limit <= 0 or not where.collections:
             return []
-        few = self.few_inside(where)
-        inside: Inside = partial(self.owners_inside, kind, where)
-        if few is not None:
-            inside = few[0] if kind is VectorKind.TEXT else few[1]
-        return self._nearest(kind, space_id, query, where, limit, inside)
+        chunks, documents = self.few_inside(where) or (None, None)
+        few = chunks if kind is VectorKind.TEXT else documents
+        inside = partial(self.owners_inside, kind, where)
+        return self._nearest(NearestQuery(kind, space_id, query, where, limit, few, inside))
 
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,  # noqa: ARG002 - for an index
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
+    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside."""
-        view = self._view(space_id)
-        owners = view.chunks if kind is VectorKind.TEXT else view.documents
-        return view.nearest(owners, self._products_of(space_id, query), query, limit, inside)
+        view = self._view(query.space_id)
+        owners = view.chunks if query.kind is VectorKind.TEXT else view.documents
+        products = self._products_of(query.space_id, query.vector)
+        inside = query.inside if query.few is None else query.few
+        return view.nearest(owners, products, query.vector, query.limit, inside)
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
@@ -157,36 +171,20 @@ class DenseReader(Memorizing, ABC):
 class IndexedReader(DenseReader):
     """Searches by vectors through the index beside the store; similarities are the store's own."""
 
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
+    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
         from mdvec.stores.exact import best_first
 
-        owners: list[int] | None
-        if isinstance(inside, frozenset):
-            owners = [*inside]
-        else:
-            collections = None if self.covers_everything(where) else where.collections
-            index = cast("FollowedIndex", self.index)
-            owners = index.propose(space_id, query, kind, limit, inside, collections)
-            if owners is None:
-                return self._without_index(kind, space_id, query, where, limit, inside)
-        return best_first(owners, self._similarities(kind, space_id, query.reshape(1, -1), owners)[0], limit)
+        owners = self._proposed_by_index(query) if query.few is None else [*query.few]
+        if owners is None:
+            return self._without_index(query)
+        near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
+        return best_first(owners, near[0], query.limit)
 
-    def _without_index(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,
-        limit: int,
-        inside: Callable[[Sequence[int]], set[int]],
-    ) -> list[tuple[int, float]]:
+    def _proposed_by_index(self, query: NearestQuery) -> list[int] | None:
+        collections = None if self.covers_everything(query.where) else query.where.collections
+        index = cast("FollowedIndex", self.index)
+        return index.propose(query.space_id, query.vector, query.kind, query.limit, query.inside, collections)
+
+    def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside when the index cannot be used."""
-        return super()._nearest(kind, space_id, query, where, limit, inside)
+        return super()._nearest(query)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdvec.stores.dense import Inside
+from mdvec.stores.dense import NearestQuery
 from mdvec.stores.exact import as_similarities, best_first, exact_products, in_order_of
 from mdvec.stores.postgres.connection import Connection, ids_text
 from mdvec.stores.postgres.halfvec import STORED, as_halfvec, as_vector
@@ -17,7 +17,6 @@ from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import ROWS_WRITTEN, TEXT_IDS, Samples
 from mdvec.types.ids import SpaceId
-from mdvec.types.query import Where
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,24 +72,17 @@ class LargeSpaceReader(VectorReader):
             return super()._sampled(space_id, count)
         return self._sampled_by_server(space_id, count)
 
-    def _nearest(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,
-        limit: int,
-        inside: Inside,
-    ) -> list[tuple[int, float]]:
-        if not self._is_large(space_id):
-            return super()._nearest(kind, space_id, query, where, limit, inside)
-        if isinstance(inside, frozenset):
-            ids, near = [*inside], self._similarities(kind, space_id, query[np.newaxis], [*inside])[0]
+    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
+        if not self._is_large(query.space_id):
+            return super()._nearest(query)
+        if query.few is not None:
+            ids = [*query.few]
+            near = self._similarities(query.kind, query.space_id, query.vector[np.newaxis], ids)[0]
         else:
-            ids, near = self._proposed(_NEAREST, kind, space_id, query, where, limit)
-            if len(ids) < limit:  # the filter lets little through, or there is no more
-                ids, near = self._proposed(_EXACT, kind, space_id, query, where, limit)
-        return best_first(ids, near, limit)
+            ids, near = self._proposed(_NEAREST, query)
+            if len(ids) < query.limit:  # the filter lets little through, or there is no more
+                ids, near = self._proposed(_EXACT, query)
+        return best_first(ids, near, query.limit)
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
@@ -134,22 +126,17 @@ class LargeSpaceReader(VectorReader):
         """Return the vectors of sampled chunks, by chunk; to be added to."""
         return self.memorized(("vectors at hand", space_id), dict)
 
-    def _proposed(
-        self,
-        template: str,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,
-        limit: int,
-    ) -> tuple[list[int], NDArray[np.float64]]:
+    def _proposed(self, template: str, query: NearestQuery) -> tuple[list[int], NDArray[np.float64]]:
         """Return the nearest owners inside, some more than wanted, as a query of ours finds them."""
+        kind, vector = query.kind, query.vector
         # A document may have many names.
-        size = limit * (1 if kind is VectorKind.TEXT else 2) + _SPARE
-        condition = (self.chunk_condition if kind is VectorKind.TEXT else self.document_condition)(where)
+        size = query.limit * (1 if kind is VectorKind.TEXT else 2) + _SPARE
+        condition = (self.chunk_condition if kind is VectorKind.TEXT else self.document_condition)(
+            query.where
+        )
         sql = template.format(
-            space=int(space_id),
-            dimension=len(query),
+            space=int(query.space_id),
+            dimension=len(vector),
             owners=_OWNERS[kind],
             table=_TABLES[kind],
             named=_NAMED[kind],
@@ -158,14 +145,14 @@ class LargeSpaceReader(VectorReader):
         )
         if template is _NEAREST:
             self._look_at(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
-        aims = (as_vector(query), *([as_halfvec(query)] if template is _NEAREST else []))
+        aims = (as_vector(vector), *([as_halfvec(vector)] if template is _NEAREST else []))
         arguments = (*aims, *condition.arguments, size)
         owners, near = _by_owner(self.rows(sql, *arguments))
         if kind is VectorKind.TEXT:
             return owners.tolist(), near[0]
         # Of the names of a document another one may be nearer, which was not proposed.
         documents = np.unique(owners).tolist()
-        return documents, self._similarities(kind, space_id, query[np.newaxis], documents)[0]
+        return documents, self._similarities(kind, query.space_id, vector[np.newaxis], documents)[0]
 
     def _look_at(self, count: int) -> None:
         """Set how many vectors an index examines; a transaction begins with the number for texts."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.dense import IndexedReader
+from mdvec.stores.dense import IndexedReader, NearestQuery
 from mdvec.stores.exact import (
     best_first,
     best_inside,
@@ -31,7 +31,6 @@ from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import ROWS_WRITTEN, TEXT_IDS, Samples
 from mdvec.types.ids import ChunkId, SpaceId
-from mdvec.types.query import Where
 
 _BATCH_ROWS = 4096
 _DIALECT = Dialect(VECTOR, "<f2")
@@ -83,22 +82,15 @@ class IndexedVectors(IndexedReader, VectorReader):
         vectors = decode([row[1] for row in rows], self.dimension(space_id))
         return in_rows_of(ids, [row[0] for row in rows], vectors)
 
-    def _without_index(
-        self,
-        kind: VectorKind,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        where: Where,  # noqa: ARG002 - for other stores
-        limit: int,
-        inside: Callable[[Sequence[int]], set[int]],
-    ) -> list[tuple[int, float]]:
+    def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
         """Return the nearest of the owners inside by looking at every vector of the space, some at a time."""
-        sql = _ALL_TEXTS if kind is VectorKind.TEXT else _ALL_NAMES
-        ids, similarities = largest_similarities(self._batches(sql, (space_id,)), query[np.newaxis])
+        sql = _ALL_TEXTS if query.kind is VectorKind.TEXT else _ALL_NAMES
+        batches = self._batches(sql, (query.space_id,))
+        ids, similarities = largest_similarities(batches, query.vector[np.newaxis])
         if not len(ids):
             return []
-        best = best_inside(ids, similarities[0].astype(np.float32), limit, inside)
-        return best_first(best, in_order_of(best, ids, similarities)[0], limit)
+        best = best_inside(ids, similarities[0].astype(np.float32), query.limit, query.inside)
+        return best_first(best, in_order_of(best, ids, similarities)[0], query.limit)
 
     def _batches(self, sql: str, arguments: tuple[str | int, ...]) -> Iterator[tuple[list[int], list[bytes]]]:
         rows: Iterable[Any] = self.connection.execute(sql, arguments)
