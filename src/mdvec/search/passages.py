@@ -11,10 +11,10 @@ from mdvec.search.fusion import Candidate
 from mdvec.stores.records import ChunkPlace
 from mdvec.types.ids import ChunkId, DocumentId
 
-# A chunk joins a better neighbour if its evidence is at most this much lower, in standard deviations: it
-# would soon be shown by itself (docs/decisions/0036-passages.md).
-_JOIN_REACH = 2.0
-_MOST_CHUNKS = 3
+# A passage takes in its better neighbour until it has this many tokens, if that chunk's evidence is at most
+# this much lower than the best one's, in standard deviations (docs/decisions/0056-passages-by-length.md).
+_ENOUGH_TOKENS = 300
+_JOIN_REACH = 4.0
 
 # The evidence that the second passage of a document loses; it loses the same again at each doubling.
 _FURTHER_PASSAGE = 2.0
@@ -101,12 +101,14 @@ def _joined(
         if left.get(first) is not best:
             continue
         own = {first: left.pop(first)}
-        while len(own) < _MOST_CHUNKS:
+        tokens = places[best.id].token_count
+        while tokens < _ENOUGH_TOKENS:
             beside = [at for at in (first - 1, last + 1) if at in left]
             nearest = max(beside, key=lambda at: left[at].evidence, default=None)
             if nearest is None or left[nearest].evidence < best.evidence - _JOIN_REACH:
                 break
             own[nearest] = left.pop(nearest)
+            tokens += places[own[nearest].id].token_count
             first, last = min(own), max(own)
         passages.append((best, tuple(own[at].id for at in sorted(own))))
     return passages

@@ -180,7 +180,7 @@ def _scored(space: QuerySpace, places: Sequence[ChunkPlace], view: View) -> NDAr
 
     if not places:
         return np.empty((4, 0))
-    ids, documents, _, _, unspaced, before, after = zip(*places, strict=True)
+    ids, documents, _, _, unspaced, _, before, after = zip(*places, strict=True)
     forms = [space.aim] if space.ranked_by is None else [space.aim, space.vector]
     passages = None if space.unrelated is None else _mean_passage(space.unrelated)
     queries = np.stack(forms if passages is None else [*forms, passages])

@@ -165,6 +165,7 @@ class ChunkPlace(NamedTuple):
         collection_id: Its collection.
         ordinal: Its position in the document, from 0.
         unspaced: Whether its document is mostly in scripts that are written without spaces.
+        token_count: How many tokens it has.
         before: The chunk right before it in its document; 0 where there is none.
         after: The one right after it.
     """
@@ -174,6 +175,7 @@ class ChunkPlace(NamedTuple):
     collection_id: CollectionId
     ordinal: int
     unspaced: bool
+    token_count: int
     before: ChunkId = ChunkId(0)
     after: ChunkId = ChunkId(0)
 

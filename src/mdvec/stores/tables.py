@@ -51,7 +51,7 @@ CHUNK_JOINS = """CROSS JOIN documents d ON d.id = c.document_id
     CROSS JOIN collections k ON k.id = c.collection_id"""
 """Joins a chunk ``c`` with its document and its collection."""
 
-PLACE_COLUMNS = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced"
+PLACE_COLUMNS = "c.id, c.document_id, c.collection_id, c.ordinal, c.unspaced, c.token_count"
 """The first fields of a ChunkPlace, in order."""
 
 _LINK = "l.kind, l.target, l.fragment, l.text, l.line"

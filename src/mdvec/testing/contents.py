@@ -199,6 +199,7 @@ def place_of(document: HeldDocument, held: HeldChunk) -> ChunkPlace:
     ids = {each.chunk.ordinal: each.id for each in document.chunks}
     return ChunkPlace(
         *(held.id, document.id, document.collection_id, ordinal, document.record.unspaced),
+        token_count=held.chunk.token_count,
         before=ids.get(ordinal - 1, ChunkId(0)),
         after=ids.get(ordinal + 1, ChunkId(0)),
     )

@@ -31,7 +31,9 @@ class FakeView:
     known: Mapping[ChunkId, float]
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
-        return [ChunkPlace(each, DocumentId(each), COLLECTION, 0, unspaced=False) for each in ids]
+        return [
+            ChunkPlace(each, DocumentId(each), COLLECTION, 0, unspaced=False, token_count=9) for each in ids
+        ]
 
     def chunk_similarities(
         self, _space: object, queries: Vector, ids: Sequence[ChunkId]

@@ -50,7 +50,7 @@ class Recorder:
         return [DocumentId(7)]
 
     def places_in(self, documents: Sequence[DocumentId], _where: Where, _limit: int) -> list[ChunkPlace]:
-        return [ChunkPlace(ChunkId(2), each, NOTES, 0, unspaced=False) for each in documents]
+        return [ChunkPlace(ChunkId(2), each, NOTES, 0, unspaced=False, token_count=9) for each in documents]
 
 
 def looked_for(text: str, known: Mapping[str, int], chunks: int = 10_000) -> list[str]:

@@ -13,14 +13,16 @@ from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 CHUNKS_OF_A_DOCUMENT = 100
 
 
-def candidates(evidence: dict[int, float]) -> tuple[list[Candidate], dict[ChunkId, ChunkPlace]]:
-    """Return candidates, best first; chunk 203 is number 3 of document 2."""
+def candidates(
+    evidence: dict[int, float], tokens: int = 100
+) -> tuple[list[Candidate], dict[ChunkId, ChunkPlace]]:
+    """Return candidates of so many tokens each, best first; chunk 203 is number 3 of document 2."""
     order = sorted(evidence, key=lambda chunk: (-evidence[chunk], chunk))
     places = {}
     for chunk in order:
         document, ordinal = divmod(chunk, CHUNKS_OF_A_DOCUMENT)
         places[ChunkId(chunk)] = ChunkPlace(
-            ChunkId(chunk), DocumentId(document), CollectionId(1), ordinal, unspaced=False
+            ChunkId(chunk), DocumentId(document), CollectionId(1), ordinal, unspaced=False, token_count=tokens
         )
     found = [
         Candidate(ChunkId(each), evidence[each], None, None, None, None, None, evidence[each])
@@ -29,21 +31,31 @@ def candidates(evidence: dict[int, float]) -> tuple[list[Candidate], dict[ChunkI
     return found, places
 
 
-def found(evidence: dict[int, float], per_document: int | None = None) -> list[tuple[int, ...]]:
-    return [
-        each.chunks for each in joined_passages(*candidates(evidence), per_document=per_document, documents=9)
-    ]
+def found(
+    evidence: dict[int, float], per_document: int | None = None, tokens: int = 100
+) -> list[tuple[int, ...]]:
+    passages = joined_passages(*candidates(evidence, tokens), per_document=per_document, documents=9)
+    return [each.chunks for each in passages]
 
 
 def test_neighbours_become_one_passage() -> None:
-    """In the order of the document, the best of them in front or not; three at most."""
+    """In the order of the document, the best of them in front or not."""
     assert found({101: 8.0, 102: 7.5, 100: 7.0, 205: 6.0}) == [(100, 101, 102), (205,)]
-    assert found({101: 8.0, 102: 7.9, 103: 7.8, 104: 7.7}) == [(101, 102, 103), (104,)]
+
+
+def test_a_passage_grows_until_it_is_long_enough() -> None:
+    """Many short chunks become one passage, and a long one stays alone."""
+    evidence = {101: 8.0, 102: 7.9, 103: 7.8, 104: 7.7}
+    assert found(evidence, tokens=100) == [(101, 102, 103), (104,)]
+    assert found(evidence, tokens=90) == [(101, 102, 103, 104)]
+    assert found(evidence, tokens=150) == [(101, 102), (103, 104)]
+    assert found(evidence, tokens=300) == [(101,), (102,), (103,), (104,)]
 
 
 def test_a_neighbour_that_is_far_behind_does_not_join() -> None:
     """It says little of the question."""
-    assert found({101: 8.0, 102: 5.0}) == [(101,), (102,)]
+    assert found({101: 8.0, 102: 3.9}) == [(101,), (102,)]
+    assert found({101: 8.0, 102: 4.1}) == [(101, 102)]
 
 
 def test_other_documents_come_first() -> None:
