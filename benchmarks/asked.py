@@ -4,7 +4,8 @@
     python -m benchmarks.asked --markdown                               prints that JSON as a page
 
 ``benchmarks/asked/NAME.jsonl`` has the questions with the documents that answer them (``good``), written by
-reading before anything was asked; and what a reader found to answer as well afterwards (``also``).
+reading before anything was asked; what a reader found to answer as well afterwards (``also``); and the
+``lines`` of each document that answer, of which one range is enough; null if any lines do.
 docs/explanation/single-answers.md is the page; it shows the two trees that were asked last.
 """
 
@@ -70,8 +71,17 @@ def _asked(question: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
         **question,
         "confidence": found.confidence.value,
         **_verdict(question, [hit.path for hit in found.hits]),
+        "passage": next((rank for rank, hit in enumerate(found.hits, 1) if _answers(hit, question)), None),
         "hits": [_shown(hit) for hit in found.hits],
     }
+
+
+def _answers(hit: SearchHit, question: Mapping[str, Any]) -> bool:
+    """Return whether a hit shows lines that answer."""
+    if hit.path not in question["lines"]:
+        return False
+    lines = question["lines"][hit.path]
+    return lines is None or any(hit.start_line <= last and first <= hit.end_line for first, last in lines)
 
 
 def _verdict(question: Mapping[str, Any], paths: list[str]) -> dict[str, Any]:
@@ -88,6 +98,7 @@ def _shown(hit: SearchHit) -> dict[str, Any]:
     return {
         "path": hit.path,
         "line": hit.start_line,
+        "end_line": hit.end_line,
         "heading": " › ".join(hit.heading_path),
         "score": round(hit.score, 2),
     }
@@ -115,9 +126,11 @@ def _row(rank: int, hit: Mapping[str, Any]) -> str:
 
 
 def counts(asked: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return how many questions have each verdict."""
-    verdicts = [each["verdict"] for each in asked]
-    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    """Return how many questions have each verdict, and in how many the first passage answers."""
+    questions = [*asked]
+    verdicts = [each["verdict"] for each in questions]
+    passages = [each["passage"] for each in questions]
+    return {**{verdict: verdicts.count(verdict) for verdict in VERDICTS}, "passage": passages.count(1)}
 
 
 def _pair(text: str) -> tuple[str, Path]:
