@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from types import NoneType
 from typing import Any
 
 from msgspec import Struct
@@ -112,12 +111,14 @@ def check(arguments: Mapping[str, object], schema: Schema) -> dict[str, object]:
 
 
 def _understood(arguments: Mapping[str, object], taken: Mapping[str, Schema]) -> dict[str, object]:
-    """Return the arguments under the names that the tool has for them, a single value as a list of one."""
+    """Return the arguments that are not null, under the tool's own names, a single value as a list of one."""
     understood: dict[str, object] = {}
     for given, value in arguments.items():
         others = (each for each in _SAME_ARGUMENT.get(given, ()) if each in taken and each not in arguments)
         name = given if given in taken else next(others, given)
-        is_one = taken.get(name, {}).get("type") == "array" and not isinstance(value, list | dict | NoneType)
+        if value is None and name in taken:  # many clients send what they leave out so
+            continue
+        is_one = taken.get(name, {}).get("type") == "array" and not isinstance(value, list | dict)
         understood[name] = [value] if is_one else value
     return understood
 
