@@ -87,6 +87,18 @@ def test_what_passes_is_asked_again(
     assert time.slept == pytest.approx(slept)
 
 
+@pytest.mark.parametrize("failure", [Answer(DROPPED), Answer(200, {"whole": True}, missing_bytes=3)])
+def test_a_response_that_breaks_off_is_not_called_unreachable(
+    client: HttpClient, server: HttpServer, failure: Answer
+) -> None:
+    """The address is right and somebody is there: who looks for the reason looks elsewhere."""
+    server.failures.extend([failure] * 2)
+    with pytest.raises(
+        ServiceUnavailableError, match=r"Test does not answer to the end at 127\.0\.0\.1:\d+: "
+    ):
+        client.request("POST", "x", json={}, retry=RetryPolicy(attempts=2))
+
+
 def test_truncated_json_is_asked_for_again(client: HttpClient, server: HttpServer) -> None:
     """``request_json`` takes an answer that is no JSON for an accident; when it stays so, that is said."""
     server.failures.append(Answer(200, b'{"data": ['))

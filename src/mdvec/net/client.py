@@ -38,6 +38,9 @@ _TICK_S = 1.0  # between two reports while waiting
 # A proxy cannot reach a service on this machine.
 _LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
+# What happens after a connection is made.
+_BROKEN_OFF = (httpx2.ReadError, httpx2.ReadTimeout, httpx2.RemoteProtocolError, httpx2.WriteError)
+
 T = TypeVar("T")
 
 
@@ -292,7 +295,8 @@ class HttpClient:
         if isinstance(error, httpx2.TimeoutException):
             detail = f"no complete response in time ({type(error).__name__})"
         where = "" if place in self._service else f" at {place}"
-        return ServiceUnavailableError(f"{self._service} cannot be reached{where}: {detail}")
+        what = "does not answer to the end" if isinstance(error, _BROKEN_OFF) else "cannot be reached"
+        return ServiceUnavailableError(f"{self._service} {what}{where}: {detail}")
 
     def _give_up(self, failure: ServiceError, requested_s: float) -> NoReturn:
         if requested_s == float("inf"):
