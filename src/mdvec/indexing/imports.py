@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from mdvec.clock import now_ms
 from mdvec.embedding.interface import Embedder
 from mdvec.errors import CollectionNotEmptyError, DamagedDatabaseError
 from mdvec.indexing.changes import Changes, find_changes
@@ -151,14 +152,14 @@ def _about_lost(path: str) -> str:
 
 
 def _set_imported(work: Work, changes: Changes) -> None:
-    now_ms = time.time_ns() // 1_000_000
+    imported_ms = now_ms()
     source = work.collection.source
     with work.write() as writer:
         writer.change_collection(
             work.collection.id,
             lambda now: replace(
                 with_contexts_of_files(now, changes.folder_contexts),
-                last_indexed_ms=now_ms,
+                last_indexed_ms=imported_ms,
                 # If the source was changed meanwhile, nothing of the new one is imported yet.
                 revision=changes.revision if now.source == source else "",
                 checked_up_to=changes.checked_up_to,
