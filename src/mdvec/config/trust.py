@@ -91,18 +91,10 @@ def write_private(path: Path, content: bytes) -> None:
     Raises:
         OSError: If it cannot be written.
     """
-    import tempfile  # reading a configuration does without
+    from mdvec.files import write_whole  # reading a configuration does without
 
     make_private_folder(path.parent)
-    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(name, path)  # noqa: PTH105 - of a name that is a string
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)  # noqa: PTH108 - as above
-        raise
+    write_whole(path, content)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 import tempfile
 import zlib
@@ -17,6 +16,7 @@ from mdvec.config.schema import Config
 from mdvec.errors import CollectionExistsError, NotFoundError, UsageError
 from mdvec.evaluation.judgements import CorpusDocument, JudgedSet, QuestionSet, counted, read_corpus
 from mdvec.evaluation.naming import Naming, naming_by_path, neutral_naming
+from mdvec.files import write_whole
 from mdvec.text.hashing import text_hash
 from mdvec.text.undecodable import spelled
 from mdvec.types.document import DocumentState
@@ -232,10 +232,7 @@ def lay_out(files: Mapping[str, bytes], folder: Path) -> None:
     for path, content in wanted.items():
         if not _holds(path, content):
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, unfinished = tempfile.mkstemp(dir=folder.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(unfinished).replace(path)
+            write_whole(path, content, by_way_of=folder.parent)
     for path in folder.rglob("*"):
         if path.is_file() and path not in wanted:
             path.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import FileTooLargeError, UnreadableFileError
+from mdvec.files import write_whole
 from mdvec.settings import Address, Minutes, Section, VariableName
 from mdvec.sources.blobs import FetchedBlobs, take_wanted, verified
 from mdvec.sources.files import too_large
@@ -257,10 +258,4 @@ def _save_state(path: Path, state: _State) -> None:
     }
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".partial")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(json.dumps(written).encode())
-            Path(temporary).replace(path)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
+        write_whole(path, json.dumps(written).encode())
