@@ -103,7 +103,7 @@ def test_a_store_and_a_vector_index(configure: Configure, docs: Path, tmp_path: 
     with open_workspace(config, embedder=HashingEmbedder()) as workspace:
         workspace.add_collection("docs", "Docs", str(docs))
         workspace.import_collection("docs")
-        assert workspace.status().database == "toy://shelf"
+        assert workspace.status().database == workspace.location == "toy://shelf"
         assert _found(workspace, "old harbour") == ["a.md"]
     assert (tmp_path / "databases" / "shelf.db").is_file()
     store = open_store("toy://shelf", config)

@@ -193,6 +193,7 @@ def test_workers_and_a_server_share_one_index(team: Team) -> None:
     reader = team.start("reader", "serve", "--http", "127.0.0.1:0", "--no-watch")
     running = [served(*each) for each in (*workers, reader)]
     *both, server = running
+    assert "the daemon serves postgresql://" in workers[0][1].read_text("utf-8")
     wait_until(lambda: {team.share("worker1"), team.share("worker2")} == {"plans", "minutes"})
     assert server.watchers() == {each.process.pid for each in both}
     (team.folder / "plans" / "new.md").write_text("# Gyroscope\n\nIt turns.\n")

@@ -66,6 +66,7 @@ class Workspace:
 
     Attributes:
         database: Absolute path of the database; of a database elsewhere, the path it would have here.
+        location: Where the database is, for people; never with a password.
         models: The embedding models of its collections, and how to change them.
         freshness: Keeps its collections up to date while it is open.
         sections: The sections of its documents, and those that clients write.
@@ -88,6 +89,7 @@ class Workspace:
         self._config = config
         place = collections.place
         self.database = place.location if isinstance(place.location, Path) else default_database()
+        self.location = place.shown
         self._first_index: FirstIndex | None = None
         if place.docs_dir is not None and self.may_write:
             self._first_index = FirstIndex(

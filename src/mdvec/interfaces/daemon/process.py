@@ -84,7 +84,7 @@ def run_daemon(
                 settings=settings,
                 socket=str(path),
                 url=url_of(options.address, port),
-                database=str(workspace.database),
+                database=workspace.location,
                 started_ms=now_ms(),
             )
 
