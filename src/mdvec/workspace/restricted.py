@@ -25,7 +25,7 @@ from mdvec.workspace.workspace import Workspace
 
 
 class _UnnamedPlace(Place, frozen=True):
-    """A database whose path is nobody's business."""
+    """A database whose path is not shown."""
 
     @property
     def shown(self) -> str:

@@ -114,7 +114,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
         incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
         activities = view.activities() if incomplete else []
-        wrong = "" if found.hits else _unmet(cleaned.filters, searched, replaced, view)
+        unmet_filter = "" if found.hits else _unmet(cleaned.filters, searched, replaced, view)
     hits = tuple(_located(found.hits, searched, replaced, parts))
     if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
         hits = tuple(hit for hit in hits if not hit.stale)
@@ -137,7 +137,7 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         ),
         hint=None
         if hits
-        else _hint(cleaned, searched, counts, embedded.mode, collections, found.hidden, meant, wrong),
+        else _hint(cleaned, searched, counts, embedded.mode, collections, found.hidden, meant, unmet_filter),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
@@ -360,7 +360,7 @@ def _hint(
     collections: Collections,
     hidden: Sequence[float],
     meant: Interpretation,
-    wrong: str,
+    unmet_filter: str,
 ) -> str:
     if hidden:
         below = (
@@ -374,8 +374,8 @@ def _hint(
         return collections.first_step(searched) or empty
     if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
         return "There is no vector yet. Search in mode hybrid or lexical."
-    if wrong:
-        return wrong
+    if unmet_filter:
+        return unmet_filter
     match meant.operators:
         case ():
             fewer = ", or fewer filters" if query.filters != Filters() else ""

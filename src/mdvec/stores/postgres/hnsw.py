@@ -65,7 +65,7 @@ _NAME_OF_INDEX = "vectors_{kind}_{space}"
 class LargeSpaceReader(VectorReader):
     """Answers what :class:`VectorReader` answers, without a matrix in memory where a space is large."""
 
-    _looked_at = EF_SEARCH
+    _ef_search = EF_SEARCH
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         if not self._is_large(space_id):
@@ -144,9 +144,9 @@ class LargeSpaceReader(VectorReader):
             most=_MOST_PROPOSED,
         )
         if template is _NEAREST:
-            self._look_at(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
-        aims = (as_vector(vector), *([as_halfvec(vector)] if template is _NEAREST else []))
-        arguments = (*aims, *condition.arguments, size)
+            self._set_ef_search(EF_SEARCH if kind is VectorKind.TEXT else _EF_SEARCH_OF_NAMES)
+        vectors = [as_vector(vector)] + ([as_halfvec(vector)] if template is _NEAREST else [])
+        arguments = (*vectors, *condition.arguments, size)
         owners, near = _by_owner(self.rows(sql, *arguments))
         if kind is VectorKind.TEXT:
             return owners.tolist(), near[0]
@@ -154,11 +154,11 @@ class LargeSpaceReader(VectorReader):
         documents = np.unique(owners).tolist()
         return documents, self._similarities(kind, query.space_id, vector[np.newaxis], documents)[0]
 
-    def _look_at(self, count: int) -> None:
+    def _set_ef_search(self, count: int) -> None:
         """Set how many vectors an index examines; a transaction begins with the number for texts."""
-        if count != self._looked_at:
+        if count != self._ef_search:
             self.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
-            self._looked_at = count
+            self._ef_search = count
 
     def _is_large(self, space_id: SpaceId) -> bool:
         def look() -> bool:
