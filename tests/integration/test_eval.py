@@ -472,7 +472,7 @@ def test_wrong_calls(shell: Shell) -> None:
     for args, message in [
         (("eval",), "nothing to measure"),
         (("eval", "nowhere"), "nowhere does not exist"),
-        (("eval", "set", "--by", "color"), "There are lang, type."),
+        (("eval", "set", "--by", "color"), "The questions have: lang, type."),
         (("eval", "set", "set"), "two sets are called set"),
         (("eval", "set", "--suffix", "_xl"), "no --suffix"),
         (("eval", "set", "-n", "notes"), "brings its own documents"),

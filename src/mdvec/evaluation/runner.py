@@ -116,7 +116,7 @@ def _missing_labels(sets: Sequence[QuestionSet], by: Sequence[str]) -> list[str]
     missing = [label for label in by if label not in known]
     if known and missing and len(missing) == len(by):
         msg = f"no question has the label {missing[0]!r}"
-        raise UsageError(msg, hint=f"There are {', '.join(known)}.")
+        raise UsageError(msg, hint=f"The questions have: {', '.join(known)}.")
     return missing
 
 
