@@ -14,7 +14,13 @@ import pytest
 from msgspec.structs import replace
 from tests.contract.store_world import SPACE, add_collection, make_document, put, read
 
-from mdvec.errors import NewerDatabaseError, NotADatabaseError, ReadOnlyDatabaseError, StoreError
+from mdvec.errors import (
+    NewerDatabaseError,
+    NotADatabaseError,
+    ReadOnlyDatabaseError,
+    StoreError,
+    StoreUnavailableError,
+)
 from mdvec.stores.sqlite.database import Database
 from mdvec.stores.sqlite.schema import APPLICATION_ID, SCHEMA
 from mdvec.stores.sqlite.store import SqliteStore
@@ -260,4 +266,22 @@ def test_what_utf8_cannot_hold_is_replaced(path: Path) -> None:
     assert [(each.text, each.text_hash) for each in names] == [
         (name, text_hash(name)) for name in ("x\ufffdy", "n\ufffd")
     ]
+    store.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps an open file where it is")
+def test_a_file_that_was_replaced_is_not_used_on(path: Path) -> None:
+    """What is written to a file that is gone is lost, and answers from it are of the past."""
+    fill(path)
+    store = SqliteStore(path)
+    aside = path.rename(path.with_name("aside"))
+    for other in (None, path):
+        if other is not None:
+            fill(other)
+        with pytest.raises(StoreUnavailableError, match="moved, deleted or replaced"), store.read():
+            pass
+        with pytest.raises(StoreUnavailableError, match="moved, deleted or replaced"), store.write():
+            pass
+    aside.rename(path)
+    assert can_be_searched(store)
     store.close()

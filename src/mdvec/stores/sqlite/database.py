@@ -8,7 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mdvec.errors import DamagedDatabaseError, ReadOnlyDatabaseError, WriterBusyError
+from mdvec.errors import (
+    DamagedDatabaseError,
+    ReadOnlyDatabaseError,
+    StoreUnavailableError,
+    WriterBusyError,
+)
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool
 from mdvec.stores.sqlite.connection import (
@@ -72,6 +77,7 @@ class Database:
         with translated(self.path):
             first, self._access = open_first(self.path, schema, how)
         self.ignores_log = self._access is Access.IMMUTABLE and has_unread_log(self.path)
+        self._file = _identity(self.path)
         self._pool = Pool(str(self.path), first)
         self._writer = threading.Lock()
         self._writing_thread: int | None = None
@@ -163,6 +169,11 @@ class Database:
     @contextmanager
     def _borrowed(self) -> Iterator[Connection]:
         connection = self._pool.take()
+        if _identity(self.path) != self._file:  # what is written to a file that is gone is lost
+            if connection is not None:
+                connection.close()
+            msg = "the database was moved, deleted or replaced while it was open"
+            raise StoreUnavailableError(msg, hint="Put it back, or start mdvec again.")
         if connection is None:
             with translated(self.path):
                 connection = connect(self.path, self._access, follow_links=self._follow_links)
@@ -174,6 +185,15 @@ class Database:
                 connection.close()
             else:
                 self._pool.give_back(connection)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one at the same path; None without a file."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
