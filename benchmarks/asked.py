@@ -1,12 +1,12 @@
 """Asks public trees of documents what their owners would, and shows the first five hits.
 
     python -m benchmarks.asked NAME=DIR NAME=DIR --embed-cache DIR      asks, writes JSON
-    python -m benchmarks.asked --markdown                               prints that JSON as a page
+    python -m benchmarks.asked --markdown NAME NAME                     prints these trees of it as Markdown
 
 ``benchmarks/asked/NAME.jsonl`` has the questions with the documents that answer them (``good``), written by
 reading before anything was asked; what a reader found to answer as well afterwards (``also``); and the
 ``lines`` of each document that answer, of which one range is enough; null if any lines do.
-docs/explanation/single-answers.md is the page; it shows the two trees that were asked last.
+docs/explanation/single-answers.md is the page; it shows the hits of the two newest trees.
 """
 
 from __future__ import annotations
@@ -61,14 +61,18 @@ VERDICTS = {
 
 def ask(name: str, workspace: Workspace) -> list[dict[str, Any]]:
     """Ask all questions of a tree, and return each with its hits and its verdict."""
+    return [_asked(question, workspace) for question in _questions(name)]
+
+
+def _questions(name: str) -> list[dict[str, Any]]:
     lines = (QUESTIONS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [_asked(json.loads(line), workspace) for line in lines]
+    return [json.loads(line) for line in lines]
 
 
 def _asked(question: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
     found = workspace.search(SearchQuery(question["query"], limit=SHOWN))
     return {
-        **question,
+        "query": question["query"],
         "confidence": found.confidence.value,
         **_verdict(question, [hit.path for hit in found.hits]),
         "passage": next((rank for rank, hit in enumerate(found.hits, 1) if _answers(hit, question)), None),
@@ -94,14 +98,10 @@ def _verdict(question: Mapping[str, Any], paths: list[str]) -> dict[str, Any]:
     return {"verdict": "later" if rank else "missing", "rank": rank}
 
 
-def _shown(hit: SearchHit) -> dict[str, Any]:
-    return {
-        "path": hit.path,
-        "line": hit.start_line,
-        "end_line": hit.end_line,
-        "heading": " › ".join(hit.heading_path),
-        "score": round(hit.score, 2),
-    }
+def _shown(hit: SearchHit) -> str:
+    """Return a hit as a line of Markdown."""
+    heading = " › ".join(hit.heading_path).replace("<", "\\<").replace("{", "\\{")
+    return f"{hit.score:.2f} `{hit.path}:{hit.start_line}-{hit.end_line}` {heading}".rstrip()
 
 
 def page(trees: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
@@ -109,20 +109,16 @@ def page(trees: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
     parts: list[str] = []
     for name, asked in trees.items():
         parts.append(f"## `{name}`")
-        for number, each in enumerate(asked, 1):
+        for number, (question, each) in enumerate(zip(_questions(name), asked, strict=True), 1):
             verdict = VERDICTS[each["verdict"]].format(rank=each["rank"])
-            answers = ", ".join(f"`{path}`" for path in each["good"])
+            answers = ", ".join(f"`{path}`" for path in question["good"])
+            shown = "" if each["rank"] != 1 or each["passage"] == 1 else ", but another passage of it"
             parts += [
                 f"### {number}. {each['query']}",
-                f"Answered by {answers}. Confidence `{each['confidence']}`. First hit: **{verdict}**.",
-                "\n".join(_row(rank, hit) for rank, hit in enumerate(each["hits"], 1)),
+                f"Answered by {answers}. Confidence `{each['confidence']}`. First hit: **{verdict}{shown}**.",
+                "\n".join(f"{rank}. {hit}" for rank, hit in enumerate(each["hits"], 1)),
             ]
     return "\n\n".join(parts)
-
-
-def _row(rank: int, hit: Mapping[str, Any]) -> str:
-    heading = hit["heading"].replace("<", "\\<").replace("{", "\\{")
-    return f"{rank}. {hit['score']:.2f} `{hit['path']}:{hit['line']}` {heading}".rstrip()
 
 
 def counts(asked: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -146,7 +142,7 @@ def main() -> None:
     parser.add_argument("trees", type=_pair, nargs="*", metavar="NAME=DIR")
     parser.add_argument("--embed-cache", type=Path, metavar="DIR", help="keep the indexes here")
     parser.add_argument("--output", type=Path, default=RESULTS / "asked.json", metavar="F")
-    parser.add_argument("--markdown", action="store_true", help="print the questions and hits")
+    parser.add_argument("--markdown", nargs="+", metavar="NAME", help="print the questions and hits")
     arguments = parser.parse_args()
     if arguments.trees:
         result: dict[str, Any] = {}
@@ -164,7 +160,7 @@ def main() -> None:
     for name, asked in result.items():
         print(name, counts(asked))
     if arguments.markdown:
-        print(page(result))
+        print(page({name: result[name] for name in arguments.markdown}))
 
 
 if __name__ == "__main__":
