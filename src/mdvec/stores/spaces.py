@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import TYPE_CHECKING
-
 from mdvec.stores.tables import TableReader
 from mdvec.types.ids import SpaceId
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
-
-def check_shape(vectors: NDArray[np.float32], hashes: Sized, dimension: int) -> None:
-    """Refuse vectors that are not one for each hash, or of another length.
+def check_shape(shape: tuple[int, ...], hashes: int, dimension: int) -> None:
+    """Refuse an array that is not one vector for each hash.
 
     Raises:
-        ValueError: If they are.
+        ValueError: If it is not.
     """
-    expected = (len(hashes), dimension)
-    if vectors.shape != expected:
-        msg = f"vectors of shape {vectors.shape} where {expected} was expected"
+    if shape != (hashes, dimension):
+        msg = f"vectors of shape {shape} where {(hashes, dimension)} was expected"
         raise ValueError(msg)
 
 

@@ -140,7 +140,7 @@ class MemoryWriter(MemoryView):
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
     ) -> None:
         """Add unit vectors; a hash that has one keeps it."""
-        check_shape(vectors, hashes, self._contents.spaces[space_id].dimension)
+        check_shape(vectors.shape, len(hashes), self._contents.spaces[space_id].dimension)
         for key, vector in zip(hashes, vectors, strict=True):
             self._contents.vectors.setdefault((space_id, key), vector.astype(np.float16).tobytes())
 

@@ -206,7 +206,7 @@ class VectorWriter(VectorReader, SpaceWriter):
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
     ) -> None:
         """Add unit vectors; a hash that has one keeps it."""
-        check_shape(vectors, hashes, self.dimension(space_id))
+        check_shape(vectors.shape, len(hashes), self.dimension(space_id))
         first = {key: at for at, key in reversed([*enumerate(hashes)])}
         keys = sorted(first, key=lambda key: first[key])
         halfvecs = as_halfvecs(vectors[[first[key] for key in keys]], self._number(_TYPE, ()))

@@ -147,7 +147,7 @@ class VectorWriter(VectorReader, SpaceWriter):
         """Add unit vectors; a hash that has one keeps it."""
         from mdvec.stores.exact import encode
 
-        check_shape(vectors, hashes, self.dimension(space_id))
+        check_shape(vectors.shape, len(hashes), self.dimension(space_id))
         self.connection.executemany(
             """INSERT OR IGNORE INTO vectors(space_id, text_hash, vector, checksum)
             VALUES (?1, ?2, ?3, crc32(?3))""",
