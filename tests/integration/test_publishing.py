@@ -424,6 +424,10 @@ def test_the_command(tmp_path: Path) -> None:
         mdvec("search", "--database", "team", "--mode", "lexical", "retry", "--format", "json").stdout
     )
     assert [hit["path"] for hit in found["hits"]] == ["a.md"]
+    for step in ("search retry", "doctor"):
+        output = mdvec(*step.split(), "--database", "team")
+        assert "mport where it is published, and publish again" in output.stdout + output.stderr
+        assert "mdvec import" not in output.stdout + output.stderr
     status = mdvec("status", "--database", "team")
     assert "published: version 2, " in status.stdout
     told = json.loads(mdvec("status", "--database", "team", "--format", "json").stdout)

@@ -12,6 +12,7 @@ from mdvec import registry
 from mdvec.clock import now_ms
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError, SourceMissingError, UsageError
 from mdvec.stores.interface import Store, View
+from mdvec.stores.sharing import FollowingStore
 from mdvec.text.undecodable import spelled
 from mdvec.types.collection import (
     ChunkingSpec,
@@ -29,6 +30,9 @@ from mdvec.workspace.wiring.parts import Parts, set_only
 if TYPE_CHECKING:
     from mdvec.config.presets import Preset
 
+
+PUBLISH_AGAIN = "import where it is published, and publish again"
+"""The next step where a published copy is not complete."""
 
 _MOST_DESCRIPTION_CHARS = 500  # a description becomes that of a tool for agents
 _WEB = ("https://", "http://", "ssh://", "git@")
@@ -84,6 +88,11 @@ class Collections:
     def store(self) -> Store:
         """Return the store; see :meth:`mdvec.workspace.storage.database.Database.store`."""
         return self.database.store()
+
+    @property
+    def is_published(self) -> bool:
+        """Whether they are a published copy, which only whoever publishes it can complete."""
+        return isinstance(self.database.store(), FollowingStore)
 
     # --- reading -------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.links import Versions
 from mdvec.types.report import CollectionStatus, Finding, ImportMode, Severity
-from mdvec.workspace.collections import Collections
+from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.status import describe_all
 from mdvec.workspace.wiring.parts import Parts
 
@@ -218,13 +218,14 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
 
     is_new = status.collection.last_indexed_ms is None
     update = collections.place.import_command([name], ImportMode.NEW if is_new else ImportMode.UPDATE)
+    complete = f"{PUBLISH_AGAIN.capitalize()}." if collections.is_published else f"Run '{update}'."
     if status.is_unreachable:
         yield note(
             f"cannot be reached now, what was indexed is searched: {status.check_error}",
             f"Run '{update}' when it can be reached again.",
         )
     if is_new:
-        yield note("never imported", f"Run '{update}'.")
+        yield note("never imported", complete)
         return
     if counts.failed:
         yield Finding(
@@ -241,6 +242,4 @@ def _about_state(status: CollectionStatus, collections: Collections) -> Iterator
         more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
         yield note(f"something was odd in {odd[0]}{more}", f"Run 'mdvec status -n {name}' to see what.")
     if counts.pending_chunks:
-        yield note(
-            f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector", f"Run '{update}'."
-        )
+        yield note(f"{counts.pending_chunks:,} of {counts.chunks:,} chunks have no vector", complete)

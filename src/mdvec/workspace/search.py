@@ -34,7 +34,7 @@ from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
 from mdvec.types.report import Activity, CollectionCounts, ImportMode
-from mdvec.workspace.collections import Collections
+from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
 from mdvec.workspace.documents.reading import file_of, is_stale
 from mdvec.workspace.documents.references import where_of
 from mdvec.workspace.wiring.embedders import Model
@@ -320,6 +320,8 @@ def _unfinished(
             return "they are being made"
         if all(name in working for name in names):
             return "; ".join(working[name] for name in names)
+        if collections.is_published:
+            return PUBLISH_AGAIN
         return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
 
     warnings: list[str] = []
