@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -13,7 +14,14 @@ from pathlib import Path
 import pytest
 from tests.waiting import HANG_S
 
-from mdvec.errors import ConfigError, DamagedDatabaseError, NewerDatabaseError, StoreError, WriterBusyError
+from mdvec.errors import (
+    ConfigError,
+    DamagedDatabaseError,
+    DatabaseFullError,
+    NewerDatabaseError,
+    StoreError,
+    WriterBusyError,
+)
 from mdvec.stores.published import dataset
 from mdvec.stores.published.dataset import LocalFile, Manifest
 from mdvec.stores.published.places import FolderPlace, open_place
@@ -216,3 +224,19 @@ def test_a_place_is_a_folder_or_a_bucket(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be used"):
         place.put("versions/1.json", b"")
     assert place.names("versions") == []
+
+
+class FullPlace(FolderPlace):
+    """On a disk without space."""
+
+    def _write(self, path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """Nothing is published, and the next step is not about permissions."""
+    place = FullPlace(tmp_path / "published")
+    with pytest.raises(DatabaseFullError, match="the disk is full") as caught:
+        publish(place, tmp_path, contents([1]))
+    assert "Free some space" in caught.value.hint
+    assert dataset.latest(place) is None

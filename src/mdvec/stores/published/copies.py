@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -15,11 +14,10 @@ import msgspec
 from mdvec.errors import DatabaseFullError, StoreError, WriterBusyError
 from mdvec.locks import locked
 from mdvec.stores.published.dataset import LocalFile, Manifest, fetch
-from mdvec.stores.published.places import Place
+from mdvec.stores.published.places import NO_SPACE, Place
 
 _WAIT_S: Final = 600.0  # for another process that fetches the same version
 _NAME_CHARS: Final = 16  # of the hash of a manifest
-_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class LocalCopies:
@@ -106,7 +104,7 @@ class LocalCopies:
         try:
             yield
         except OSError as error:
-            if error.errno in _NO_SPACE:
+            if error.errno in NO_SPACE:
                 msg = f"the disk is full: {self._folder} cannot grow"
                 raise DatabaseFullError(msg, hint="Free some space: two versions are kept there.") from error
             msg = f"{self._folder} cannot be used: {error.strerror or error}"

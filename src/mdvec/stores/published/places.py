@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mdvec import registry
-from mdvec.errors import ConfigError, ServiceError, StoreError, StoreUnavailableError
+from mdvec.errors import ConfigError, DatabaseFullError, ServiceError, StoreError, StoreUnavailableError
 from mdvec.text.addresses import scheme_of, without_password
 
 if TYPE_CHECKING:  # it is an extra
     from mdvec.net.buckets import Bucket
+
+NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Place(Protocol):
@@ -175,6 +178,9 @@ class FolderPlace:
         try:
             yield
         except OSError as error:
+            if error.errno in NO_SPACE:
+                msg = f"the disk is full: {self._folder} cannot grow"
+                raise DatabaseFullError(msg, hint="Free some space, and run again.") from error
             msg = f"{self._folder} cannot be used: {error.strerror or error}"
             raise StoreError(msg, hint="Check the folder and its permissions, and run again.") from error
 
