@@ -38,3 +38,14 @@ def test_the_hint_for_a_missing_section_is_short() -> None:
     with pytest.raises(DocumentNotFoundError) as caught:
         lines_of_section(_stored(body), "long " * 10_000)
     assert 0 < len(caught.value.hint) < 300
+
+
+def test_headings_above_tell_sections_of_one_name_apart() -> None:
+    """As hits show them: with ``›`` between, the title first; the hint names each heading once."""
+    document = _stored("---\ntitle: Log\n---\n# 2.0\n\n## Fixed\n\nb\n\n# 1.0\n\n## Fixed\n\na\n")
+    assert lines_of_section(document, "fixed") == (6, 8)
+    for wanted in ("1.0 › Fixed", "log › 1.0 › fixed", "## 1.0 › Fixed"):
+        assert lines_of_section(document, wanted) == (12, 14)
+    with pytest.raises(DocumentNotFoundError) as caught:
+        lines_of_section(document, "1 › Fixed")
+    assert caught.value.hint.count("Fixed") == 1

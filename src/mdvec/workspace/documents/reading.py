@@ -122,7 +122,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
 
     Args:
         document: The document.
-        wanted: The heading, without regard to case, ``#`` marks and surrounding space.
+        wanted: The heading, without regard to case, ``#`` marks and surrounding space; with headings above it
+            and the title before it if ``›`` stands between, as hits show them. The first such section counts.
 
     Returns:
         Its first and last line.
@@ -133,8 +134,15 @@ def lines_of_section(document: StoredDocument, wanted: str) -> Lines:
     from mdvec.documents.parse import parse_document  # Markdown is read for this alone
 
     parsed = parse_document(document.path, document.body)
-    name = wanted.lstrip("#").strip().casefold()
-    section = next((item for item in parsed.sections if item.level and item.heading.casefold() == name), None)
+    name = f" › {wanted.lstrip('#').strip()}".casefold()
+    section = next(
+        (
+            item
+            for item in parsed.sections
+            if item.level and " › ".join(("", parsed.title, *item.heading_path)).casefold().endswith(name)
+        ),
+        None,
+    )
     if section is None:
         msg = f"{document.path} has no section {wanted!r}"
         raise DocumentNotFoundError(msg, hint=_headings_hint(parsed.sections, wanted))
@@ -179,7 +187,7 @@ def _outline_section(section: Section, numbers: Mapping[int, int], body: str) ->
 def _headings_hint(sections: Sequence[Section], wanted: str) -> str:
     from difflib import get_close_matches
 
-    headings = [section.heading for section in sections if section.level]
+    headings = list(dict.fromkeys(section.heading for section in sections if section.level))
     if not headings:
         return "The document has no headings."
     headings = [heading[:_MAX_HEADING_CHARS] for heading in headings[:_MAX_COMPARED_HEADINGS]]
