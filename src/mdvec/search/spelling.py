@@ -24,6 +24,17 @@ _MOST_LETTERS = 40  # the candidates of a word take the square of its length
 _MOST_MENDED = 8
 _MOST_NAMED = 8
 
+# Questions are made of them, so they are neither mistyped nor missed where a few notes do without.
+_OF_QUESTIONS = (
+    "about after again all also always another any because before best between both different during each "
+    "either else even ever every explain few find first get give going good had here itself just keep know "
+    "last less let like long made make many may might more most much must need never new next now often old "
+    "once one only other ours own please same seem show since some someone something soon still such take "
+    "tell thing things think though time times too under until use used using very via want way ways well "
+    "whether while without work works yet"
+)
+_COMMON_WORDS = STOP_WORDS.union(_OF_QUESTIONS.split())
+
 # What is part of an identifier, a path or an address is as it is.
 _TOKEN = re.compile(r"\S+")
 _OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’"
@@ -83,10 +94,10 @@ def check_spelling(texts: Sequence[str], where: Where, view: View) -> Spelling:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of scripts with spaces, as typed, without function words."""
+    """Yield the words of scripts with spaces, as typed, without the most common English ones."""
     for match in run_pattern(text).finditer(text):
         folded = normalise(match[0])
-        if not (holds_unspaced(folded) or folded in STOP_WORDS):
+        if not (holds_unspaced(folded) or folded in _COMMON_WORDS):
             yield match[0]
 
 

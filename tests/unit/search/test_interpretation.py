@@ -133,6 +133,12 @@ def test_what_is_quoted_a_name_or_a_number_stays(store: Store, typed: str) -> No
     assert (found.corrections, found.searched) == ({}, typed)
 
 
+def test_a_common_word_is_no_typo(store: Store) -> None:
+    """Few notes hold all words that questions are made of."""
+    found = meaning(store, "many records, even plans")  # "seven" is known, "even" is not
+    assert (found.corrections, found.unknown_words) == ({}, ())
+
+
 def test_unknown_words_are_named(store: Store) -> None:
     """Of spaced scripts and of Japanese, where another word of the query is known; function words never."""
     assert meaning(store, "the samesite policy").unknown_words == ("samesite",)
