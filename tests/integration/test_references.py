@@ -78,6 +78,7 @@ def workspace(root: Path) -> Iterator[Workspace]:
         ("work/Plan.md", "work/Plan.md"),
         ("work/x", "work/x.md"),
         ("same/twin", "notes/same/Twin.md"),
+        (" work/x.md", "work/x.md"),
     ],
 )
 def test_every_form_is_understood(workspace: Workspace, root: Path, reference: str, place: str) -> None:
@@ -90,6 +91,7 @@ def test_every_form_is_understood(workspace: Workspace, root: Path, reference: s
         for lines in (":14-21", ":14:21", "#L14-L21", "#L14-21"):
             assert workspace.read(given + lines).text == "".join(TEXT.splitlines(keepends=True)[13:21])
         assert workspace.read(f"{given}:14").text == workspace.read(f"{given}:14:").text == "line 14\n"
+        assert workspace.read(f" {given}:14-14\n").text == "line 14\n"
         assert workspace.read(f"{given}:14", lines=(2, 2)).text == "line 2\n"
 
 

@@ -80,13 +80,15 @@ def find_reference(text: str, places: Sequence[Collection], view: View) -> Refer
     These are understood: ``path``, ``collection/path``, ``collection: path``, ``mdvec://collection/path`` and
     the absolute path of a file, each also with ``:12``, ``:14-21`` or ``#L14-L21`` behind it; then paths in
     another case, and the end of a path or a note's name alone, as a link would name it, if only one document
-    has it. A document whose path is exactly what was given comes first.
+    has it. Space around the text is left out where it is not part of a name. A document whose path is exactly
+    what was given comes first.
 
     Raises:
         DocumentNotFoundError: If there is no such document; the hint names the nearest paths.
         UsageError: If more than one document is meant.
     """
-    readings = list(_readings(text, places))
+    spelled = dict.fromkeys((text, text.strip()))
+    readings = [reading for each in spelled for reading in _readings(each, places)]
     for reading in readings:
         found = [
             Reference(document, place, reading.lines)
