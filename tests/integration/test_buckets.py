@@ -163,7 +163,7 @@ def test_a_flaky_server_loses_nothing(
                 server, "fault", lambda method, path, broken=broken: Fault.ERROR if method == broken else None
             )
             with pytest.raises(StoreUnavailableError, match="s3://published/flaky cannot be used now"):
-                workspace.stores.publish(place)
+                workspace.stores.publish(place, full=True)
         monkeypatch.setattr(server, "fault", lambda method, path: None)
         assert dataset.latest(plain) == kept[-1]
-        assert workspace.stores.publish(place).version == 4
+        assert workspace.stores.publish(place, full=True).version == 4
