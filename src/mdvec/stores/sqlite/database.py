@@ -188,10 +188,10 @@ class Database:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another one at the same path; None without a file."""
+    """Return what tells a file from another one at the same path; None if there is none to be seen."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
     return found.st_dev, found.st_ino
 
