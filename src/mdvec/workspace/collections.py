@@ -91,7 +91,7 @@ class Collections:
 
     @property
     def is_published(self) -> bool:
-        """Whether they are a published copy, which only whoever publishes it can complete."""
+        """Whether they are a published copy, which cannot be imported here."""
         return isinstance(self.database.store(), FollowingStore)
 
     # --- reading -------------------------------------------------------------------------------

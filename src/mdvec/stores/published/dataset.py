@@ -220,7 +220,7 @@ def prune(place: Place, newest: int, keep: int) -> int:
     place.delete([_manifest_name(number) for number in old])
     needed: set[str] = set()
     for kept in found[len(old) :]:
-        with suppress(DamagedDatabaseError):  # nobody can fetch it
+        with suppress(DamagedDatabaseError):  # it cannot be fetched anyway
             if (manifest := read_manifest(place, kept)) is not None:
                 needed.update((*manifest.parts, manifest.pages))
     beyond = f"{newest + 1:010}/"
