@@ -49,7 +49,6 @@ class ProgressListener(Protocol):
             total: Units in all; 0 when unknown.
             detail: More for people, such as which process is waited for.
         """
-        ...
 
 
 class StepListener(Protocol):
@@ -63,7 +62,6 @@ class StepListener(Protocol):
             elapsed_ms: Wall time, in milliseconds.
             details: Numbers that explain it, such as ``hits=50``.
         """
-        ...
 
 
 class Run:

@@ -43,7 +43,6 @@ class ChunkerFactory(Protocol):
         Raises:
             ConfigError: If a setting cannot be used.
         """
-        ...
 
 
 class Chunker(Protocol):
@@ -55,7 +54,6 @@ class Chunker(Protocol):
     @property
     def fingerprint(self) -> str:
         """Strategy, version and settings as one string; if it changes, documents are cut again."""
-        ...
 
     def chunk(self, document: Document) -> CutDocument:
         """Cut a document.
@@ -66,4 +64,3 @@ class Chunker(Protocol):
             character after ``content_start`` that is not white space. A document without text gives no
             chunk; a chunker may treat a document of headings alone in the same way.
         """
-        ...

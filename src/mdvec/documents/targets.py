@@ -38,19 +38,15 @@ class Targets(Protocol):
 
         It is empty for the document itself.
         """
-        ...
 
     def image(self, link: Link) -> str | None:
         """Return the address of an image; None if it is missing or not an image."""
-        ...
 
     def embedded(self, link: Link) -> Embedded | None:
         """Return the document that an embed shows; None if it is missing."""
-        ...
 
     def tag(self, tag: str) -> str:
         """Return the address of the list of documents with a tag."""
-        ...
 
 
 class Job(Struct):

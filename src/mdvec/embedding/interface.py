@@ -83,7 +83,6 @@ class EmbedderFactory(Protocol):
         Raises:
             ConfigError: If a setting is impossible, such as a dimension the model does not offer.
         """
-        ...
 
 
 class Embedder(Protocol):
@@ -104,12 +103,10 @@ class Embedder(Protocol):
         Raises:
             EmbeddingError: If that request fails.
         """
-        ...
 
     @property
     def tokens(self) -> TokenCounter:
         """The token counter of the model; an estimate if the model cannot be used."""
-        ...
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
@@ -166,7 +163,6 @@ class Embedder(Protocol):
             EmbeddingError: If a service refuses, or its response is not these vectors; raised after all the
                 vectors that did arrive.
         """
-        ...
 
     def embed_query(self, text: str) -> Vector:
         """Embed a query. Since a person waits, it gives up on a slow service early.

@@ -36,7 +36,6 @@ class SourceFactory(Protocol):
         Raises:
             UsageError: If the location is invalid.
         """
-        ...
 
     def parse(self, location: str) -> str:
         """Return the canonical spelling of a location, given what a user writes after ``NAME:`` or ``NAME+``.
@@ -45,7 +44,6 @@ class SourceFactory(Protocol):
             UsageError: If it is invalid, or contains a password.
             SourceMissingError: If it does not exist and that can be checked at no cost.
         """
-        ...
 
 
 class Source(Protocol):
@@ -62,7 +60,6 @@ class Source(Protocol):
             SourceMissingError: If the root itself is not there.
             SourceError: If it is there and cannot be listed.
         """
-        ...
 
     def read(self, entry: SourceEntry) -> bytes:
         """Return the raw bytes of a listed file.
@@ -71,7 +68,6 @@ class Source(Protocol):
             UnreadableFileError: If it cannot be read, is no longer a regular file, or is outside the root.
             FileTooLargeError: If it is over the size limit, which the listing did not show.
         """
-        ...
 
     def expect(self, entries: Sequence[SourceEntry]) -> None:
         """Prefetch the files that are read next, in any order.
@@ -81,7 +77,6 @@ class Source(Protocol):
         Raises:
             SourceError: If nothing can be fetched.
         """
-        ...
 
     def differs(self, known: SourceEntry) -> bool:
         """Return True if a file has changed or is gone since it was indexed; one that was touched has not.
@@ -91,7 +86,6 @@ class Source(Protocol):
 
         A source elsewhere returns False without a request: it is as new as the last import.
         """
-        ...
 
 
 @runtime_checkable
@@ -100,7 +94,6 @@ class WatchedSource(Protocol):
 
     def is_here(self) -> bool:
         """Return True if the root exists; its contents are not read."""
-        ...
 
     def folders(self) -> Sequence[str]:
         """Return the folders to be watched, absolute (see :func:`mdvec.sources.events.watch`).
@@ -109,7 +102,6 @@ class WatchedSource(Protocol):
             SourceMissingError: If the root itself is not there.
             SourceError: If it is there and cannot be listed.
         """
-        ...
 
     def concerned(self, path: str) -> Sequence[str]:
         """Return the documents that an event may concern.
@@ -121,4 +113,3 @@ class WatchedSource(Protocol):
             Paths as in a listing, known or not; one that ends in ``/`` stands for all below it. Empty when no
             document is concerned.
         """
-        ...

@@ -40,29 +40,23 @@ class View(Protocol):
     @property
     def version(self) -> int:
         """A number that grows with every commit of any process that changed something."""
-        ...
 
     # --- collections ---------------------------------------------------------------------------
 
     def collections(self) -> list[Collection]:
         """Return all collections, by name."""
-        ...
 
     def activities(self) -> list[Activity]:
         """Return what live processes are doing now: their claims, the lease on the store first."""
-        ...
 
     def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
         """Count the documents, chunks and files of a collection; without a space every chunk is pending."""
-        ...
 
     def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
         """Return the one state of every file, by path."""
-        ...
 
     def tags(self, where: Where) -> list[TagCount]:
         """Count the documents of each tag, most used first, then by name."""
-        ...
 
     # --- documents and chunks ------------------------------------------------------------------
 
@@ -70,92 +64,72 @@ class View(Protocol):
         self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
     ) -> list[ListedDocument]:
         """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
-        ...
 
     def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
         """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
-        ...
 
     def documents_inside(self, where: Where) -> dict[DocumentId, str]:
         """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
-        ...
 
     def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
         """Return the facts that a comparison with the source needs, by path."""
-        ...
 
     def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
         """Return the documents that are marked dirty, the oldest mark first, then by path."""
-        ...
 
     def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
         """Return the document at a path."""
-        ...
 
     def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
         """Return a document's chunks, in order."""
-        ...
 
     def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         """Return the chunks that exist, by id."""
-        ...
 
     def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of the documents that exist, by id."""
-        ...
 
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
         """Return the places of the chunks that exist, each once, in order of id."""
-        ...
 
     def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
         """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
-        ...
 
     def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
         """Return how many chunks of its collection have the same skeleton as each chunk, itself included.
 
         At most ``records.MOST_REPETITIONS``; unique chunks are left out.
         """
-        ...
 
     def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
         """Return the context of each chunk of a document, in order; empty if there is no such document."""
-        ...
 
     # --- links and names -----------------------------------------------------------------------
 
     def links_of(self, document_id: DocumentId) -> list[Link]:
         """Return a document's links, in order."""
-        ...
 
     def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
         """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
-        ...
 
     def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
         """Return the links to older versions, by document and position."""
-        ...
 
     def files_named(
         self, collection_id: CollectionId, keys: Iterable[str]
     ) -> dict[str, dict[str, DocumentId]]:
         """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key`."""
-        ...
 
     def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
         """Return the documents inside ``where`` with a name folded by ``text.folding.fold_name``, by path."""
-        ...
 
     def holds_few(self, where: Where) -> bool:
         """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, few enough to check each."""
-        ...
 
     # --- words ---------------------------------------------------------------------------------
 
     def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
         """Return the document frequencies of terms, as :meth:`bm25` uses them."""
-        ...
 
     def bm25(
         self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()
@@ -175,7 +149,6 @@ class View(Protocol):
         Returns:
             Chunks and positive scores, best first; ties in order of id.
         """
-        ...
 
     def holding(
         self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
@@ -184,21 +157,17 @@ class View(Protocol):
 
         No group is empty. A term that ends in ``*`` stands for all terms with this prefix.
         """
-        ...
 
     # --- vectors -------------------------------------------------------------------------------
 
     def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
         """Return every space that was opened, by id, in order of id."""
-        ...
 
     def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
         """Return the id of a space; None if it was never opened."""
-        ...
 
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
         """Return how similar unrelated texts are in a space; None until that was measured."""
-        ...
 
     def nearest_chunks(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -214,7 +183,6 @@ class View(Protocol):
         Returns:
             ``min(limit, chunks inside where that have a vector)`` of them, best first; ties in order of id.
         """
-        ...
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -224,7 +192,6 @@ class View(Protocol):
         A document is as near as the nearest of its names. Every document that holds a chunk inside ``where``
         counts as inside.
         """
-        ...
 
     def chunk_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
@@ -233,21 +200,17 @@ class View(Protocol):
 
         NaN where a chunk has no vector; the queries have shape (k, dim).
         """
-        ...
 
     def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
         """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
-        ...
 
     def name_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
     ) -> NDArray[np.float64]:
         """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
-        ...
 
     def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         """Return at most ``count`` chunks with a vector, spread evenly over a whole space, in order of id."""
-        ...
 
     def vectors(
         self, space_id: SpaceId, *, after: bytes, limit: int
@@ -258,23 +221,18 @@ class View(Protocol):
             The hashes after ``after`` in byte order (empty for the first page), and their vectors, shape
             (n, dim).
         """
-        ...
 
     def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         """Return the hashes that have a vector."""
-        ...
 
     def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
-        ...
 
     def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
         """Return names without a vector in the space, oldest first, each hash once."""
-        ...
 
     def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
         """Return how many names :meth:`pending_names` would return without a limit."""
-        ...
 
 
 class Writer(View, Protocol):
@@ -288,7 +246,6 @@ class Writer(View, Protocol):
         Raises:
             CollectionExistsError: If the name is taken.
         """
-        ...
 
     def change_collection(
         self, collection_id: CollectionId, change: Callable[[Collection], Collection]
@@ -303,11 +260,9 @@ class Writer(View, Protocol):
         Raises:
             CollectionNotFoundError: If it was deleted.
         """
-        ...
 
     def delete_collection(self, collection_id: CollectionId) -> None:
         """Remove a collection with its documents; vectors stay as a cache."""
-        ...
 
     def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
         """Write documents with their chunks, terms, names, labels and links.
@@ -315,11 +270,9 @@ class Writer(View, Protocol):
         Each replaces the document at its path. Ids are never reused; those of new chunks grow in the order of
         the records and of the chunks in them.
         """
-        ...
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents with the same content, and mark them clean."""
-        ...
 
     def move_documents(self, collection_id: CollectionId, moves: Sequence[Move]) -> bool:
         """Move documents to other folders, with the same file names; their ids stay, and they become clean.
@@ -328,7 +281,6 @@ class Writer(View, Protocol):
             False, with nothing written, if a vector index holds their paths: it only follows documents that
             are written anew.
         """
-        ...
 
     def mark_dirty(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Mark documents as changed since they were indexed.
@@ -336,18 +288,15 @@ class Writer(View, Protocol):
         The mark is removed when the document is put, touched, moved or deleted. A marked document keeps its
         time. A path that ends in ``/`` stands for all documents below it; unknown paths are ignored.
         """
-        ...
 
     def delete_documents(self, collection_id: CollectionId, paths: Sequence[str]) -> None:
         """Remove documents with their chunks, names, labels and links; unknown paths are ignored."""
-        ...
 
     def set_superseded(self, collection_id: CollectionId, documents: Iterable[DocumentId]) -> None:
         """Set which documents of a collection are superseded.
 
         Their texts and names are not pending. Searches find them unless ``Where.hidden`` names them.
         """
-        ...
 
     def set_outcome(
         self,
@@ -357,15 +306,12 @@ class Writer(View, Protocol):
         failures: Iterable[Unreadable],
     ) -> None:
         """Set which files are excluded and failed. Nothing is written if nothing differs."""
-        ...
 
     def open_space(self, space: EmbeddingSpace) -> SpaceId:
         """Return the id of a space; a new one is written."""
-        ...
 
     def set_unrelated(self, space_id: SpaceId, measured: UnrelatedTexts) -> None:
         """Write how similar unrelated texts are in a space, unless a complete measurement is known."""
-        ...
 
     def put_vectors(
         self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]
@@ -375,15 +321,12 @@ class Writer(View, Protocol):
         Raises:
             ValueError: If the vectors have another shape.
         """
-        ...
 
     def drop_space(self, space_id: SpaceId) -> int:
         """Remove all vectors of a space, and return how many; its id stays valid."""
-        ...
 
     def drop_unused(self, *, keep: int = 0) -> int:
         """Remove vectors that no chunk and no name uses, except the newest ``keep``; return how many."""
-        ...
 
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
         """Compare every text and vector with its checksum, and discard the damaged ones; slow.
@@ -392,7 +335,6 @@ class Writer(View, Protocol):
         fingerprint and content hash, so that its next import reads them again; their text stays until then.
         A store whose database checks its pages discards nothing.
         """
-        ...
 
 
 class Claim(Protocol):
@@ -400,7 +342,6 @@ class Claim(Protocol):
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Set the progress of the work; the next batch writes it, for processes that wait."""
-        ...
 
 
 class Store(Protocol):
@@ -409,16 +350,13 @@ class Store(Protocol):
     @property
     def location(self) -> str:
         """Where it is, for people; never with a password."""
-        ...
 
     @property
     def size_bytes(self) -> int:
         """Bytes it takes."""
-        ...
 
     def read(self) -> AbstractContextManager[View]:
         """Open a snapshot."""
-        ...
 
     def write(self, claim: Claim | None = None) -> AbstractContextManager[Writer]:
         """Open a transaction; keep it short, and compute before it.
@@ -433,7 +371,6 @@ class Store(Protocol):
             DatabaseFullError: If there is no space; nothing of the transaction is kept.
             RuntimeError: If this thread already has a transaction of this store.
         """
-        ...
 
     def claim(
         self, collection: Collection | None, purpose: str, *, wait_s: float
@@ -454,7 +391,6 @@ class Store(Protocol):
             WriterBusyError: If it is still claimed then; the message names who, since when and how far.
             ImportStoppedError: If the run is cancelled meanwhile.
         """
-        ...
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return the version of the store as soon as it differs from this one, or after the timeout.
@@ -462,7 +398,6 @@ class Store(Protocol):
         Raises:
             ImportStoppedError: If the run is cancelled meanwhile.
         """
-        ...
 
     def check(self) -> list[StoreError]:
         """Examine the whole store for damage; slow.
@@ -473,12 +408,10 @@ class Store(Protocol):
         Raises:
             StoreError: If it cannot be examined, for example because the disk is full.
         """
-        ...
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Why its answers may be incomplete, for people; usually empty."""
-        ...
 
     def compact(self) -> None:
         """Rewrite the store without the space of deleted rows.
@@ -488,8 +421,6 @@ class Store(Protocol):
             WriterBusyError: If another process uses it for too long.
             DatabaseFullError: If there is no space for a second copy; nothing is lost.
         """
-        ...
 
     def close(self) -> None:
         """Release everything; a second call does nothing."""
-        ...

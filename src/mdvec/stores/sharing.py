@@ -35,7 +35,6 @@ class CopyableStore(Protocol):
             ImportStoppedError: If the run is cancelled; a part of the file is there.
             StoreError: If the store cannot be read, or the file not written.
         """
-        ...
 
 
 @runtime_checkable
@@ -45,7 +44,6 @@ class FollowingStore(Protocol):
     @property
     def published(self) -> PublishedVersion:
         """The version that is searched now."""
-        ...
 
 
 @runtime_checkable
@@ -63,7 +61,6 @@ class SharedWork(Protocol):
         Returns:
             Those that no other live process has taken, and that have no vector yet.
         """
-        ...
 
     def share(
         self, lease: Claim, here: Sequence[CollectionId], missing: Sequence[CollectionId]
@@ -80,7 +77,6 @@ class SharedWork(Protocol):
         Raises:
             WriterBusyError: If the lease was lost.
         """
-        ...
 
 
 @runtime_checkable
@@ -93,11 +89,9 @@ class SharedStore(Protocol):
         Raises:
             NotFoundError: If there is no such role.
         """
-        ...
 
     def revoke(self, collection: Collection, role: str) -> None:
         """Take the right to read a collection back; a role that had none is no error."""
-        ...
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
         """Show a collection in views and a function that other programs query; return their names.
@@ -109,7 +103,6 @@ class SharedStore(Protocol):
         Raises:
             StoreError: If there is something else of such a name; nothing is changed.
         """
-        ...
 
 
 def divide(offers: Mapping[str, Sequence[CollectionId]]) -> dict[str, set[CollectionId]]:

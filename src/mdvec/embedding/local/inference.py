@@ -41,15 +41,12 @@ class Engine(Protocol):
         Raises:
             EmbeddingError: If the model cannot be run.
         """
-        ...
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text as the model sees it, without prefix and markers."""
-        ...
 
     def free(self) -> None:
         """Give the memory back; the engine is not used again."""
-        ...
 
 
 def batches_by_length(lengths: Sequence[int], *, max_texts: int, max_tokens: int) -> Iterator[list[int]]:

@@ -146,19 +146,15 @@ class Provider(Protocol):
     @property
     def service(self) -> Service:
         """The facts."""
-        ...
 
     def address(self, key: str) -> str:
         """Return the address of the service for the owner of a key."""
-        ...
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the headers of every request."""
-        ...
 
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
         """Return the request for the vectors of some texts."""
-        ...
 
     def parse_response(self, body: object, count: int) -> Sequence[RawVector]:
         """Return the vectors in a response, in the order of the texts.
@@ -166,14 +162,12 @@ class Provider(Protocol):
         Raises:
             EmbeddingError: If they are not there.
         """
-        ...
 
     def retry_after(self, response: Response) -> float | None:
         """Return the wait that a response requests in the service's own way.
 
         See ``retry_after`` of :class:`mdvec.net.client.HttpClient`.
         """
-        ...
 
 
 def usable(tokens: int, *, taken: int = 0) -> int:

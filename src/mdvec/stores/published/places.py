@@ -25,11 +25,9 @@ class Place(Protocol):
     @property
     def location(self) -> str:
         """Where it is, for people; never with a password."""
-        ...
 
     def is_there(self) -> bool:
         """Return False if there is no such place, as far as a listing that found nothing does not tell."""
-        ...
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all objects whose first word this is, in order; nothing is no error.
@@ -37,7 +35,6 @@ class Place(Protocol):
         Raises:
             StoreError: If the place cannot be used.
         """
-        ...
 
     def get(self, name: str) -> bytes | None:
         """Return an object; None if there is none.
@@ -45,7 +42,6 @@ class Place(Protocol):
         Raises:
             StoreError: If the place cannot be used.
         """
-        ...
 
     def put(self, name: str, content: bytes) -> None:
         """Write an object, or replace it. A reader may see a part of it meanwhile.
@@ -53,7 +49,6 @@ class Place(Protocol):
         Raises:
             StoreError: If the place cannot be used.
         """
-        ...
 
     def create(self, name: str, content: bytes) -> bool:
         """Write an object at once or not at all; return False, and change nothing, if there is one.
@@ -61,7 +56,6 @@ class Place(Protocol):
         Raises:
             StoreError: If the place cannot be used.
         """
-        ...
 
     def delete(self, names: Sequence[str]) -> None:
         """Remove objects; one that is not there is no error.
@@ -69,7 +63,6 @@ class Place(Protocol):
         Raises:
             StoreError: If the place cannot be used.
         """
-        ...
 
 
 def open_place(location: Path | str, *, region: str | None = None, endpoint: str | None = None) -> Place:

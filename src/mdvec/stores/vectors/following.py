@@ -49,15 +49,12 @@ class ChangeFeed(Protocol):
 
     def spaces(self) -> list[SpaceId]:
         """Return the spaces of the store."""
-        ...
 
     def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
         """Return a space as an index knows it."""
-        ...
 
     def standing(self, space_id: SpaceId, mark: Mark) -> Standing:
         """Return how an index with this mark stands to the snapshot."""
-        ...
 
     def changes(self, space_id: SpaceId, since: Mark | None, *, texts: bool) -> VectorChanges:
         """Return the next step toward the snapshot: everything, or some thousand entries.
@@ -67,15 +64,12 @@ class ChangeFeed(Protocol):
             since: A mark that is behind; None to start from nothing.
             texts: Whether entries carry the texts of chunks.
         """
-        ...
 
     def dropped_spaces(self, since: Mark) -> list[IndexedSpace]:
         """Return the spaces that were dropped since a mark that is behind."""
-        ...
 
     def count_entries(self, space_id: SpaceId) -> int:
         """Count the texts and names that have a vector in a space."""
-        ...
 
 
 class AttachedIndex:
@@ -260,7 +254,6 @@ class IndexedStore(Protocol):
 
     def vector_index(self) -> AbstractContextManager[FollowedIndex | None]:
         """Open a snapshot with the vector index that follows it; None without an index."""
-        ...
 
 
 @runtime_checkable
@@ -273,7 +266,6 @@ class IndexingStore(Protocol):
         Raises:
             StoreError: If that cannot be.
         """
-        ...
 
 
 def update_vector_index(store: object) -> tuple[str, ...]:

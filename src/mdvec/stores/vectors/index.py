@@ -116,16 +116,13 @@ class VectorIndex(Protocol):
     @property
     def location(self) -> str:
         """Where it is, for people; never with a password."""
-        ...
 
     @property
     def keeps_texts(self) -> bool:
         """True if it is given the texts of chunks, for other programs that read it."""
-        ...
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes; None for a space that it does not hold."""
-        ...
 
     def apply(self, space: IndexedSpace, changes: VectorChanges) -> bool:
         """Apply changes, all or nothing or so that applying them again repairs what a crash left.
@@ -134,7 +131,6 @@ class VectorIndex(Protocol):
             False, without having changed anything, if :meth:`applied` is not ``changes.since`` any more:
             another thread or process was faster.
         """
-        ...
 
     def nearest(
         self,
@@ -158,23 +154,18 @@ class VectorIndex(Protocol):
             (recall@10 of at least .98). A document with several names may appear several times. Fewer than
             ``limit`` entries only if there are no more, or if the index does not hold the space.
         """
-        ...
 
     def drop(self, space: IndexedSpace) -> None:
         """Remove a space and its mark; one that it does not hold is no error."""
-        ...
 
     def optimize(self) -> None:
         """Make it fast and small, if that is due; may take minutes, and never changes what is found.
 
         It is called after imports and rebuilds, never by a search.
         """
-        ...
 
     def check(self) -> list[str]:
         """Return what keeps it from being used or from being fast, for people; empty when all is well."""
-        ...
 
     def close(self) -> None:
         """Release everything; a second call does nothing."""
-        ...

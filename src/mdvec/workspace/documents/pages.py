@@ -40,7 +40,6 @@ class Addresses(Protocol):
 
     def document(self, collection: str, path: str) -> str | None:
         """Return the address of a document; None when it is not shown."""
-        ...
 
     def image(self, collection: str, path: str, from_path: str) -> str | None:
         """Return the address of an image; None when it is not shown.
@@ -50,15 +49,12 @@ class Addresses(Protocol):
             path: As a document names it: from the root, from the document's folder, or the name alone.
             from_path: Path of the document.
         """
-        ...
 
     def file(self, collection: str, path: str, from_path: str) -> str | None:
         """Return the address of any other file, as :meth:`image` does."""
-        ...
 
     def tag(self, collection: str, tag: str) -> str:
         """Return the address of the documents with a tag."""
-        ...
 
 
 class Pages:

@@ -86,11 +86,9 @@ class Cluster(Protocol):
             own: The embedder here.
             make: Makes it there; it can be pickled.
         """
-        ...
 
     def close(self) -> None:
         """Disconnect, if connected."""
-        ...
 
 
 class Embedders:
