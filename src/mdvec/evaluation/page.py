@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-import jinja2
 from msgspec import Struct
 
 from mdvec.evaluation.judgements import Question
@@ -26,6 +25,7 @@ from mdvec.evaluation.report import (
     main_system,
 )
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
+from mdvec.text.templates import Templates, html_templates
 from mdvec.types.hit import Confidence
 
 MAX_FAILURES = 20
@@ -82,15 +82,9 @@ def render(report: EvalReport, *, max_failures: int = MAX_FAILURES) -> str:
     return page.render(report=report, max_failures=max_failures, metrics=METRICS, depth=DEPTH)
 
 
-def templates() -> jinja2.Environment:
+def templates() -> Templates:
     """Return the templates of the page and of its plots."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mdvec.evaluation"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = html_templates("mdvec.evaluation")
     environment.filters.update(
         best=_best,
         by_grade=by_grade,

@@ -7,13 +7,14 @@ Nothing of a note reaches the Markdown or the templates of VitePress: a body is 
 from __future__ import annotations
 
 import datetime as dt
-import html
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from mdvec.interfaces.site.names import TAGS
+from mdvec.text.templates import Templates, html_templates
 from mdvec.types.page import Page, PageEntry
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ WORDS = {
         "created": "Created",
         "updated": "Updated",
         "tags": "Tags",
-        "notes": "Notes",
         "recent": "Recently changed",
         "documents": "{} notes",
     },
@@ -34,12 +34,14 @@ WORDS = {
         "created": "作成",
         "updated": "更新",
         "tags": "タグ",
-        "notes": "ノート",
         "recent": "最近の更新",
         "documents": "{} 件",
     },
 }
 """What the pages themselves say, by language."""
+
+SidebarItem = dict[str, object]
+"""A page, or a folder with the items in it."""
 
 _RECENT = 20
 _HEADING = re.compile(r'<h([1-6])([^>]*?) id="([^"]+)"([^>]*)>(.*?)</h\1>', re.DOTALL)
@@ -51,39 +53,31 @@ _UPDATED = ("updated", "modified", "lastmod")
 
 def note_page(page: Page, titles: Mapping[str, str], addresses: SiteAddresses, language: str) -> str:
     """Return the page of a document."""
-    words = WORDS[language]
-    begins_with_title = page.html.lstrip().startswith("<h1")
-    parts = [] if begins_with_title else [f'<h1 id="title">{html.escape(page.title)}</h1>']
-    head = [*_dates(page.properties, words), *(_tag(tag, page.collection, addresses) for tag in page.tags)]
-    if head:
-        parts.append(f'<p class="note-head">{" ".join(head)}</p>')
-    parts.append(page.html)
     sources = dict.fromkeys(link.path for link in page.links.backlinks if link.path in titles)
-    if sources:
-        items = (_item(addresses.document("", path), titles[path]) for path in sources)
-        title = html.escape(words["backlinks"])
-        parts.append(
-            f'<section class="backlinks"><h2 id="backlinks">{title}</h2><ul>{"".join(items)}</ul></section>'
-        )
-    return _page(page.title, "\n".join(parts))
+    return _page(
+        "note.html",
+        page.title,
+        addresses,
+        language,
+        page=page,
+        dates=list(_dates(page.properties)),
+        backlinks=[(path, titles[path]) for path in sources],
+    )
 
 
 def tag_pages(
     tagged: Mapping[str, Sequence[PageEntry]], collection: str, addresses: SiteAddresses, language: str
 ) -> dict[str, str]:
     """Return the page of each tag and that of all of them, by their place on the site."""
-    words = WORDS[language]
     pages = {}
     for tag, documents in tagged.items():
-        items = (_item(addresses.document("", each.path), each.title) for each in documents)
-        body = f'<h1 id="tag">{html.escape(f"#{tag}")}</h1><ul>{"".join(items)}</ul>'
-        pages[addresses.tag_page(tag) or ""] = _page(f"#{tag}", body)
-    every = (
-        f"<li>{_tag(tag, collection, addresses)} {words['documents'].format(len(documents))}</li>"
-        for tag, documents in sorted(tagged.items(), key=lambda each: (-len(each[1]), each[0]))
-    )
+        listed = [(each.path, each.title) for each in documents]
+        page = _page("tag.html", f"#{tag}", addresses, language, tag=tag, documents=listed)
+        pages[addresses.tag_page(tag) or ""] = page
+    most_used_first = sorted(tagged.items(), key=lambda each: (-len(each[1]), each[0]))
+    title = WORDS[language]["tags"]
     pages[f"{TAGS}/index"] = _page(
-        words["tags"], f'<h1 id="tags">{html.escape(words["tags"])}</h1><ul>{"".join(every)}</ul>'
+        "tags.html", title, addresses, language, collection=collection, tags=most_used_first
     )
     return pages
 
@@ -92,57 +86,52 @@ def home_page(
     title: str, description: str, documents: Iterable[PageEntry], addresses: SiteAddresses, language: str
 ) -> str:
     """Return the first page of a site whose collection has none: what changed last."""
-    words = WORDS[language]
     newest = sorted(documents, key=lambda each: (-each.modified_ns, each.path))[:_RECENT]
-    items = "".join(_item(addresses.document("", each.path), each.title) for each in newest)
-    body = f'<h1 id="home">{html.escape(title)}</h1>'
-    if description:
-        body += f"<p>{html.escape(description)}</p>"
-    body += f'<h2 id="recent">{html.escape(words["recent"])}</h2><ul>{items}</ul>'
-    return _page(title, body)
+    listed = [(each.path, each.title) for each in newest]
+    return _page("home.html", title, addresses, language, description=description, newest=listed)
 
 
-def sidebar(pages: Mapping[str, str], titles: Mapping[str, str]) -> list[dict[str, object]]:
+def sidebar(pages: Mapping[str, str], titles: Mapping[str, str]) -> list[SidebarItem]:
     """Return the folders of the site as VitePress lists them: folders first, then pages by title."""
-    root: dict[str, dict[str, object]] = {}
-    folders: dict[str, list[dict[str, object]]] = {"": []}
+    listed: list[tuple[str, SidebarItem]] = []
     for path in sorted(pages, key=lambda each: (titles[each].casefold(), each)):
         page = pages[path]
-        folder = page.rpartition("/")[0]
-        _open_folder(folder, folders, root)
         link = "/" + page.removesuffix("index") if page.endswith("index") else f"/{page}.html"
-        folders[folder].append({"text": titles[path], "link": link})
-    return _sorted_items(folders[""])
+        listed.append((page, {"text": titles[path], "link": link}))
+    return _folder_items(listed)
 
 
-def _open_folder(
-    folder: str, folders: dict[str, list[dict[str, object]]], known: dict[str, dict[str, object]]
-) -> None:
-    if folder in folders:
-        return
-    parent, _, name = folder.rpartition("/")
-    _open_folder(parent, folders, known)
-    folders[folder] = []
-    known[folder] = {"text": name, "collapsed": True, "items": folders[folder]}
-    folders[parent].append(known[folder])
+def _folder_items(listed: Sequence[tuple[str, SidebarItem]]) -> list[SidebarItem]:
+    """Return the items of a folder; each page comes with its path below it."""
+    pages: list[SidebarItem] = []
+    folders: dict[str, list[tuple[str, SidebarItem]]] = {}
+    for path, item in listed:
+        folder, slash, below = path.partition("/")
+        if slash:
+            folders.setdefault(folder, []).append((below, item))
+        else:
+            pages.append(item)
+    inner: list[SidebarItem] = [
+        {"text": name, "collapsed": True, "items": _folder_items(folders[name])}
+        for name in sorted(folders, key=str.casefold)
+    ]
+    return [*inner, *pages]
 
 
-def _sorted_items(items: list[dict[str, object]]) -> list[dict[str, object]]:
-    inner = [each for each in items if "items" in each]
-    for folder in inner:
-        below = folder["items"]
-        folder["items"] = _sorted_items(below) if isinstance(below, list) else below
-    inner.sort(key=lambda each: str(each["text"]).casefold())
-    return [*inner, *(each for each in items if "items" not in each)]
-
-
-def _page(title: str, body: str) -> str:
+def _page(template: str, title: str, addresses: SiteAddresses, language: str, **values: object) -> str:
+    filled = _templates().get_template(template)
+    body = filled.render(values, title=title, addresses=addresses, words=WORDS[language])
     # Vue drops white space between two tags if it holds a newline, also where it parts two words.
     spaced = _BETWEEN_TAGS.sub(lambda match: match[1] or " ", _with_anchors(body).strip())
     one_block = _NEWLINE_BEFORE_BLANK.sub("&#10;", spaced)
     # JSON is YAML.
     frontmatter = f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n---\n\n"
     return f'{frontmatter}<div v-pre class="note">{one_block}</div>\n'
+
+
+@cache
+def _templates() -> Templates:
+    return html_templates("mdvec.interfaces.site")
 
 
 def _with_anchors(body: str) -> str:
@@ -162,21 +151,11 @@ def _with_anchors(body: str) -> str:
     return _HEADING.sub(linked, body)
 
 
-def _dates(properties: Mapping[str, object], words: Mapping[str, str]) -> list[str]:
-    found = []
+def _dates(properties: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the dates of a document, each after the key of its word."""
     for names, word in ((_CREATED, "created"), (_UPDATED, "updated")):
         value = next((properties[name] for name in names if properties.get(name)), None)
         if isinstance(value, dt.date):
             value = value.isoformat()[:10]
         if isinstance(value, str):
-            found.append(f'<span class="date">{html.escape(words[word])} {html.escape(value[:40])}</span>')
-    return found
-
-
-def _tag(tag: str, collection: str, addresses: SiteAddresses) -> str:
-    href = html.escape(addresses.tag(collection, tag))
-    return f'<a class="tag" href="{href}">{html.escape(f"#{tag}")}</a>'
-
-
-def _item(href: str | None, title: str) -> str:
-    return f'<li><a href="{html.escape(href or "")}">{html.escape(title)}</a></li>'
+            yield word, value[:40]

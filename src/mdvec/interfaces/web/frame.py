@@ -10,7 +10,6 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
-import jinja2
 from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -22,6 +21,7 @@ from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
 from mdvec.interfaces.web.strings import preferred_language, words_of
+from mdvec.text.templates import html_templates
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
@@ -60,13 +60,7 @@ class Site:
         self.csrf = secrets.token_urlsafe(24)
         self.on_bug = on_bug
         self._limiter = CapacityLimiter(_MOST_CALLS)
-        self._templates = jinja2.Environment(
-            loader=jinja2.PackageLoader("mdvec.interfaces.web"),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
+        self._templates = html_templates("mdvec.interfaces.web")
         self._templates.filters.update(bytes=_bytes, moment=_moment)
         self._templates.globals.update(document_url=document_url, search_url=search_url)
 
