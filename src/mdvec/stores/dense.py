@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
-
-from msgspec import Struct
 
 from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, VectorRows
 from mdvec.stores.memo import Memorizing
 from mdvec.stores.records import ChunkPlace
+from mdvec.stores.vectors.following import FollowedIndex, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Where
@@ -21,29 +20,6 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     from numpy.typing import NDArray
 
     from mdvec.stores.matrix import ExactView
-    from mdvec.stores.vectors.following import FollowedIndex
-
-
-class NearestQuery(Struct, frozen=True):
-    """A search for the nearest chunks by their texts, or for the nearest documents by their names.
-
-    Attributes:
-        kind: Which of the two.
-        space_id: The space of the vector.
-        vector: Shape (dim,), unit length.
-        where: What may be found.
-        limit: Most owners to return.
-        few: The owners that may be found; None if they are many.
-        inside: Returns those of some owners that may be found.
-    """
-
-    kind: VectorKind
-    space_id: SpaceId
-    vector: NDArray[np.float32]
-    where: Where
-    limit: int
-    few: frozenset[int] | None
-    inside: Callable[[Sequence[int]], set[int]]
 
 
 class DenseReader(Memorizing, ABC):
@@ -166,25 +142,3 @@ class DenseReader(Memorizing, ABC):
             known = space_id, query, self._view(space_id).products(query)
             self._products = known if self.loaded is not None else None
         return known[2]
-
-
-class IndexedReader(DenseReader):
-    """Searches by vectors through the index beside the store; similarities are the store's own."""
-
-    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
-        from mdvec.stores.exact import best_first
-
-        owners = self._proposed_by_index(query) if query.few is None else [*query.few]
-        if owners is None:
-            return self._without_index(query)
-        near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
-        return best_first(owners, near[0], query.limit)
-
-    def _proposed_by_index(self, query: NearestQuery) -> list[int] | None:
-        collections = None if self.covers_everything(query.where) else query.where.collections
-        index = cast("FollowedIndex", self.index)
-        return index.propose(query.space_id, query.vector, query.kind, query.limit, query.inside, collections)
-
-    def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
-        """Return the nearest of the owners inside when the index cannot be used."""
-        return super()._nearest(query)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from msgspec import Struct, field
@@ -33,21 +33,13 @@ class MemoryVectorIndex:
         place: Shown to people.
     """
 
+    keeps_texts: ClassVar[bool] = False
+
     def __init__(self, place: str = "memory") -> None:
         self.applications = 0
-        self._place = place
+        self.location = place
         self._guard = threading.Lock()
         self._spaces: dict[IndexedSpace, _Space] = {}
-
-    @property
-    def location(self) -> str:
-        """What it was given."""
-        return self._place
-
-    @property
-    def keeps_texts(self) -> bool:
-        """False."""
-        return False
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""

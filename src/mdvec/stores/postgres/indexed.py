@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mdvec.errors import ConfigError
-from mdvec.stores.dense import IndexedReader
-from mdvec.stores.loaded import LoadedSpaces
-from mdvec.stores.memo import Memo
+from mdvec.stores.indexed import IndexedReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.hnsw import LargeSpaceReader
 from mdvec.stores.postgres.snapshots import Snapshot
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.feed import ATTACHED, Dialect, SqlChanges
-from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+from mdvec.stores.vectors.feed import ATTACHED, Dialect
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import SpaceId
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_DIALECT = Dialect(STORED, ">f2")
 
 _MAY_READ_ALL = """SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
     WHERE c.oid = 'chunks'::regclass"""
@@ -51,28 +46,9 @@ def attach(connection: Connection) -> None:
 
 
 class IndexedVectors(IndexedReader, LargeSpaceReader):
-    """Answers what :class:`LargeSpaceReader` answers, through an index; similarities are the store's own.
+    """Answers what :class:`LargeSpaceReader` answers, through an index, and without it where that fails."""
 
-    Args:
-        connection: The snapshot.
-        memo: What is known of versions.
-        spaces: The matrices of the store; loaded where the index cannot be used.
-        exact_up_to: How many vectors a space may have to be searched in memory then.
-        attached: The index.
-        current_version: Reads the version that the store has now.
-    """
-
-    def __init__(
-        self,
-        connection: Connection,
-        memo: Memo | None,
-        spaces: LoadedSpaces | None,
-        exact_up_to: int,
-        attached: AttachedIndex,
-        current_version: Callable[[], int],
-    ) -> None:
-        super().__init__(connection, memo, spaces, exact_up_to)
-        self.index = FollowedIndex(attached, SqlChanges(self.rows, _DIALECT, self.version, current_version))
+    dialect = Dialect(STORED, ">f2")
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]

@@ -117,7 +117,7 @@ class PostgresStore:
                 return
             from mdvec.stores.postgres.indexed import IndexedSnapshot
 
-            yield IndexedSnapshot(*shared, self._attached, self._current_version)
+            yield IndexedSnapshot(*shared).through(self._attached, self._current_version)
 
     @contextmanager
     def vector_index(self) -> Iterator[FollowedIndex | None]:

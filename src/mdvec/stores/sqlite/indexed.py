@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdvec.stores.dense import IndexedReader, NearestQuery
 from mdvec.stores.exact import (
     best_first,
     best_inside,
@@ -19,21 +18,18 @@ from mdvec.stores.exact import (
     in_rows_of,
     largest_similarities,
 )
-from mdvec.stores.loaded import LoadedSpaces
-from mdvec.stores.memo import Memo
+from mdvec.stores.indexed import IndexedReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.sqlite.checksums import VECTOR
-from mdvec.stores.sqlite.connection import Connection
 from mdvec.stores.sqlite.snapshots import Snapshot
 from mdvec.stores.sqlite.vectors import VectorReader
-from mdvec.stores.vectors.feed import Dialect, SqlChanges
-from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex
+from mdvec.stores.vectors.feed import Dialect
+from mdvec.stores.vectors.following import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.stores.vectors.samples import ROWS_WRITTEN, TEXT_IDS, Samples
 from mdvec.types.ids import ChunkId, SpaceId
 
 _BATCH_ROWS = 4096
-_DIALECT = Dialect(VECTOR, "<f2")
 
 _ALL_TEXTS = f"""SELECT c.id, {VECTOR} FROM chunks c
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = c.text_hash"""  # noqa: S608 - a constant
@@ -47,27 +43,9 @@ _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
 
 
 class IndexedVectors(IndexedReader, VectorReader):
-    """Answers what :class:`VectorReader` answers, through an index; similarities are the store's own.
+    """Answers what :class:`VectorReader` answers, through an index; no matrix is loaded."""
 
-    Args:
-        connection: The snapshot.
-        memo: What is known of versions.
-        loaded: Samples and the progress of embedding; no matrix is loaded.
-        attached: The index.
-        current_version: Reads the version that the store has now.
-    """
-
-    def __init__(
-        self,
-        connection: Connection,
-        memo: Memo | None,
-        loaded: LoadedSpaces | None,
-        attached: AttachedIndex,
-        current_version: Callable[[], int],
-    ) -> None:
-        super().__init__(connection, memo, loaded)
-        self._samples = Samples() if loaded is None else loaded.samples
-        self.index = FollowedIndex(attached, SqlChanges(self.rows, _DIALECT, self.version, current_version))
+    dialect = Dialect(VECTOR, "<f2")
 
     def _similarities(
         self, kind: VectorKind, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[int]
@@ -101,7 +79,8 @@ class IndexedVectors(IndexedReader, VectorReader):
         def all_ids() -> Iterator[int]:
             return (row[0] for row in self.connection.execute(TEXT_IDS, (space_id,)))
 
-        return self._samples.places(space_id, count, self.rows(ROWS_WRITTEN)[0][0], all_ids, self.places)
+        samples = Samples() if self.loaded is None else self.loaded.samples
+        return samples.places(space_id, count, self.rows(ROWS_WRITTEN)[0][0], all_ids, self.places)
 
 
 class IndexedSnapshot(IndexedVectors, Snapshot):

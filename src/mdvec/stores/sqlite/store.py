@@ -138,7 +138,8 @@ class SqliteStore:
                 return
             from mdvec.stores.sqlite.indexed import IndexedSnapshot
 
-            yield IndexedSnapshot(connection, self._memo, self._spaces, self._attached, self._current_version)
+            snapshot = IndexedSnapshot(connection, self._memo, self._spaces)
+            yield snapshot.through(self._attached, self._current_version)
 
     @contextmanager
     def write(self, claim: Claim | None = None) -> Iterator[Transaction]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 import chromadb
@@ -98,6 +98,7 @@ class ChromaVectorIndex:
     """
 
     Settings = ChromaSettings
+    keeps_texts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -122,11 +123,6 @@ class ChromaVectorIndex:
         self._client: Any = None
         self._owned = ExitStack()
         refuse_other_files(self._folder)
-
-    @property
-    def keeps_texts(self) -> bool:
-        """True: they are the documents of Chroma."""
-        return True
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""

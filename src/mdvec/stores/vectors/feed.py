@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from functools import cached_property
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from mdvec.stores.vectors.following import Standing
 from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorEntry, VectorKind
 from mdvec.types.ids import SpaceId
 
@@ -41,6 +41,7 @@ _STATE = """SELECT (SELECT value FROM meta WHERE key = 'vector_index'),
 _END_OF_VECTORS = "SELECT id FROM vectors WHERE +space_id = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _END = "SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 
+# The fields of VectorEntry, in order; the heading path as JSON.
 _ENTRIES = {
     VectorKind.TEXT: """o.id, o.id, {vector}, d.collection_id, d.path, o.ordinal, o.depth, o.heading_path,
         (SELECT p.id FROM chunks p WHERE p.document_id = o.document_id AND p.ordinal = o.parent),
@@ -59,6 +60,19 @@ _NEW = """SELECT {entry} FROM {table} o CROSS JOIN vectors v ON v.space_id = ? A
 _OLD = """SELECT {entry} FROM vectors v CROSS JOIN {table} o ON o.text_hash = v.text_hash
     CROSS JOIN documents d ON d.id = o.document_id
     WHERE +v.space_id = ? AND v.id > ? AND v.id <= ? AND +o.id <= ? ORDER BY v.id"""
+
+
+class Standing(Enum):
+    """The state of an index, compared with a snapshot of its store."""
+
+    CURRENT = auto()
+    """It holds all that the snapshot shows."""
+    BEHIND = auto()
+    """It missed changes, and they are known."""
+    AHEAD = auto()
+    """It has followed a later snapshot, and may lack what this one still shows."""
+    LOST = auto()
+    """What it missed is not known any more, or it followed another store: it has to start from nothing."""
 
 
 class Applied(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -111,8 +125,8 @@ class Dialect(Struct, frozen=True):
     dtype: str
 
 
-class SqlChanges:
-    """The changes up to a snapshot; a :class:`mdvec.stores.vectors.following.ChangeFeed`.
+class ChangeFeed:
+    """The changes of a store up to a snapshot.
 
     Args:
         rows: Runs a query in the snapshot (:meth:`mdvec.stores.tables.TableReader.rows`).
@@ -166,7 +180,13 @@ class SqlChanges:
         return Standing.BEHIND if self._can_follow(space_id, applied) else Standing.LOST
 
     def changes(self, space_id: SpaceId, since: Mark | None, *, texts: bool) -> VectorChanges:
-        """Return the next step toward the snapshot: everything, or about ``BATCH`` entries."""
+        """Return the next step toward the snapshot: everything, or about ``BATCH`` entries.
+
+        Args:
+            space_id: The space.
+            since: A mark that is behind; None to start from nothing.
+            texts: Whether entries carry the texts of chunks.
+        """
         now = self._now
         # From nothing there are no owners yet that wait for vectors.
         start = Applied(now.store, now.version, vector=now.vector, removed=now.removed)
@@ -236,38 +256,13 @@ class SqlChanges:
     ) -> Iterator[tuple[VectorKind, VectorEntry]]:
         import numpy as np  # not loaded where only the names of the tables are needed
 
-        entry = _ENTRIES[kind].format(vector=self._dialect.vector, text=_TEXT if texts else "''")
-        rows = self._rows(template.format(entry=entry, table=TABLES[kind]), *arguments)
-        for (
-            entry_id,
-            owner,
-            vector,
-            collection,
-            path,
-            *numbers,
-            heading,
-            parent,
-            tokens,
-            sha256,
-            text,
-        ) in rows:
-            yield (
-                kind,
-                VectorEntry(
-                    id=entry_id,
-                    owner=owner,
-                    vector=np.frombuffer(vector, self._dialect.dtype).astype(np.float32),
-                    collection_id=collection,
-                    path=path,
-                    ordinal=numbers[0],
-                    depth=numbers[1],
-                    heading=" > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading,
-                    parent=parent,
-                    token_count=tokens,
-                    content_hash=sha256,
-                    text=text,
-                ),
-            )
+        columns = _ENTRIES[kind].format(vector=self._dialect.vector, text=_TEXT if texts else "''")
+        rows = self._rows(template.format(entry=columns, table=TABLES[kind]), *arguments)
+        for entry_id, owner, stored, collection_id, path, ordinal, depth, heading, *rest in rows:
+            vector = np.frombuffer(stored, self._dialect.dtype).astype(np.float32)
+            shown = " > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading
+            entry = VectorEntry(entry_id, owner, vector, collection_id, path, ordinal, depth, shown, *rest)
+            yield kind, entry
 
     def _row(self, sql: str, *arguments: Any) -> tuple[Any, ...]:
         return self._rows(sql, *arguments)[0]

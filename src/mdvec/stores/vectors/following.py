@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from mdvec import run
 from mdvec.errors import StoreError
-from mdvec.stores.vectors.index import IndexedSpace, Mark, VectorChanges, VectorIndex, VectorKind
+from mdvec.stores.vectors.feed import ChangeFeed, Standing
+from mdvec.stores.vectors.index import VectorIndex, VectorKind
 from mdvec.types.ids import CollectionId, SpaceId
+from mdvec.types.query import Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,45 +34,26 @@ _NEXT_FACTOR = 4
 _MOST_PROPOSED = 4_096
 
 
-class Standing(Enum):
-    """The state of an index, compared with a snapshot of its store."""
+class NearestQuery(Struct, frozen=True):
+    """A search for the nearest chunks by their texts, or for the nearest documents by their names.
 
-    CURRENT = auto()
-    """It holds all that the snapshot shows."""
-    BEHIND = auto()
-    """It missed changes, and they are known."""
-    AHEAD = auto()
-    """It has followed a later snapshot, and may lack what this one still shows."""
-    LOST = auto()
-    """What it missed is not known any more, or it followed another store: it has to start from nothing."""
+    Attributes:
+        kind: Which of the two.
+        space_id: The space of the vector.
+        vector: Shape (dim,), unit length.
+        where: What may be found.
+        limit: Most owners to return.
+        few: The owners that may be found; None if they are many.
+        inside: Returns those of some owners that may be found.
+    """
 
-
-class ChangeFeed(Protocol):
-    """The changes of a store, as one snapshot knows them."""
-
-    def spaces(self) -> list[SpaceId]:
-        """Return the spaces of the store."""
-
-    def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
-        """Return a space as an index knows it."""
-
-    def standing(self, space_id: SpaceId, mark: Mark) -> Standing:
-        """Return how an index with this mark stands to the snapshot."""
-
-    def changes(self, space_id: SpaceId, since: Mark | None, *, texts: bool) -> VectorChanges:
-        """Return the next step toward the snapshot: everything, or some thousand entries.
-
-        Args:
-            space_id: The space.
-            since: A mark that is behind; None to start from nothing.
-            texts: Whether entries carry the texts of chunks.
-        """
-
-    def dropped_spaces(self, since: Mark) -> list[IndexedSpace]:
-        """Return the spaces that were dropped since a mark that is behind."""
-
-    def count_entries(self, space_id: SpaceId) -> int:
-        """Count the texts and names that have a vector in a space."""
+    kind: VectorKind
+    space_id: SpaceId
+    vector: NDArray[np.float32]
+    where: Where
+    limit: int
+    few: frozenset[int] | None
+    inside: Callable[[Sequence[int]], set[int]]
 
 
 class AttachedIndex:
@@ -104,32 +88,20 @@ class FollowedIndex:
         """Where the index is, for people."""
         return self._index.location
 
-    def propose(
-        self,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        kind: VectorKind,
-        limit: int,
-        inside: Callable[[Sequence[int]], set[int]],
-        collections: Sequence[CollectionId] | None,
-    ) -> list[int] | None:
+    def propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
         """Return the owners that may be among the nearest, after the index has caught up.
 
         Args:
-            space_id: The space of the query.
-            query: Shape (dim,), unit length.
-            kind: Texts or names.
-            limit: How many will be returned to the user.
-            inside: Returns those of some owners that may be found.
+            query: What is searched for.
             collections: The owners that may be found are in these; None where nearly all may.
 
         Returns:
             ``min(limit, owners inside)`` and some more; None when the index cannot be used now, or too much
             would have to be proposed: the vectors of the store answer then.
         """
-        with run.current().step("vector index", kind=kind.value) as details:
+        with run.current().step("vector index", kind=query.kind.value) as details:
             try:
-                proposed = self._propose(space_id, query, kind, limit, inside, collections)
+                proposed = self._propose(query, collections)
             except StoreError as error:
                 details.update(problem=str(error))
                 proposed = None
@@ -171,15 +143,8 @@ class FollowedIndex:
         except StoreError as error:
             return [str(error)]
 
-    def _propose(
-        self,
-        space_id: SpaceId,
-        query: NDArray[np.float32],
-        kind: VectorKind,
-        limit: int,
-        inside: Callable[[Sequence[int]], set[int]],
-        collections: Sequence[CollectionId] | None,
-    ) -> list[int] | None:
+    def _propose(self, query: NearestQuery, collections: Sequence[CollectionId] | None) -> list[int] | None:
+        space_id, kind, limit = query.space_id, query.kind, query.limit
         if space_id not in self._caught_up:
             self._caught_up[space_id] = self._catch_up(space_id, _MOST_PER_SEARCH)
         if not self._caught_up[space_id]:
@@ -190,9 +155,9 @@ class FollowedIndex:
         while True:
             if size > _MOST_PROPOSED:
                 return None
-            found = self._index.nearest(space, query, kind, size, collections)
+            found = self._index.nearest(space, query.vector, kind, size, collections)
             owners = list(dict.fromkeys(owner for owner, _ in found))
-            allowed = inside(owners)
+            allowed = query.inside(owners)
             if len(allowed) >= limit or len(found) < size:
                 break
             size *= _NEXT_FACTOR

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -105,6 +105,7 @@ class LanceVectorIndex:
     """
 
     Settings = LanceSettings
+    keeps_texts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -124,11 +125,6 @@ class LanceVectorIndex:
         self._connection: Any = None
         self._tables: dict[tuple[str, str], Any] = {}
         refuse_other_files(self._folder)
-
-    @property
-    def keeps_texts(self) -> bool:
-        """True: the table has a column of them."""
-        return True
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import apsw
 import sqlite_vec
@@ -73,27 +73,15 @@ class SqliteVecIndex:
         StoreError: If the file is something else, or the extension cannot be loaded.
     """
 
+    keeps_texts: ClassVar[bool] = False
+
     def __init__(self, place: str) -> None:
         self._path = Path(place).absolute()
+        self.location = str(self._path)
         self._pool: Pool[_Opened] = Pool(str(self._path))
         _refuse_other_files(self._path)
         with self._translated(), closing(apsw.Connection(":memory:")) as connection:
             _load_extension(connection)
-
-    @property
-    def location(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def closed(self) -> bool:
-        """True after :meth:`close`."""
-        return self._pool.closed
-
-    @property
-    def keeps_texts(self) -> bool:
-        """False."""
-        return False
 
     def applied(self, space: IndexedSpace) -> Mark | None:
         """Return the mark of the last applied changes."""
