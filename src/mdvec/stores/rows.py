@@ -1,14 +1,16 @@
 """A document as rows, the same in every store that has tables.
 
-Each function yields what one table holds of a document, in the order of its columns. Two rows never have the
-same key. ``stored`` turns a text into one that the database can hold.
+Each function yields what one table holds of a document, in the order of its columns, whose types are those of
+PostgreSQL. Two rows never have the same key. ``stored`` turns a text into one that the database can hold.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
 
 from mdvec.clock import now_ms
 from mdvec.stores.columns import LabelKind, fold_label, locator_bytes
@@ -21,6 +23,41 @@ from mdvec.types.ids import CollectionId
 
 Row = tuple[Any, ...]
 Stored = Callable[[str], str]
+
+
+def _columns(definition: str) -> Mapping[str, str]:
+    """Return the types of columns by name, in order."""
+    return dict(each.split(maxsplit=1) for each in definition.split(","))
+
+
+DOCUMENTS: Final = _columns(
+    """collection_id bigint, path text, locator bytea, title text, mtime_ns bigint, size bigint, sha256 bytea,
+    fingerprint text, content_start integer, indexed_at_ms bigint, file_key text, updated_ns bigint,
+    warnings text"""
+)
+"""The columns of :func:`document_row`."""
+
+CHUNKS: Final = _columns(
+    """document_id bigint, collection_id bigint, ordinal integer, parent integer, depth smallint,
+    start integer, stop integer, start_line integer, end_line integer, token_count integer, text_hash bytea,
+    heading_path text, context text, unspaced boolean, skeleton bytea"""
+)
+"""The columns of :func:`chunk_rows`."""
+
+
+class Part(Struct, frozen=True):
+    """A table that holds a part of each document.
+
+    Attributes:
+        table: Its name.
+        columns: Types by name.
+        rows: Yields the rows of a document.
+    """
+
+    table: str
+    columns: Mapping[str, str]
+    rows: Callable[[int, DocumentRecord, Stored], Iterator[Row]]
+
 
 # json.dumps would make an encoder for each call.
 _json = json.JSONEncoder(ensure_ascii=False).encode
@@ -118,3 +155,32 @@ def chunk_rows(
             record.unspaced,
             skeleton or None,
         )
+
+
+PARTS: Final = (
+    Part(
+        "contents",
+        _columns("document_id bigint, frontmatter text, body text, comments text"),
+        content_rows,
+    ),
+    Part(
+        "labels",
+        _columns("kind text, folded text, document_id bigint, position integer, display text"),
+        label_rows,
+    ),
+    Part(
+        "properties",
+        _columns("document_id bigint, key text, value text, number double precision"),
+        property_rows,
+    ),
+    Part("names", _columns("document_id bigint, folded text, text text, text_hash bytea"), name_rows),
+    Part(
+        "links",
+        _columns(
+            """document_id bigint, position integer, kind text, target text, fragment text, text text,
+            line integer, file_key text"""
+        ),
+        link_rows,
+    ),
+)
+"""What belongs to a document, but for its chunks."""

@@ -10,74 +10,11 @@ from mdvec.stores.postgres.connection import insert_rows, stored_text
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.words import put_terms, remove_terms
 from mdvec.stores.records import DocumentRecord, embedded_names
-from mdvec.stores.rows import (
-    chunk_rows,
-    content_rows,
-    document_row,
-    label_rows,
-    link_rows,
-    name_rows,
-    property_rows,
-)
+from mdvec.stores.rows import CHUNKS, DOCUMENTS, PARTS, chunk_rows, document_row
 from mdvec.stores.vectors.feed import ATTACHED
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
-
-_DOCUMENTS = {
-    "id": "bigint",
-    "collection_id": "bigint",
-    "path": "text",
-    "locator": "bytea",
-    "title": "text",
-    "mtime_ns": "bigint",
-    "size": "bigint",
-    "sha256": "bytea",
-    "fingerprint": "text",
-    "content_start": "integer",
-    "indexed_at_ms": "bigint",
-    "file_key": "text",
-    "updated_ns": "bigint",
-    "warnings": "text",
-}
-_CONTENTS = {"document_id": "bigint", "frontmatter": "text", "body": "text", "comments": "text"}
-_LABELS = {
-    "kind": "text",
-    "folded": "text",
-    "document_id": "bigint",
-    "position": "integer",
-    "display": "text",
-}
-_PROPERTIES = {"document_id": "bigint", "key": "text", "value": "text", "number": "double precision"}
-_NAMES = {"document_id": "bigint", "folded": "text", "text": "text", "text_hash": "bytea"}
-_LINKS = {
-    "document_id": "bigint",
-    "position": "integer",
-    "kind": "text",
-    "target": "text",
-    "fragment": "text",
-    "text": "text",
-    "line": "integer",
-    "file_key": "text",
-}
-_CHUNKS = {
-    "id": "bigint",
-    "document_id": "bigint",
-    "collection_id": "bigint",
-    "ordinal": "integer",
-    "parent": "integer",
-    "depth": "smallint",
-    "start": "integer",
-    "stop": "integer",
-    "start_line": "integer",
-    "end_line": "integer",
-    "token_count": "integer",
-    "text_hash": "bytea",
-    "heading_path": "text",
-    "context": "text",
-    "unspaced": "boolean",
-    "skeleton": "bytea",
-}
 
 
 class DocumentWriter(DocumentReader):
@@ -89,16 +26,10 @@ class DocumentWriter(DocumentReader):
         self.delete_documents(collection_id, list(by_path))
         identified = list(zip(self._new_ids("documents", len(by_path)), by_path.values(), strict=True))
         rows = ((key, *document_row(collection_id, each, stored_text)) for key, each in identified)
-        insert_rows(self.connection, "documents", _DOCUMENTS, rows)
-        for table, columns, rows_of in (
-            ("contents", _CONTENTS, content_rows),
-            ("labels", _LABELS, label_rows),
-            ("properties", _PROPERTIES, property_rows),
-            ("names", _NAMES, name_rows),
-            ("links", _LINKS, link_rows),
-        ):
-            rows = (row for key, each in identified for row in rows_of(key, each, stored_text))
-            insert_rows(self.connection, table, columns, rows)
+        insert_rows(self.connection, "documents", {"id": "bigint", **DOCUMENTS}, rows)
+        for part in PARTS:
+            rows = (row for key, each in identified for row in part.rows(key, each, stored_text))
+            insert_rows(self.connection, part.table, part.columns, rows)
         names = (text_hash(name) for _, record in identified for name in embedded_names(record.document))
         self.connection.execute(
             "UPDATE vectors SET named = true WHERE text_hash = ANY(%s::bytea[]) AND NOT named", (list(names),)
@@ -174,7 +105,7 @@ class DocumentWriter(DocumentReader):
         insert_rows(
             self.connection,
             "chunks",
-            _CHUNKS,
+            {"id": "bigint", **CHUNKS},
             ((key, *row) for key, row in zip(ids, rows, strict=True)),
         )
         if terms:

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Sequence
 from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes, storable
 from mdvec.stores.records import MOST_REPETITIONS, ChunkPlace, DocumentRecord, StoredChunk, places_of_rows
-from mdvec.stores.rows import (
-    chunk_rows,
-    content_rows,
-    document_row,
-    label_rows,
-    link_rows,
-    name_rows,
-    property_rows,
-)
+from mdvec.stores.rows import CHUNKS, DOCUMENTS, PARTS, chunk_rows, document_row
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
 from mdvec.stores.sqlite.where import WhereReader
 from mdvec.stores.sqlite.words import put_terms
@@ -39,30 +31,17 @@ _REPETITIONS = """WITH asked AS MATERIALIZED (
     SELECT a.id, k.times FROM asked a
     JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
 
-_INSERT_DOCUMENT = """INSERT INTO documents(collection_id, path, locator, title, mtime_ns, size, sha256,
-    fingerprint, content_start, indexed_at_ms, file_key, updated_ns, warnings)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_INSERT_CHUNK = """INSERT INTO chunks(document_id, collection_id, ordinal, parent, depth, start, stop,
-    start_line, end_line, token_count, text_hash, heading_path, context, unspaced, skeleton)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_INSERTS = (
-    (
-        """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
-        VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))""",
-        content_rows,
-    ),
-    (
-        "INSERT INTO labels(kind, folded, document_id, position, display) VALUES (?, ?, ?, ?, ?)",
-        label_rows,
-    ),
-    (
-        """INSERT INTO links(document_id, position, kind, target, fragment, text, line, file_key)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        link_rows,
-    ),
-    ("INSERT INTO properties(document_id, key, value, number) VALUES (?, ?, ?, ?)", property_rows),
-    ("INSERT INTO names(document_id, folded, text, text_hash) VALUES (?, ?, ?, ?)", name_rows),
-)
+
+def _insert(table: str, columns: Iterable[str]) -> str:
+    names = list(columns)
+    return f"INSERT INTO {table}({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
+
+
+_INSERTS = {each.table: _insert(each.table, each.columns) for each in PARTS} | {
+    # With its checksum, since a later statement would write the text again.
+    "contents": """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
+        VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))"""
+}
 
 # The chunks of a document are written in one transaction, so their ids follow each other.
 _PLACE = f"{PLACE_COLUMNS}, iif(c.ordinal > 0, c.id - 1, 0), coalesce(after.id, 0)"
@@ -133,21 +112,16 @@ class DocumentWriter(DocumentReader):
             return
         put = self.connection.executemany
         self.delete_documents(collection_id, [record.document.path for record in records])
-        put(_INSERT_DOCUMENT, (document_row(collection_id, each, storable) for each in records))
-        first = self._first_id(len(records))
-        for statement, rows_of in _INSERTS:
-            put(
-                statement,
-                (row for key, each in enumerate(records, first) for row in rows_of(key, each, storable)),
-            )
         put(
-            _INSERT_CHUNK,
-            (
-                row
-                for key, each in enumerate(records, first)
-                for row in chunk_rows(collection_id, key, each, storable)
-            ),
+            _insert("documents", DOCUMENTS), (document_row(collection_id, each, storable) for each in records)
         )
+        first = self._first_id(len(records))
+        identified = list(enumerate(records, first))
+        for part in PARTS:
+            rows = (row for key, each in identified for row in part.rows(key, each, storable))
+            put(_INSERTS[part.table], rows)
+        chunks = (row for key, each in identified for row in chunk_rows(collection_id, key, each, storable))
+        put(_insert("chunks", CHUNKS), chunks)
         terms = [each for record in records for each in record.terms]
         put_terms(self.connection, ChunkId(self._first_id(len(terms))), terms)
         self.connection.execute(
