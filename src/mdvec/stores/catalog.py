@@ -5,25 +5,66 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from mdvec.errors import CollectionExistsError, CollectionNotFoundError
-from mdvec.stores.columns import COLLECTION_COLUMNS, collection_of, settings_json, spec_json
-from mdvec.stores.tables import TableReader
+from mdvec.stores.columns import COLLECTION_COLUMNS, LabelKind, collection_of, settings_json, spec_json
+from mdvec.stores.conditions import Sql
+from mdvec.stores.inside import WhereTables
+from mdvec.stores.tables import TableWriter
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.collection import ChunkingSpec, Collection, SourceSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.ids import CollectionId, SpaceId
-from mdvec.types.report import FileStatus
+from mdvec.types.query import Where
+from mdvec.types.report import CollectionCounts, FileStatus, TagCount
+
+_COUNTS = """SELECT
+    (SELECT count(*) FROM documents WHERE collection_id = ?),
+    (SELECT count(*) FROM failures WHERE collection_id = ?),
+    (SELECT count(*) FROM exclusions WHERE collection_id = ?),
+    (SELECT count(*) FROM chunks WHERE collection_id = ?),
+    {pending},
+    (SELECT count(*) FROM documents WHERE collection_id = ? AND dirty_since_ms IS NOT NULL),
+    (SELECT count(*) FROM documents WHERE collection_id = ? AND superseded)"""
+
+# A tag is shown as the first document spells it.
+_TAGS = """SELECT l.display, t.documents FROM (
+        SELECT l.folded, count(*) AS documents, min(d.id) AS first
+        FROM labels l CROSS JOIN documents d ON d.id = l.document_id
+        WHERE l.kind = ? AND {condition} GROUP BY l.folded) t
+    CROSS JOIN labels l ON l.kind = ? AND l.folded = t.folded AND l.document_id = t.first
+    ORDER BY t.documents DESC, t.folded"""
+
+_REASONS = {"collection_id": "bigint", "path": "text", "reason": "text"}
 
 
-class CatalogReader(TableReader):
+class CatalogReader(WhereTables):
     """Reads collections."""
+
+    @abstractmethod
+    def pending_chunks(self, collection_id: CollectionId, space_id: SpaceId | None) -> Sql:
+        """Return how many chunks that are not superseded lack a vector, as a scalar; without a space all."""
 
     def collections(self) -> list[Collection]:
         """Return all collections, by name."""
         sql = f"SELECT {COLLECTION_COLUMNS} FROM collections ORDER BY name"
         return list(self.memorized("collections", lambda: list(map(collection_of, self.rows(sql)))))
+
+    def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
+        """Count what a collection holds; without a space every chunk is pending."""
+        pending = self.pending_chunks(collection_id, space_id)
+        sql = _COUNTS.format(pending=pending.text)
+        arguments = (*[collection_id] * 4, *pending.arguments, *[collection_id] * 2)
+        return self.memorized(
+            ("counts", collection_id, space_id), lambda: CollectionCounts(*self.rows(sql, *arguments)[0])
+        )
+
+    def tags(self, where: Where) -> list[TagCount]:
+        """Count the documents of each tag, most used first, then by name."""
+        condition, tag = self.document_condition(where), LabelKind.TAG.value
+        rows = self.rows(_TAGS.format(condition=condition.text), tag, *condition.arguments, tag)
+        return [TagCount(display, documents) for display, documents in rows]
 
     def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
         """Return the one state of every file, by path.
@@ -56,18 +97,8 @@ class CatalogReader(TableReader):
         return dict(self.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id))
 
 
-class CatalogWriter(CatalogReader):
+class CatalogWriter(CatalogReader, TableWriter):
     """Writes collections."""
-
-    @abstractmethod
-    def stored(self, text: str) -> str:
-        """Return a text without the characters that the database cannot hold."""
-
-    @abstractmethod
-    def replace_outcome(
-        self, table: str, collection_id: CollectionId, gone: Sequence[str], new: Mapping[str, str]
-    ) -> None:
-        """Remove the rows of some paths from ``exclusions`` or ``failures``, then add the new ones."""
 
     def add_collection(
         self, name: str, description: str, source: SourceSpec, chunking: ChunkingSpec
@@ -126,4 +157,8 @@ class CatalogWriter(CatalogReader):
         known = self.outcome(table, collection_id)
         gone = [path for path in known if known[path] != wanted.get(path)]
         new = {path: reason for path, reason in wanted.items() if known.get(path) != reason}
-        self.replace_outcome(table, collection_id, gone, new)
+        paths = self.named("path", gone)
+        self.change(
+            f"DELETE FROM {table} WHERE collection_id = ? AND {paths.text}", collection_id, *paths.arguments
+        )
+        self.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from mdvec.stores.tables import TableReader
+from mdvec.stores.tables import TableReader, TableWriter
 from mdvec.types.ids import SpaceId
 from mdvec.types.space import EmbeddingSpace, Unrelated, UnrelatedTexts
+
+NEW_EPOCH = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
+"""What is in memory of vectors is of no use any more."""
+
+# Only if a vector index was attached.
+_REMEMBER_DROPPED = """INSERT INTO removed_owners(id, kind, owner_id)
+    SELECT coalesce((SELECT max(id) FROM removed_owners), 0) + 1, 'space', CAST(? AS bigint)
+    WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
+_DROP_UNUSED = f"""DELETE FROM vectors WHERE id IN (
+    SELECT v.id FROM vectors v
+    WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
+    AND NOT EXISTS(SELECT 1 FROM names n WHERE n.text_hash = v.text_hash)
+    ORDER BY v.id DESC LIMIT {2**62} OFFSET ?)"""  # noqa: S608 - a number
 
 
 def check_shape(shape: tuple[int, ...], hashes: int, dimension: int) -> None:
@@ -55,8 +68,8 @@ class SpaceReader(TableReader):
         return self.memorized(("unrelated", space_id), read)
 
 
-class SpaceWriter(SpaceReader):
-    """Writes spaces."""
+class SpaceWriter(SpaceReader, TableWriter):
+    """Writes spaces, and removes their vectors."""
 
     def open_space(self, space: EmbeddingSpace) -> SpaceId:
         """Return the id of a space; a new one is written."""
@@ -79,3 +92,18 @@ class SpaceWriter(SpaceReader):
                 SET mean = excluded.mean, spread = excluded.spread, passages = excluded.passages""",
                 *(space_id, unspaced, each.mean, each.spread, each.passages),
             )
+
+    def drop_space(self, space_id: SpaceId) -> int:
+        """Remove all vectors of a space; its row stays, so that its id is not used again."""
+        self.change(_REMEMBER_DROPPED, space_id)
+        return self.removed(self.change("DELETE FROM vectors WHERE space_id = ?", space_id))
+
+    def drop_unused(self, *, keep: int = 0) -> int:
+        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
+        return self.removed(self.change(_DROP_UNUSED, keep))
+
+    def removed(self, vectors: int) -> int:
+        """Return how many vectors were removed; those in memory are of no use then."""
+        if vectors:
+            self.change(NEW_EPOCH)
+        return vectors

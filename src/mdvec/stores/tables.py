@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from mdvec.stores.columns import LabelKind, locator_of, storable
@@ -67,6 +67,36 @@ class TableReader(Memorizing, ABC):
         ``CROSS JOIN`` keeps the order of the joins in SQLite, and a plus sign keeps it from using an index:
         without statistics its planner guesses wrong.
         """
+
+    @abstractmethod
+    def named(self, column: str, texts: Iterable[str]) -> Sql:
+        """Return the condition that a column is one of some texts."""
+
+
+class TableWriter(TableReader):
+    """Changes rows in one transaction."""
+
+    @abstractmethod
+    def stored(self, text: str) -> str:
+        """Return a text without the characters that the database cannot hold."""
+
+    @abstractmethod
+    def change(self, sql: str, *arguments: Any) -> int:
+        """Run a statement that is written as for SQLite; return how many rows it changed."""
+
+    @abstractmethod
+    def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write rows.
+
+        Args:
+            table: One of our tables.
+            columns: Types of PostgreSQL by name, in the order of the rows.
+            rows: Any number.
+        """
+
+    @abstractmethod
+    def new_ids(self, table: str, count: int) -> Sequence[int]:
+        """Return ids that were never used, ascending."""
 
 
 class DocumentTables(TableReader):
@@ -192,6 +222,18 @@ class DocumentTables(TableReader):
             CROSS JOIN documents d ON d.id = l.document_id
             WHERE l.kind = 'previous' AND +d.collection_id = ? ORDER BY l.document_id, l.position"""
         return self.memorized(("previous", collection_id), lambda: _placed(self.rows(sql, collection_id)))
+
+    def files_named(
+        self, collection_id: CollectionId, keys: Iterable[str]
+    ) -> dict[str, dict[str, DocumentId]]:
+        """Return paths and ids of the documents whose files have one of the names, by name."""
+        condition = self.named("d.file_key", sorted(set(keys)))
+        sql = f"""SELECT d.file_key, d.path, d.id FROM documents d
+            WHERE {condition.text} AND +d.collection_id = ?"""
+        found: dict[str, dict[str, DocumentId]] = {}
+        for key, path, document_id in self.rows(sql, *condition.arguments, collection_id):
+            found.setdefault(key, {})[path] = DocumentId(document_id)
+        return found
 
     def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
         """Return the documents inside ``where`` with this name."""

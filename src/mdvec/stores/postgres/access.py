@@ -8,6 +8,7 @@ from psycopg import errors, sql
 
 from mdvec.errors import NotFoundError
 from mdvec.stores.postgres.connection import Connection
+from mdvec.stores.spaces import NEW_EPOCH
 from mdvec.types.ids import CollectionId
 
 # A role sees its own rows of this table, and by them what is granted to it.
@@ -59,9 +60,6 @@ CREATE POLICY reader ON {table} FOR SELECT TO PUBLIC USING ({condition});
 # meta, spaces and unrelated hold numbers and names of models, and are for everybody who may use the schema.
 POLICIES = policies(_VISIBLE)
 
-# What is in memory of those who read now shows what they could read before.
-_READ_ANEW = "UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'"
-
 
 def grant(connection: Connection, schema: str, collection_id: CollectionId, role: str) -> None:
     """Let a role read a collection, inside a transaction.
@@ -72,14 +70,14 @@ def grant(connection: Connection, schema: str, collection_id: CollectionId, role
     let_use(connection, schema, role)
     added = "INSERT INTO access VALUES (%s, %s) ON CONFLICT DO NOTHING"
     if connection.execute(added, (role, collection_id)).rowcount:
-        connection.execute(_READ_ANEW)
+        connection.execute(NEW_EPOCH)  # in memory is what could be read before
 
 
 def revoke(connection: Connection, collection_id: CollectionId, role: str) -> None:
     """Take the right to read a collection back, inside a transaction."""
     removed = "DELETE FROM access WHERE role = %s AND collection_id = %s"
     if connection.execute(removed, (role, collection_id)).rowcount:
-        connection.execute(_READ_ANEW)
+        connection.execute(NEW_EPOCH)  # in memory is what could be read before
 
 
 def let_use(connection: Connection, schema: str, role: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
@@ -122,24 +122,6 @@ def translated(address: str) -> Iterator[None]:
         if translation is None:
             raise
         raise translation from error
-
-
-def insert_rows(
-    connection: Connection, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]
-) -> None:
-    """Write rows by one statement, each column as an array: as fast as COPY, and under row-level security.
-
-    Args:
-        connection: Inside a transaction.
-        table: One of our tables.
-        columns: Types by name, in the order of the rows.
-        rows: The rows; without any, nothing is sent.
-    """
-    values = [list(column) for column in zip(*rows, strict=True)]
-    if values:
-        arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
-        sql = f"INSERT INTO {table}({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
-        connection.execute(sql, values)
 
 
 def without_secrets(message: str, address: str) -> str:

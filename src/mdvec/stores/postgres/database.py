@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
 from mdvec.errors import ConfigError
+from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, translated
@@ -65,6 +66,10 @@ class Reader(TableReader):
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement that is written as for SQLite; return its rows, if any."""
         return fetch_rows(self.connection, sql, *arguments)
+
+    def named(self, column: str, texts: Iterable[str]) -> Sql:
+        """Return the condition that a column is one of some texts."""
+        return Sql(f"{column} = ANY(?)", (list(texts),))
 
 
 class Database:
@@ -208,9 +213,13 @@ class Database:
 
 def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
     """Run a statement that is written as for SQLite; return its rows, if any."""
-    text = sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
-    cursor = connection.execute(text, arguments, binary=True)
+    cursor = connection.execute(own_dialect(sql), arguments, binary=True)
     return cursor.fetchall() if cursor.description else []
+
+
+def own_dialect(sql: str) -> str:
+    """Return a statement that is written as for SQLite as PostgreSQL takes it."""
+    return sql.replace("CROSS JOIN", "JOIN").replace("?", "%s")
 
 
 def _roll_back(connection: Connection) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mdvec.stores.postgres.connection import ids_text
 from mdvec.stores.postgres.where import WhereReader
 from mdvec.stores.records import MOST_REPETITIONS, ChunkPlace, StoredChunk, places_of_rows
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
-from mdvec.types.ids import ChunkId, CollectionId, DocumentId
+from mdvec.types.ids import ChunkId, DocumentId
 from mdvec.types.query import Where
 
 _REPETITIONS = """WITH asked AS MATERIALIZED (
@@ -55,16 +55,6 @@ class DocumentReader(WhereReader, DocumentTables):
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
         rows = self.connection.execute(_REPETITIONS, (ids_text(ids), MOST_REPETITIONS), binary=True)
         return {ChunkId(chunk_id): count for chunk_id, count in rows.fetchall() if count > 1}
-
-    def files_named(
-        self, collection_id: CollectionId, keys: Iterable[str]
-    ) -> dict[str, dict[str, DocumentId]]:
-        """Return paths and ids of the documents whose files have one of the names, by name."""
-        sql = "SELECT file_key, path, id FROM documents WHERE file_key = ANY(?) AND collection_id = ?"
-        found: dict[str, dict[str, DocumentId]] = {}
-        for key, path, document_id in self.rows(sql, sorted(set(keys)), collection_id):
-            found.setdefault(key, {})[path] = DocumentId(document_id)
-        return found
 
     def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
         """Return the texts of those of the documents that exist, by id."""

@@ -59,14 +59,6 @@ _TAKE = """INSERT INTO taken(space_id, text_hash, token)
     ON CONFLICT (space_id, text_hash) DO UPDATE SET token = excluded.token
     WHERE NOT taken.token = ANY(%s) RETURNING text_hash"""
 _GIVE_BACK = "DELETE FROM taken WHERE space_id = %s AND text_hash = ANY(%s::bytea[])"
-_REMEMBER_DROPPED = """INSERT INTO removed_owners
-    SELECT coalesce((SELECT max(id) FROM removed_owners), 0) + 1, 'space', %s
-    WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
-_DROP_UNUSED = """DELETE FROM vectors WHERE id IN (
-    SELECT v.id FROM vectors v
-    WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
-    AND NOT EXISTS(SELECT 1 FROM names n WHERE n.text_hash = v.text_hash)
-    ORDER BY v.id DESC OFFSET %s)"""
 
 
 class VectorReader(ClaimReader, DocumentReader, SpaceReader, DenseReader):
@@ -219,22 +211,6 @@ class VectorWriter(VectorReader, SpaceWriter):
         rows = self.connection.execute(_TAKE, (space_id, token, list({*hashes}), space_id, live))
         return {TextHash(row[0]) for row in rows}
 
-    def drop_space(self, space_id: SpaceId) -> int:
-        """Remove all vectors of a space; its row stays, so that its id is not used again."""
-        self.connection.execute(_REMEMBER_DROPPED, (space_id,))
-        return self._remove("DELETE FROM vectors WHERE space_id = %s", (space_id,))
-
-    def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
-        return self._remove(_DROP_UNUSED, (keep,))
-
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:  # noqa: ARG002
         """Find nothing damaged: the server checks what it reads."""
         return DamagedRows()
-
-    def _remove(self, sql: str, arguments: tuple[Any, ...]) -> int:
-        """Remove vectors, and return how many; those in memory are of no use then."""
-        removed = self.connection.execute(sql, arguments).rowcount
-        if removed:
-            self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
-        return removed

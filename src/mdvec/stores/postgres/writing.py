@@ -2,39 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes
-from mdvec.stores.postgres.connection import insert_rows, stored_text
+from mdvec.stores.postgres.connection import stored_text
+from mdvec.stores.postgres.database import Reader, own_dialect
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.words import put_terms, remove_terms
-from mdvec.stores.records import DocumentRecord, embedded_names
-from mdvec.stores.rows import CHUNKS, DOCUMENTS, PARTS, chunk_rows, document_row
+from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.tables import TableWriter
 from mdvec.stores.vectors.feed import ATTACHED
+from mdvec.stores.writing import DocumentRows
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 
 
-class DocumentWriter(DocumentReader):
+class RowWriter(Reader, TableWriter):
+    """Changes rows inside a transaction."""
+
+    def stored(self, text: str) -> str:
+        """Return a text without NUL and lone surrogates."""
+        return stored_text(text)
+
+    def change(self, sql: str, *arguments: Any) -> int:
+        """Run a statement; return how many rows it changed."""
+        return self.connection.execute(own_dialect(sql), arguments).rowcount
+
+    def insert(self, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write rows by one statement, each column as an array: as fast as COPY, which RLS refuses."""
+        values = [list(column) for column in zip(*rows, strict=True)]
+        if values:
+            arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
+            sql = f"INSERT INTO {table}({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
+            self.connection.execute(sql, values)
+
+    def new_ids(self, table: str, count: int) -> list[int]:
+        """Return ids that were never used, ascending."""
+        rows = self.connection.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", (table, count)
+        )
+        return [row[0] for row in rows]
+
+
+class DocumentWriter(DocumentReader, DocumentRows):
     """Writes documents."""
 
-    def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
-        """Write documents with all that belongs to them, each instead of the one at its path."""
-        by_path = {record.document.path: record for record in records}
-        self.delete_documents(collection_id, list(by_path))
-        identified = list(zip(self._new_ids("documents", len(by_path)), by_path.values(), strict=True))
-        rows = ((key, *document_row(collection_id, each, stored_text)) for key, each in identified)
-        insert_rows(self.connection, "documents", {"id": "bigint", **DOCUMENTS}, rows)
-        for part in PARTS:
-            rows = (row for key, each in identified for row in part.rows(key, each, stored_text))
-            insert_rows(self.connection, part.table, part.columns, rows)
-        names = (text_hash(name) for _, record in identified for name in embedded_names(record.document))
+    def put_terms(
+        self, collection_id: CollectionId, chunks: Sequence[int], terms: Sequence[ChunkTerms]
+    ) -> None:
+        """Write the terms of new chunks."""
+        put_terms(self.connection, collection_id, list(zip(map(ChunkId, chunks), terms, strict=True)))
+
+    def complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
+        """Mark the vectors of texts that are names from now on."""
+        names = (text_hash(name) for record in records for name in embedded_names(record.document))
         self.connection.execute(
             "UPDATE vectors SET named = true WHERE text_hash = ANY(%s::bytea[]) AND NOT named", (list(names),)
         )
-        self._put_chunks(collection_id, identified)
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
         """Write the time, size and spelling of documents whose content is the same."""
@@ -95,25 +122,3 @@ class DocumentWriter(DocumentReader):
             AND superseded <> (id = ANY(%s::bigint[]))""",
             (collection_id, list(documents)),
         )
-
-    def _put_chunks(
-        self, collection_id: CollectionId, identified: Sequence[tuple[int, DocumentRecord]]
-    ) -> None:
-        rows = [row for key, each in identified for row in chunk_rows(collection_id, key, each, stored_text)]
-        terms = [each for _, record in identified for each in record.terms]
-        ids = [ChunkId(each) for each in self._new_ids("chunks", len(rows))]
-        insert_rows(
-            self.connection,
-            "chunks",
-            {"id": "bigint", **CHUNKS},
-            ((key, *row) for key, row in zip(ids, rows, strict=True)),
-        )
-        if terms:
-            put_terms(self.connection, collection_id, list(zip(ids, terms, strict=True)))
-
-    def _new_ids(self, table: str, count: int) -> list[int]:
-        """Return ids that were never used, ascending."""
-        rows = self.connection.execute(
-            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", (table, count)
-        )
-        return [row[0] for row in rows]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from mdvec.errors import (
     StoreUnavailableError,
     WriterBusyError,
 )
+from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool
 from mdvec.stores.sqlite.connection import (
@@ -56,6 +58,11 @@ class Reader(TableReader):
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Run a statement; return its rows, if any."""
         return fetch_rows(self.connection, sql, *arguments)
+
+    def named(self, column: str, texts: Iterable[str]) -> Sql:
+        """Return the condition that a column is one of some texts."""
+        condition = f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608 - a column of ours
+        return Sql(condition, (json.dumps(list(texts)),))
 
 
 class Database:

@@ -7,12 +7,20 @@ from collections.abc import Iterable, Sequence
 
 from mdvec.clock import now_ms
 from mdvec.stores.columns import locator_bytes, storable
-from mdvec.stores.records import MOST_REPETITIONS, ChunkPlace, DocumentRecord, StoredChunk, places_of_rows
-from mdvec.stores.rows import CHUNKS, DOCUMENTS, PARTS, chunk_rows, document_row
+from mdvec.stores.records import (
+    MOST_REPETITIONS,
+    ChunkPlace,
+    ChunkTerms,
+    DocumentRecord,
+    StoredChunk,
+    places_of_rows,
+)
+from mdvec.stores.spaces import NEW_EPOCH
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
 from mdvec.stores.sqlite.where import WhereReader
 from mdvec.stores.sqlite.words import put_terms
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
+from mdvec.stores.writing import DocumentRows
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where
@@ -30,18 +38,6 @@ _REPETITIONS = """WITH asked AS MATERIALIZED (
         FROM (SELECT DISTINCT collection_id, skeleton FROM asked) a)
     SELECT a.id, k.times FROM asked a
     JOIN counted k ON k.collection_id = a.collection_id AND k.skeleton = a.skeleton"""
-
-
-def _insert(table: str, columns: Iterable[str]) -> str:
-    names = list(columns)
-    return f"INSERT INTO {table}({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
-
-
-_INSERTS = {each.table: _insert(each.table, each.columns) for each in PARTS} | {
-    # With its checksum, since a later statement would write the text again.
-    "contents": """INSERT INTO contents(document_id, frontmatter, body, comments, checksum)
-        VALUES (?1, ?2, ?3, ?4, crc32(CAST(?3 AS BLOB)))"""
-}
 
 # The chunks of a document are written in one transaction, so their ids follow each other.
 _PLACE = f"{PLACE_COLUMNS}, iif(c.ordinal > 0, c.id - 1, 0), coalesce(after.id, 0)"
@@ -88,45 +84,25 @@ class DocumentReader(WhereReader, DocumentTables):
         """Return how many chunks have the same skeleton; each skeleton is counted once, in its index."""
         return dict(self.rows(_REPETITIONS, json.dumps(sorted(ids)), MOST_REPETITIONS))
 
-    def files_named(
-        self, collection_id: CollectionId, keys: Iterable[str]
-    ) -> dict[str, dict[str, DocumentId]]:
-        """Return paths and ids of the documents whose files have one of the names, by name."""
-        sql = """SELECT d.file_key, d.path, d.id FROM json_each(?) j
-            CROSS JOIN documents d ON d.file_key = j.value WHERE +d.collection_id = ?"""
-        found: dict[str, dict[str, DocumentId]] = {}
-        for key, path, document_id in self.rows(sql, json.dumps(sorted(set(keys))), collection_id):
-            found.setdefault(key, {})[path] = DocumentId(document_id)
-        return found
 
-
-class DocumentWriter(DocumentReader):
+class DocumentWriter(DocumentReader, DocumentRows):
     """Writes documents."""
 
-    def put_documents(self, collection_id: CollectionId, records: Sequence[DocumentRecord]) -> None:
-        """Write documents with all that belongs to them, each instead of the one at its path.
+    def put_terms(
+        self,
+        collection_id: CollectionId,  # noqa: ARG002 - words are counted for all collections together
+        chunks: Sequence[int],
+        terms: Sequence[ChunkTerms],
+    ) -> None:
+        """Write the terms of new chunks."""
+        put_terms(self.connection, ChunkId(chunks[0]), terms)
 
-        Each table is written at once, since a statement costs as much as some rows.
-        """
-        if not records:
-            return
-        put = self.connection.executemany
-        self.delete_documents(collection_id, [record.document.path for record in records])
-        put(
-            _insert("documents", DOCUMENTS), (document_row(collection_id, each, storable) for each in records)
-        )
-        first = self._first_id(len(records))
-        identified = list(enumerate(records, first))
-        for part in PARTS:
-            rows = (row for key, each in identified for row in part.rows(key, each, storable))
-            put(_INSERTS[part.table], rows)
-        chunks = (row for key, each in identified for row in chunk_rows(collection_id, key, each, storable))
-        put(_insert("chunks", CHUNKS), chunks)
-        terms = [each for record in records for each in record.terms]
-        put_terms(self.connection, ChunkId(self._first_id(len(terms))), terms)
-        self.connection.execute(
+    def complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
+        """Write the checksums of new documents."""
+        self.change(
             f"UPDATE documents AS d SET checksum = {DOCUMENT_CHECKSUM} WHERE id BETWEEN ? AND ?",  # noqa: S608
-            (first, first + len(records) - 1),
+            documents[0],
+            documents[-1],
         )
 
     def touch_documents(self, collection_id: CollectionId, entries: Sequence[SourceEntry]) -> None:
@@ -191,16 +167,9 @@ class DocumentWriter(DocumentReader):
             (collection_id, ids),
         ).fetchall()
         if returned:  # their vectors were passed over: all that is missing is looked for again
-            self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
+            self.change(NEW_EPOCH)
         self.connection.execute(
             """UPDATE documents SET superseded = 1 WHERE collection_id = ? AND NOT superseded
             AND id IN (SELECT value FROM json_each(?))""",
             (collection_id, ids),
         )
-
-    def _first_id(self, count: int) -> int:
-        """Return the id of the first of the rows that were inserted last.
-
-        A transaction has no other writer, so AUTOINCREMENT has counted up by one for each.
-        """
-        return self.connection.last_insert_rowid() - count + 1

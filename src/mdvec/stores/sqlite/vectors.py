@@ -36,10 +36,6 @@ _MISSING_CHUNKS = """SELECT c.id, c.document_id, c.start, c.stop, c.context, c.t
     AND NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash)
     ORDER BY c.id"""
 
-# Only if a vector index was attached (attaching.py).
-_REMEMBER_DROPPED = """INSERT INTO removed_owners(kind, owner_id) SELECT 'space', ?
-    WHERE EXISTS(SELECT 1 FROM meta WHERE key = 'vector_index')"""
-
 
 class VectorReader(DocumentReader, SpaceReader, DenseReader):
     """Reads vectors and spaces, and finds the texts without a vector."""
@@ -154,35 +150,11 @@ class VectorWriter(VectorReader, SpaceWriter):
             zip(itertools.repeat(space_id), hashes, encode(vectors)),
         )
 
-    def drop_space(self, space_id: SpaceId) -> int:
-        """Remove all vectors of a space; its row stays, so that its id is not used again."""
-        self.connection.execute(_REMEMBER_DROPPED, (space_id,))
-        self.connection.execute("DELETE FROM vectors WHERE space_id = ?", (space_id,))
-        return self._removed(self.connection.changes())
-
-    def drop_unused(self, *, keep: int = 0) -> int:
-        """Remove vectors of any space that no chunk and no name uses, except the newest ``keep``."""
-        self.connection.execute(
-            """DELETE FROM vectors WHERE id IN (
-            SELECT v.id FROM vectors v
-            WHERE NOT EXISTS(SELECT 1 FROM chunks c WHERE c.text_hash = v.text_hash)
-            AND NOT EXISTS(SELECT 1 FROM names n WHERE n.text_hash = v.text_hash)
-            ORDER BY v.id DESC LIMIT -1 OFFSET ?)""",
-            (keep,),
-        )
-        return self._removed(self.connection.changes())
-
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:
         """Remove damaged vectors, and forget the files of a collection's damaged documents."""
         damaged = discard(self.connection, collection_id)
-        self._removed(damaged.vectors)
+        self.removed(damaged.vectors)
         return damaged
-
-    def _removed(self, removed: int) -> int:
-        """Return how many vectors were removed; those in memory are of no use then."""
-        if removed:
-            self.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'")
-        return removed
 
 
 def _body(connection: Connection, document_id: int) -> str:
