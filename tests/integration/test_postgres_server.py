@@ -546,7 +546,7 @@ def test_a_transaction_that_cannot_begin_leaves_no_connection_open() -> None:
     role = "nobody_has_this_name"
     store = open_postgres()
     (idle,) = store._database._pool._idle
-    store._database._settings += f"; SET LOCAL ROLE {role}"
+    store._database._set_local += f"; SET LOCAL ROLE {role}"
     with pytest.raises(psycopg.Error, match=role), store.read():
         pass
     assert idle.closed

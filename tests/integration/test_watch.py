@@ -25,7 +25,7 @@ from mdvec.indexing import watch as watching
 from mdvec.indexing import watch_targets
 from mdvec.sources.folder import FolderSource
 from mdvec.stores.interface import Store
-from mdvec.stores.postgres.store import PostgresSettings
+from mdvec.stores.postgres.database import PostgresSettings
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.document import DocumentState
 from mdvec.types.query import Filters, SearchMode

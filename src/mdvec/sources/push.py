@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from mdvec.errors import UnreadableFileError, UsageError
-from mdvec.sources.selection import ScanSettings
 from mdvec.types.change import Listing, SourceEntry
-
-_DEFAULTS = ScanSettings()
 
 
 class PushSource:
     """Lists nothing and keeps everything; see :class:`mdvec.sources.interface.Source`."""
 
-    def __init__(
-        self,
-        *,
-        location: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        scan: ScanSettings = _DEFAULTS,
-        cache_dir: Path | None = None,
-    ) -> None:
+    def __init__(self, **_: object) -> None:
         """Accept the arguments of every source; none is used, since a client decides what it writes."""
 
     @staticmethod

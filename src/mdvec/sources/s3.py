@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mdvec import registry
 from mdvec.errors import (
@@ -49,8 +49,7 @@ class S3Source:
         exclude: Sequence[str] = (),
         scan: ScanSettings = _DEFAULTS,
         cache_dir: Path | None = None,  # noqa: ARG002 - every source receives it
-        region: str | None = None,
-        endpoint: str | None = None,
+        **bucket: Any,
     ) -> None:
         """Store the arguments; nothing is requested yet.
 
@@ -60,13 +59,11 @@ class S3Source:
             exclude: Likewise.
             scan: Likewise.
             cache_dir: Not used: nothing is kept.
-            region: See :class:`mdvec.settings.BucketSettings`.
-            endpoint: Likewise.
+            bucket: See :class:`mdvec.settings.BucketSettings`.
         """
         self._location = f"s3:{location}"
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
-        self._region = region
-        self._endpoint = endpoint
+        self._settings = bucket
         self._etags: dict[str, str] = {}
         self._waiting: deque[SourceEntry] = deque()
         self._fetching: dict[str, Future[bytes | None]] = {}
@@ -134,9 +131,7 @@ class S3Source:
 
     @cached_property
     def _bucket(self) -> Bucket:
-        bucket: Bucket = registry.load("buckets", "s3")(
-            self._location, region=self._region, endpoint=self._endpoint
-        )
+        bucket: Bucket = registry.load("buckets", "s3")(self._location, **self._settings)
         return bucket
 
     @cached_property

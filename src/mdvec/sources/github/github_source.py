@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -46,7 +46,7 @@ class GithubSettings(Section, frozen=True, kw_only=True):
     """``[github]``: how repositories on GitHub are read.
 
     Attributes:
-        base_url: Where the REST interface is.
+        base_url: Where the REST interface is; ``https://HOST/api/v3`` for GitHub Enterprise Server.
         token_env: The variable that holds the token.
         max_wait_minutes: A rate limit that holds for longer ends the import.
     """
@@ -87,10 +87,8 @@ class GithubSource:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         scan: ScanSettings = _DEFAULTS,
-        base_url: str = _GITHUB_COM,
-        token_env: str = _TOKEN_VARIABLE,
-        max_wait_minutes: float = 15.0,
         clock: Clock | None = None,
+        **settings: Any,
     ) -> None:
         """Store the arguments; nothing is requested yet.
 
@@ -100,25 +98,27 @@ class GithubSource:
             include: See :class:`mdvec.sources.interface.SourceFactory`, as for the others.
             exclude: Likewise.
             scan: Likewise.
-            base_url: Where the REST interface is; ``https://HOST/api/v3`` for GitHub Enterprise Server.
-            token_env: Name of the environment variable that holds a token.
-            max_wait_minutes: A limit that holds for longer than this ends the call.
             clock: For tests.
+            settings: See :class:`GithubSettings`.
 
         Raises:
             UsageError: If the location is invalid.
         """
+        self._settings = GithubSettings(**settings)
         self._location = parse_github(location)
         self._selection = Selection.parse(scan, include=include, exclude=exclude)
         # Everything that determines the requests, since folders that are not entered are not requested.
         request = repr(
-            (base_url, str(self._location), sorted(scan.exclude_dirs), tuple(include), tuple(exclude))
+            (
+                self._settings.base_url,
+                str(self._location),
+                sorted(scan.exclude_dirs),
+                tuple(include),
+                tuple(exclude),
+            )
         )
         digest = hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._state_file = cache_dir / "sources" / f"github-{digest}.json"
-        self._base_url = base_url
-        self._token_env = token_env
-        self._most_wait_s = max_wait_minutes * _SECONDS_A_MINUTE
         self._clock = clock
         self._listed: _State | None = None
         self._expected = 0
@@ -201,11 +201,12 @@ class GithubSource:
     def _api(self) -> GithubApi:
         from mdvec.sources.github.api import GithubApi, Token
 
+        variable = self._settings.token_env
         api = GithubApi(
             self._location,
-            Token(self._token_env, os.environ.get(self._token_env, "").strip()),
-            base_url=self._base_url,
-            most_wait_s=self._most_wait_s,
+            Token(variable, os.environ.get(variable, "").strip()),
+            base_url=self._settings.base_url,
+            most_wait_s=self._settings.max_wait_minutes * _SECONDS_A_MINUTE,
             clock=self._clock,
         )
         weakref.finalize(self, api.close)
@@ -222,7 +223,7 @@ class GithubSource:
     def _is_archive_worth(self, files: int, listed: _State) -> bool:
         if files <= _FEW_FILES:
             return False
-        has_token = bool(os.environ.get(self._token_env))
+        has_token = bool(os.environ.get(self._settings.token_env))
         return not has_token or sum(item.size or 0 for item in listed.items) <= files * _MOST_BYTES_A_FILE
 
     def _is_entered(self, folder: str) -> bool:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
 from mdvec.errors import ConfigError
+from mdvec.settings import Count, Name, Section
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
 from mdvec.stores.pool import Pool, closed_on_error
@@ -27,20 +27,23 @@ _NEW_VERSION = """WITH changed AS (
 ) SELECT pg_notify(%s, value::text) FROM changed"""
 
 
-class Access(Struct, frozen=True):
-    """The settings with which the database is used.
+class PostgresSettings(Section, frozen=True, kw_only=True):
+    """``[store.postgres]``.
 
     Attributes:
-        address: As libpq takes it.
-        schema: Where our tables are.
+        schema: Where the tables are; made when it is not there.
         role: What transactions run as; None for the user who connects.
-        prepared_statements: Whether the server may keep statements between transactions.
+        prepared_statements: Whether the server may keep statements between transactions. Poolers that give
+            each transaction another connection may not allow it.
+        exact_up_to: How many vectors of a model are searched in memory, exactly. More are searched by an
+            index on the server, which finds nearly all of the nearest.
     """
 
-    address: str
-    schema: str
-    role: str | None
-    prepared_statements: bool
+    schema: Name = "mdvec"
+    role: Name | None = None
+    prepared_statements: bool = False
+    # Vectors of 384 numbers take 40 MB, and a tenth of a second to load from near by.
+    exact_up_to: Count = 50_000
 
 
 class Reader(TableReader):
@@ -78,28 +81,30 @@ class Database:
     Nothing is set on a connection outside a transaction, so a pooler may give each transaction another one.
 
     Attributes:
-        access: How it is used.
+        address: As libpq takes it.
+        settings: How it is used.
         opened: What was found there.
     """
 
-    def __init__(self, access: Access) -> None:
-        self.access = access
-        first = connect(access.address, prepared_statements=access.prepared_statements)
-        with closed_on_error(first), translated(access.address):
-            self.opened: Opened = open_first(first, access.schema, access.address)
+    def __init__(self, address: str, settings: PostgresSettings) -> None:
+        self.address = address
+        self.settings = settings
+        first = self._connect()
+        with closed_on_error(first), translated(address):
+            self.opened: Opened = open_first(first, settings.schema, address)
         self._pool = Pool("the store", first)
         self._writer = threading.Lock()
         self._writing_thread: int | None = None
-        path = f"{identifier(access.schema)}, {identifier(self.opened.vector_schema)}"
+        path = f"{identifier(settings.schema)}, {identifier(self.opened.vector_schema)}"
         # They are set here, once, and by no statement of a search.
-        self._settings = f"SET LOCAL search_path = {path}; {self.opened.settings}"
-        if access.role is not None:
-            self._settings += f"; SET LOCAL ROLE {identifier(access.role)}"
+        self._set_local = f"SET LOCAL search_path = {path}; {self.opened.settings}"
+        if settings.role is not None:
+            self._set_local += f"; SET LOCAL ROLE {identifier(settings.role)}"
 
     @property
     def channel(self) -> str:
         """Where commits are announced."""
-        return f"mdvec_{self.access.schema}"
+        return f"mdvec_{self.settings.schema}"
 
     @property
     def closed(self) -> bool:
@@ -138,7 +143,7 @@ class Database:
         with self._writer, self._transaction(begin) as connection:
             self._writing_thread = threading.get_ident()
             try:
-                lock_writers(connection, self.access.schema)
+                lock_writers(connection, self.settings.schema)
                 yield connection
                 connection.execute(_NEW_VERSION, (self.channel,))
             finally:
@@ -147,7 +152,7 @@ class Database:
     @contextmanager
     def outside_transactions(self) -> Iterator[Connection]:
         """Lend a connection for commands that run outside of transactions."""
-        with translated(self.access.address):
+        with translated(self.address):
             connection = self._pool.take() or self._connect()
             try:
                 yield connection
@@ -162,11 +167,11 @@ class Database:
             A function that waits at most a number of seconds for a commit of any process; it returns False if
             there was none.
         """
-        with translated(self.access.address), self._connect() as connection:
+        with translated(self.address), self._connect() as connection:
             connection.execute(f"LISTEN {identifier(self.channel)}")
 
             def wait(timeout_s: float) -> bool:
-                with translated(self.access.address):
+                with translated(self.address):
                     return any(True for _ in connection.notifies(timeout=timeout_s, stop_after=1))
 
             yield wait
@@ -177,8 +182,8 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
-        with translated(self.access.address):
-            connection = self._begin(f"{begin}; {self._settings}")
+        with translated(self.address):
+            connection = self._begin(f"{begin}; {self._set_local}")
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -197,8 +202,8 @@ class Database:
                 connection.execute(begin)
             except BaseException as error:
                 connection.close()
-                if isinstance(error, psycopg.errors.InvalidParameterValue) and self.access.role is not None:
-                    msg = f"there is no role {self.access.role!r} in {without_password(self.access.address)}"
+                if isinstance(error, psycopg.errors.InvalidParameterValue) and self.settings.role is not None:
+                    msg = f"there is no role {self.settings.role!r} in {without_password(self.address)}"
                     raise ConfigError(
                         msg, hint="Correct [store.postgres] role, or create the role."
                     ) from None
@@ -208,7 +213,7 @@ class Database:
                 return connection
 
     def _connect(self) -> Connection:
-        return connect(self.access.address, prepared_statements=self.access.prepared_statements)
+        return connect(self.address, prepared_statements=self.settings.prepared_statements)
 
 
 def fetch_rows(connection: Connection, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:

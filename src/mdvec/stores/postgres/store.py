@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mdvec.errors import DamagedDatabaseError, StoreError
-from mdvec.settings import Count, Name, Section
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.holders import HeldClaim
 from mdvec.stores.interface import Claim
@@ -16,7 +15,7 @@ from mdvec.stores.memo import Memo
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.postgres import access
 from mdvec.stores.postgres.claims import SharedClaims
-from mdvec.stores.postgres.database import Access, Database, Reader
+from mdvec.stores.postgres.database import Database, PostgresSettings, Reader
 from mdvec.stores.postgres.hnsw import make_indexes, spaces_without_indexes
 from mdvec.stores.postgres.opening import identifier
 from mdvec.stores.postgres.problems import find_problems
@@ -35,30 +34,13 @@ _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 _OUR_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename"
 
 
-_EXACT_UP_TO = 50_000  # vectors of 384 numbers take 40 MB, and a tenth of a second to load from near by
-
-
-class PostgresSettings(Section, frozen=True, kw_only=True):
-    """``[store.postgres]``."""
-
-    schema: Name = "mdvec"
-    role: Name | None = None
-    prepared_statements: bool = False
-    exact_up_to: Count = _EXACT_UP_TO
-
-
 class PostgresStore:
     """A store in a schema of a PostgreSQL database. Safe for several threads, processes and machines.
 
     Args:
         address: ``postgresql://…``, as libpq takes it.
-        schema: Where the tables are; made when it is not there.
-        role: What transactions run as; None for the user who connects.
-        prepared_statements: Whether the server may keep statements between transactions. Poolers that give
-            each transaction another connection may not allow it.
-        exact_up_to: How many vectors of a model are searched in memory, exactly. More are searched by an
-            index on the server, which finds nearly all of the nearest.
-        vector_index: Searched instead of both; closed with the store.
+        vector_index: Searched instead of the store's own; closed with the store.
+        settings: See :class:`mdvec.stores.postgres.database.PostgresSettings`.
 
     Raises:
         ConfigError: If the address cannot be read, or the database cannot hold a store, or the role may not
@@ -71,21 +53,12 @@ class PostgresStore:
     Settings = PostgresSettings
     takes_vector_index: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        schema: str = "mdvec",
-        role: str | None = None,
-        prepared_statements: bool = False,
-        exact_up_to: int = _EXACT_UP_TO,
-        vector_index: VectorIndex | None = None,
-    ) -> None:
-        self._database = Database(Access(address, schema, role, prepared_statements))
+    def __init__(self, address: str, *, vector_index: VectorIndex | None = None, **settings: Any) -> None:
+        self._database = Database(address, PostgresSettings(**settings))
         self._claims = SharedClaims(self._database)
         self._memo = Memo()
         self._spaces = LoadedSpaces()
-        self._exact_up_to = exact_up_to
+        self._exact_up_to = self._database.settings.exact_up_to
         self._index = vector_index
         with closed_on_error(self._database):
             self._attached = None if vector_index is None else self._attach(vector_index)
@@ -93,13 +66,13 @@ class PostgresStore:
     @property
     def location(self) -> str:
         """The address, without user name and password."""
-        return without_password(self._database.access.address)
+        return without_password(self._database.address)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the tables and their indexes."""
         with self._database.reading() as connection:
-            size: int = connection.execute(_SIZE, (self._database.access.schema,)).fetchall()[0][0]
+            size: int = connection.execute(_SIZE, (self._database.settings.schema,)).fetchall()[0][0]
             return size
 
     @property
@@ -158,7 +131,7 @@ class PostgresStore:
 
     def compact(self) -> None:
         """Rewrite the tables without what was deleted; see :meth:`mdvec.stores.interface.Store.compact`."""
-        schema = self._database.access.schema
+        schema = self._database.settings.schema
         with self._database.writing() as connection:
             connection.execute("DELETE FROM terms WHERE chunks = 0")
         with self._database.outside_transactions() as connection:
@@ -186,7 +159,7 @@ class PostgresStore:
     def grant(self, collection: Collection, role: str) -> None:
         """Let a role read a collection; see :class:`mdvec.stores.sharing.SharedStore`."""
         with self._database.writing() as connection:
-            access.grant(connection, self._database.access.schema, collection.id, role)
+            access.grant(connection, self._database.settings.schema, collection.id, role)
 
     def revoke(self, collection: Collection, role: str) -> None:
         """Take the right to read a collection back."""
@@ -195,7 +168,7 @@ class PostgresStore:
 
     def make_views(self, collection: Collection, space_id: SpaceId) -> list[str]:
         """Show a collection to other programs; see :class:`mdvec.stores.sharing.SharedStore`."""
-        schema, vector_schema = self._database.access.schema, self._database.opened.vector_schema
+        schema, vector_schema = self._database.settings.schema, self._database.opened.vector_schema
         with self._database.writing() as connection:
             return make_views(connection, schema, vector_schema, collection.id, space_id)
 

@@ -69,11 +69,11 @@ class ChromaSettings(Section, frozen=True, kw_only=True):
         hnsw_M: Neighbours of each vector.
     """
 
-    collection_name: CollectionName | None = None
-    hnsw_space: HnswSpace | None = None
-    hnsw_construction_ef: Count | None = None
-    hnsw_search_ef: Count | None = None
-    hnsw_M: Count | None = None  # noqa: N815 - as Chroma and its users write it
+    collection_name: CollectionName = "documents"
+    hnsw_space: HnswSpace = HnswSpace.COSINE
+    hnsw_construction_ef: Count = 200
+    hnsw_search_ef: Count = 100
+    hnsw_M: Count = 16  # noqa: N815 - as Chroma and its users write it
 
 
 class ChromaVectorIndex:
@@ -87,11 +87,7 @@ class ChromaVectorIndex:
 
     Args:
         place: A folder, or ``http://HOST:PORT`` of ``chroma run``.
-        collection_name: See :class:`ChromaSettings`.
-        hnsw_space: See :class:`ChromaSettings`.
-        hnsw_construction_ef: See :class:`ChromaSettings`.
-        hnsw_search_ef: See :class:`ChromaSettings`.
-        hnsw_M: See :class:`ChromaSettings`.
+        settings: See :class:`ChromaSettings`.
 
     Raises:
         StoreError: If the place is something else.
@@ -100,24 +96,16 @@ class ChromaVectorIndex:
     Settings = ChromaSettings
     keeps_texts: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        place: str,
-        *,
-        collection_name: str = "documents",
-        hnsw_space: str = HnswSpace.COSINE,
-        hnsw_construction_ef: int = 200,
-        hnsw_search_ef: int = 100,
-        hnsw_M: int = 16,  # noqa: N803
-    ) -> None:
+    def __init__(self, place: str, **settings: Any) -> None:
+        chosen = ChromaSettings(**settings)
         self._folder = None if place.startswith(("http://", "https://")) else Path(place).absolute()
         self.location = place if self._folder is None else str(self._folder)
-        self._name = collection_name
+        self._name = chosen.collection_name
         self._graph = {
-            "space": str(hnsw_space),
-            "ef_construction": hnsw_construction_ef,
-            "ef_search": hnsw_search_ef,
-            "max_neighbors": hnsw_M,
+            "space": str(chosen.hnsw_space),
+            "ef_construction": chosen.hnsw_construction_ef,
+            "ef_search": chosen.hnsw_search_ef,
+            "max_neighbors": chosen.hnsw_M,
         }
         self._guard = threading.RLock()
         self._client: Any = None

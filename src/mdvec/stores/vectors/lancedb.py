@@ -22,7 +22,7 @@ import pyarrow as pa
 from lancedb.index import HnswSq
 
 from mdvec.locks import locked
-from mdvec.settings import Address, Count, Name, Section
+from mdvec.settings import BucketSettings, Count
 from mdvec.stores.vectors.folders import (
     LOCK,
     cannot_be_used,
@@ -59,20 +59,16 @@ _SPACE_ROWS = pa.schema(
 )
 
 
-class LanceSettings(Section, frozen=True, kw_only=True):
+class LanceSettings(BucketSettings, frozen=True, kw_only=True):
     """``[store.lancedb]``. Keys of S3 come from the usual variables (``AWS_ACCESS_KEY_ID`` and so on).
 
     Attributes:
         flat_rows: Tables with fewer rows are searched exactly; larger ones get an HNSW graph.
         refine: How many times as many candidates of the graph are compared exactly.
-        region: The region of an S3 bucket; None for that of the environment.
-        endpoint: The address of a server other than Amazon's that speaks S3.
     """
 
-    flat_rows: Count | None = None
-    refine: Count | None = None
-    region: Name | None = None
-    endpoint: Address | None = None
+    flat_rows: Count = 50_000
+    refine: Count = 2
 
 
 class _SpaceRow(Struct, frozen=True):
@@ -95,10 +91,7 @@ class LanceVectorIndex:
 
     Args:
         place: A folder, or ``s3://BUCKET/PATH``; made when it is not there.
-        flat_rows: See :class:`LanceSettings`.
-        refine: See :class:`LanceSettings`.
-        region: See :class:`LanceSettings`.
-        endpoint: See :class:`LanceSettings`.
+        settings: See :class:`LanceSettings`.
 
     Raises:
         StoreError: If the folder holds something else.
@@ -107,20 +100,10 @@ class LanceVectorIndex:
     Settings = LanceSettings
     keeps_texts: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        place: str,
-        *,
-        flat_rows: int = 50_000,
-        refine: int = 2,
-        region: str | None = None,
-        endpoint: str | None = None,
-    ) -> None:
+    def __init__(self, place: str, **settings: Any) -> None:
         self._folder = None if "://" in place else Path(place).absolute()
         self.location = place if self._folder is None else str(self._folder)
-        self._flat_rows = flat_rows
-        self._refine = refine
-        self._options = _storage_options(region, endpoint)
+        self._settings = LanceSettings(**settings)
         self._guard = threading.Lock()
         self._connection: Any = None
         self._tables: dict[tuple[str, str], Any] = {}
@@ -218,7 +201,9 @@ class LanceVectorIndex:
             return None
         refuse_other_files(self._folder)
         connection = lancedb.connect(
-            self.location, read_consistency_interval=timedelta(0), storage_options=self._options
+            self.location,
+            read_consistency_interval=timedelta(0),
+            storage_options=_storage_options(self._settings),
         )
         tables = connection.list_tables().tables
         if SPACES not in tables:
@@ -307,7 +292,7 @@ class LanceVectorIndex:
     ) -> list[tuple[int, float]]:
         # Vectors have unit length; a vector of zeros has no cosine.
         search = table.search(query, vector_column_name="vector").distance_type("dot")
-        search = search.bypass_vector_index() if exactly else search.refine_factor(self._refine)
+        search = search.bypass_vector_index() if exactly else search.refine_factor(self._settings.refine)
         if collections is not None:
             inside = ", ".join(str(int(each)) for each in collections)
             search = search.where(f"collection IN ({inside})", prefilter=True)
@@ -318,7 +303,7 @@ class LanceVectorIndex:
     def _index(self, table: Any) -> None:
         """Make a graph of a large table, or add what is new to it; one that fails is built again."""
         names = [each.name for each in table.list_indices()]
-        if not names and table.count_rows() < self._flat_rows:
+        if not names and table.count_rows() < self._settings.flat_rows:
             return
         if names and _unindexed(table):
             # A graph that cannot be merged would never be complete again.
@@ -415,9 +400,9 @@ def _as_rows(entries: Sequence[VectorEntry], dimension: int) -> pa.Table:
     return pa.table(columns, schema=section_rows(dimension))
 
 
-def _storage_options(region: str | None, endpoint: str | None) -> dict[str, str]:
-    options = {"aws_region": region, "aws_endpoint": endpoint}
-    if endpoint is not None and endpoint.startswith("http://"):
+def _storage_options(bucket: BucketSettings) -> dict[str, str]:
+    options = {"aws_region": bucket.region, "aws_endpoint": bucket.endpoint}
+    if bucket.endpoint is not None and bucket.endpoint.startswith("http://"):
         options["allow_http"] = "true"
     return {name: value for name, value in options.items() if value is not None}
 
