@@ -23,6 +23,7 @@ from mdvec.interfaces.cli.common_options import CommonOption
 from mdvec.interfaces.encoding import to_json
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.interfaces.rpc.params import with_snake_case
+from mdvec.settings import BucketSettings
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.report import ChangeProgress, CollectionStatus, DiskCheck, FileStatus, WorkspaceStatus
@@ -34,7 +35,7 @@ SOURCE = ROOT / "src" / "mdvec"
 _SETTINGS_OF_EXTRAS = {
     "store.chroma": "stores/vectors/chroma.py",
     "store.lancedb": "stores/vectors/lancedb.py",
-    "store.postgres": "stores/postgres/store.py",
+    "store.postgres": "stores/postgres/database.py",
 }
 
 
@@ -113,11 +114,13 @@ def settings_in(module: Path) -> list[str]:
     parsed = ast.parse(module.read_text(encoding="utf-8"))
     classes = [each for each in parsed.body if isinstance(each, ast.ClassDef)]
     [settings] = [each for each in classes if each.name.endswith("Settings")]
-    return [
+    own = [
         each.target.id
         for each in settings.body
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
     ]
+    takes_bucket = any(isinstance(each, ast.Name) and each.id == "BucketSettings" for each in settings.bases)
+    return [*own, *(BucketSettings.__struct_fields__ if takes_bucket else ())]
 
 
 def test_every_setting_is_documented() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, VectorRows
 from mdvec.stores.memo import Memorizing
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.vectors.following import FollowedIndex, NearestQuery
+from mdvec.stores.tables import TableReader
+from mdvec.stores.vectors.feed import ChangeFeed, Dialect
+from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
 from mdvec.types.ids import ChunkId, DocumentId, SpaceId
 from mdvec.types.query import Where
@@ -142,3 +144,41 @@ class DenseReader(Memorizing, ABC):
             known = space_id, query, self._view(space_id).products(query)
             self._products = known if self.loaded is not None else None
         return known[2]
+
+
+class IndexedReader(TableReader, DenseReader):
+    """Searches by vectors through the index beside the store; similarities are the store's own.
+
+    Attributes:
+        dialect: How the index reads the changes that it has missed.
+    """
+
+    dialect: ClassVar[Dialect]
+
+    def through(self, attached: AttachedIndex, current_version: Callable[[], int]) -> Self:
+        """Search through an index from now on; return this snapshot.
+
+        Args:
+            attached: The index.
+            current_version: Reads the version that the store has now.
+        """
+        feed = ChangeFeed(self.rows, self.dialect, self.version, current_version)
+        self.index = FollowedIndex(attached, feed)
+        return self
+
+    def _nearest(self, query: NearestQuery) -> list[tuple[int, float]]:
+        from mdvec.stores.exact import best_first
+
+        owners = self._proposed_by_index(query) if query.few is None else [*query.few]
+        if owners is None:
+            return self._without_index(query)
+        near = self._similarities(query.kind, query.space_id, query.vector.reshape(1, -1), owners)
+        return best_first(owners, near[0], query.limit)
+
+    def _proposed_by_index(self, query: NearestQuery) -> list[int] | None:
+        collections = None if self.covers_everything(query.where) else query.where.collections
+        return cast("FollowedIndex", self.index).propose(query, collections)
+
+    def _without_index(self, query: NearestQuery) -> list[tuple[int, float]]:
+        """Return the nearest of the owners inside when the index cannot be used."""
+        return super()._nearest(query)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mdvec.errors import ConfigError
-from mdvec.stores.indexed import IndexedReader
+from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import STORED
 from mdvec.stores.postgres.hnsw import LargeSpaceReader

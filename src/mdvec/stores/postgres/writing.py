@@ -12,9 +12,9 @@ from mdvec.stores.postgres.database import Reader, own_dialect
 from mdvec.stores.postgres.documents import DocumentReader
 from mdvec.stores.postgres.words import put_terms, remove_terms
 from mdvec.stores.records import ChunkTerms, DocumentRecord, embedded_names
+from mdvec.stores.rows import DocumentRows
 from mdvec.stores.tables import TableWriter
 from mdvec.stores.vectors.feed import ATTACHED
-from mdvec.stores.writing import DocumentRows
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId

@@ -15,12 +15,12 @@ from mdvec.stores.records import (
     StoredChunk,
     places_of_rows,
 )
+from mdvec.stores.rows import DocumentRows
 from mdvec.stores.spaces import NEW_EPOCH
 from mdvec.stores.sqlite.checksums import BODY, DOCUMENT_CHECKSUM, MOVED_CHECKSUM
 from mdvec.stores.sqlite.where import WhereReader
 from mdvec.stores.sqlite.words import put_terms
 from mdvec.stores.tables import CHUNK_COLUMNS, CHUNK_JOINS, PLACE_COLUMNS, DocumentTables
-from mdvec.stores.writing import DocumentRows
 from mdvec.types.change import Move, SourceEntry
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
 from mdvec.types.query import Where

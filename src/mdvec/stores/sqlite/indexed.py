@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdvec.stores.dense import IndexedReader
 from mdvec.stores.exact import (
     best_first,
     best_inside,
@@ -18,7 +19,6 @@ from mdvec.stores.exact import (
     in_rows_of,
     largest_similarities,
 )
-from mdvec.stores.indexed import IndexedReader
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.snapshots import Snapshot
