@@ -1,4 +1,4 @@
-"""Answers a query over some collections in one snapshot, and reports how complete the index behind it is."""
+"""Answers a query over some collections in one snapshot."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from mdvec.types.hit import Confidence, SearchHit, SearchResult
 from mdvec.types.ids import CollectionId, SpaceId
 from mdvec.types.links import Versions
 from mdvec.types.query import Filters, SearchMode, SearchQuery, Where
-from mdvec.types.report import Activity, CollectionCounts, ImportMode
-from mdvec.workspace.collections import PUBLISH_AGAIN, Collections
+from mdvec.workspace.collections import Collections
+from mdvec.workspace.completeness import Completeness
 from mdvec.workspace.documents.reading import file_of, is_stale
 from mdvec.workspace.documents.references import where_of
 from mdvec.workspace.wiring.embedders import Model
@@ -112,8 +112,8 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
             wanted = replace(cleaned, mode=embedded.mode)
             found = find(wanted, meant.where, view, embedded.spaces, embedded.words)
         counts = [view.counts(each.id, embedded.space_of[each.id]) for each in searched]
-        incomplete = any(each.pending_chunks for each in counts) or _partial(searched)
-        activities = view.activities() if incomplete else []
+        index = Completeness(searched, counts)
+        activities = view.activities() if index.lacks_anything else []
         unmet_filter = "" if found.hits else _unmet(cleaned.filters, searched, replaced, view)
     hits = tuple(_located(found.hits, searched, replaced, parts))
     if cleaned.filters.clean_only:  # a file may have changed just now, before anything could mark it
@@ -123,21 +123,22 @@ def answer(search: Search, collections: Collections, parts: Parts, versions: Ver
         mode=embedded.mode,
         hits=hits,
         confidence=found.confidence,
-        total_chunks=sum(each.chunks for each in counts),
-        pending_chunks=sum(each.pending_chunks for each in counts),
-        last_indexed_ms=_last_indexed_ms(searched, search.checked_ms),
+        total_chunks=index.chunks,
+        pending_chunks=index.pending_chunks,
+        last_indexed_ms=index.last_indexed_ms(search.checked_ms),
         elapsed_ms=(time.perf_counter() - started) * 1000,
         warnings=(
             *warnings,
             *embedded.warnings,
             *_too_long(cleaned, found.left_out),
-            *_unfinished(
-                searched, counts, embedded.mode, collections, activities, importing=search.importing
-            ),
+            *index.warnings(embedded.mode, collections, activities, importing=search.importing),
         ),
         hint=None
         if hits
-        else _hint(cleaned, searched, counts, embedded.mode, collections, found.hidden, meant, unmet_filter),
+        else _hidden(cleaned, found.hidden)
+        or index.hint(embedded.mode, collections)
+        or unmet_filter
+        or _unmatched(cleaned, meant.operators),
         searched=meant.searched,
         corrections=meant.corrections,
         unknown_words=meant.unknown_words,
@@ -288,64 +289,6 @@ def _located(
         )
 
 
-def _last_indexed_ms(collections: Sequence[Collection], checked_ms: Mapping[CollectionId, int]) -> int | None:
-    known = [
-        max(each.last_indexed_ms, checked_ms.get(each.id, 0))
-        for each in collections
-        if each.last_indexed_ms is not None
-    ]
-    return min(known) if known and len(known) == len(collections) else None
-
-
-def _partial(searched: Sequence[Collection]) -> list[str]:
-    """Return the collections whose import was stopped, or that an older mdvec wrote."""
-    return [each.name for each in searched if each.last_indexed_ms is None]
-
-
-def _unfinished(
-    searched: Sequence[Collection],
-    counts: Sequence[CollectionCounts],
-    mode: SearchMode,
-    collections: Collections,
-    activities: Sequence[Activity],
-    *,
-    importing: bool,
-) -> tuple[str, ...]:
-    """Return warnings about documents and vectors that are missing, and what completes them."""
-    total, pending = sum(each.chunks for each in counts), sum(each.pending_chunks for each in counts)
-    working = {each.collection: str(each) for each in activities}
-
-    def next_step(names: Sequence[str], verb: str) -> str:
-        if importing:
-            return "they are being made"
-        if all(name in working for name in names):
-            return "; ".join(working[name] for name in names)
-        if collections.is_published:
-            return PUBLISH_AGAIN
-        return f"'{collections.place.import_command(names, ImportMode.UPDATE)}' {verb}"
-
-    warnings: list[str] = []
-    unread = {each.name for each, count in zip(searched, counts, strict=True) if not count.documents}
-    partial = _partial(searched)
-    for state, verb, names in (
-        ("not imported yet", "imports the documents", [name for name in partial if name in unread]),
-        (
-            "not imported to the end, so documents may be missing",
-            "resumes",
-            [name for name in partial if name not in unread],
-        ),
-    ):
-        if names and total and not importing:
-            warnings.append(f"{state}: {', '.join(names)}; {next_step(names, verb)}")
-    if pending and mode is not SearchMode.LEXICAL:
-        names = [each.name for each, count in zip(searched, counts, strict=True) if count.pending_chunks]
-        warnings.append(
-            f"{pending:,} of {total:,} chunks have no vector yet and are found by words only; "
-            f"{next_step(names, 'makes them')}"
-        )
-    return tuple(warnings)
-
-
 def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
     """Return a warning about hits that did not fit into the tokens wanted."""
     if not left_out:
@@ -354,31 +297,19 @@ def _too_long(query: SearchQuery, left_out: int) -> tuple[str, ...]:
     return (f"{hits} left out: max_tokens is {query.max_tokens:,}; take more, or a lower limit",)
 
 
-def _hint(
-    query: SearchQuery,
-    searched: Sequence[Collection],
-    counts: Sequence[CollectionCounts],
-    mode: SearchMode,
-    collections: Collections,
-    hidden: Sequence[float],
-    meant: Interpretation,
-    unmet_filter: str,
-) -> str:
-    if hidden:
-        below = (
-            f"The threshold of {query.threshold:g} hides {len(hidden):,} passages; "
-            f"the nearest has a similarity of {hidden[0]:.3f}."
-        )
-        return f"{below} Take a lower threshold."
-    total = sum(each.chunks for each in counts)
-    if not total:
-        empty = "There is no text to search: the folders hold no document that is taken."
-        return collections.first_step(searched) or empty
-    if mode is SearchMode.DENSE and sum(each.pending_chunks for each in counts) == total:
-        return "There is no vector yet. Search in mode hybrid or lexical."
-    if unmet_filter:
-        return unmet_filter
-    match meant.operators:
+def _hidden(query: SearchQuery, similarities: Sequence[float]) -> str:
+    """Return a hint about passages below the threshold, given their similarities, the largest first."""
+    if not similarities:
+        return ""
+    return (
+        f"The threshold of {query.threshold:g} hides {len(similarities):,} passages; "
+        f"the nearest has a similarity of {similarities[0]:.3f}. Take a lower threshold."
+    )
+
+
+def _unmatched(query: SearchQuery, operators: Sequence[str]) -> str:
+    """Return a hint for a query whose words, or operators, nothing matches."""
+    match operators:
         case ():
             fewer = ", or fewer filters" if query.filters != Filters() else ""
             return f"Nothing matches. Try other words{fewer}."

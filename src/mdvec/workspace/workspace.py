@@ -37,12 +37,12 @@ from mdvec.workspace.collections import Changes, Collections, Registration
 from mdvec.workspace.doctor import explaining
 from mdvec.workspace.documents import reading
 from mdvec.workspace.documents.browse import Browse
+from mdvec.workspace.documents.folders import Folders
 from mdvec.workspace.documents.pages import Pages
 from mdvec.workspace.documents.reading import is_stale
 from mdvec.workspace.documents.references import Lines, find
 from mdvec.workspace.documents.sections import Sections
 from mdvec.workspace.first_index import FirstIndex
-from mdvec.workspace.folders import Folders
 from mdvec.workspace.freshness import Freshness
 from mdvec.workspace.imports import import_into, recorded_import
 from mdvec.workspace.models import Models
