@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.common_options import Command, Group, format_option
+from mdvec.interfaces.cli.common_options import FOLDER, Command, Group, format_option
 from mdvec.interfaces.cli.filters import names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json
@@ -50,11 +50,10 @@ def new(session: Session, names: tuple[str, ...]) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("folder", metavar="DIR", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", required=False, type=FOLDER)
 @click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
 @click.option("--remove", is_flag=True, help="Stop trusting DIR.")
-@click.pass_obj
-def trust(session: Session, folder: Path | None, listing: bool, remove: bool) -> None:
+def trust(folder: Path | None, listing: bool, remove: bool) -> None:
     """Trust the configuration and the index that come with a folder.
 
     They may then choose models, sources, keys, and where data goes. Later changes of the folder are trusted
@@ -71,14 +70,13 @@ def trust(session: Session, folder: Path | None, listing: bool, remove: bool) ->
     if folder is None:
         write("".join(f"{visible(str(each))}\n" for each in trusted_folders()))
         return
-    place = session.cwd / folder
     if remove:
-        if not distrust(place):
-            msg = f"{place} is not trusted"
+        if not distrust(folder):
+            msg = f"{folder} is not trusted"
             raise NotFoundError(msg, hint="Run 'mdvec trust --list' to see the folders that are.")
-        note(f"not trusted any more: {place.resolve()}")
+        note(f"not trusted any more: {folder.resolve()}")
         return
-    if not place.is_dir():
-        msg = f"{place} is not a folder"
+    if not folder.is_dir():
+        msg = f"{folder} is not a folder"
         raise UsageError(msg, hint="Name a folder that exists.")
-    note(f"trusted: {place.resolve()}" if remember(place) else f"already trusted: {place.resolve()}")
+    note(f"trusted: {folder.resolve()}" if remember(folder) else f"already trusted: {folder.resolve()}")

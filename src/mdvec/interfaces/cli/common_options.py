@@ -18,23 +18,26 @@ Option = Callable[[Any], Any]
 """Adds an option to a command."""
 
 
-class _Folder(click.Path):
-    """An existing folder, from the working directory of the session."""
+class PathFromHere(click.Path):
+    """A path from the working directory of the session, which may not be that of the process."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path as it was written."""
-        if ctx is not None and isinstance(ctx.obj, Session):
-            folder = ctx.obj.cwd / value
-            if folder.is_dir() and os.access(folder, os.R_OK):
-                return Path(value)
-        return super().convert(value, param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return an absolute path."""
+        here = ctx.obj.cwd if ctx is not None and isinstance(ctx.obj, Session) else Path()
+        return Path(os.fsdecode(super().convert(here / value, param, ctx)))
+
+
+FILE = PathFromHere(dir_okay=False)
+FOLDER = PathFromHere(file_okay=False)
+EXISTING_FILE = PathFromHere(exists=True, dir_okay=False)
+EXISTING_FOLDER = PathFromHere(exists=True, file_okay=False)
 
 
 class CommonOption(click.Option):
     """An option of every command; help lists these apart."""
 
 
-class _Database(click.Path):
+class _Database(PathFromHere):
     """The path of a database, or an address such as ``postgresql://…``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -111,25 +114,23 @@ def choice_of(kind: type[StrEnum]) -> click.Choice[str]:
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
     if value is None or not isinstance(ctx.obj, Session) or param.name is None:
         return
-    setattr(ctx.obj, param.name, ctx.obj.cwd / value if isinstance(value, Path) else value)
+    setattr(ctx.obj, param.name, value)
 
 
 def _common_options() -> list[click.Option]:
-    folder = click.Path(file_okay=False, path_type=Path)
-    file = click.Path(dir_okay=False, path_type=Path)
     options: dict[str, dict[str, Any]] = {
         "--docs-dir": {
-            "type": _Folder(exists=True, file_okay=False, path_type=Path),
+            "type": EXISTING_FOLDER,
             "metavar": "DIR",
             "help": "Work on this folder without registering it.",
         },
         "--data-dir": {
-            "type": folder,
+            "type": FOLDER,
             "metavar": "DIR",
             "help": "Keep the index of --docs-dir here.  [default: DOCS_DIR/.mdvec]",
         },
-        "--config": {"type": file, "metavar": "F", "help": "Read this configuration file."},
-        "--database": {"type": _Database(path_type=Path), "metavar": "F", "help": "Use this database."},
+        "--config": {"type": FILE, "metavar": "F", "help": "Read this configuration file."},
+        "--database": {"type": _Database(), "metavar": "F", "help": "Use this database."},
         "--verbose": {"is_flag": True, "default": None, "help": "Print how long each step takes."},
     }
     return [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import Group, format_option
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import cell_width
@@ -64,7 +64,7 @@ def path(session: Session) -> None:
 
 
 @config.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=EXISTING_FILE)
 @format_option("text", "json")
 @click.pass_obj
 def import_(session: Session, file: Path) -> None:
@@ -76,7 +76,7 @@ def import_(session: Session, file: Path) -> None:
     from mdvec.config.syntax import read_config
     from mdvec.config.validation import dotted
 
-    read = read_config(session.cwd / file)
+    read = read_config(file)
     if not is_foreign(read):
         msg = f"{file} is not a configuration that mdvec can import"
         raise UsageError(msg, hint="It takes .search-docs.json, and config.yaml or config.toml of searches.")

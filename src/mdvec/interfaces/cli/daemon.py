@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec import __version__
-from mdvec.interfaces.cli.common_options import Group, format_option
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
 from mdvec.interfaces.cli.serving import load_door
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
@@ -32,7 +32,7 @@ _http_option = click.option(
 )
 _token_option = click.option(
     "--token-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="Require the token in this file over HTTP.  [default: MDVEC_TOKEN]",
 )
@@ -80,10 +80,9 @@ def run(ctx: click.Context, address: str | None, token_file: Path | None) -> Non
 
     session: Session = ctx.obj
     place = _place(session)
-    path = None if token_file is None else session.cwd / token_file
     config = session.load_config().config
     options = server_options(
-        address or _DEFAULT_ADDRESS, env=session.env, token_file=path, access=config.access.tokens
+        address or _DEFAULT_ADDRESS, env=session.env, token_file=token_file, access=config.access.tokens
     )
     for warning in options.warnings:
         warn(warning)
@@ -228,7 +227,7 @@ def _place(session: Session) -> DaemonPlace:
 
 def _command(session: Session, address: str | None, token_file: Path | None) -> list[str]:
     http = [] if address is None else ["--http", address]
-    token = [] if token_file is None else ["--token-file", str(session.cwd / token_file)]
+    token = [] if token_file is None else ["--token-file", str(token_file)]
     return [sys.executable, "-m", "mdvec", "daemon", "run", *session.arguments(), *http, *token]
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.interfaces.cli.common_options import Command, format_option
+from mdvec.interfaces.cli.common_options import FILE, FOLDER, Command, PathFromHere, format_option
 from mdvec.interfaces.cli.eval_report import (
     DEFAULT_FAILURES,
     check_output,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _DEFAULT_QUESTIONS = 200
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
@@ -50,7 +49,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 
 
 @click.command("eval", cls=Command)
-@click.argument("sets", nargs=-1, metavar="[SET]...", type=click.Path(path_type=Path))
+@click.argument("sets", nargs=-1, metavar="[SET]...", type=PathFromHere())
 @click.option("--suffix", default="", help="Use queries<SUFFIX>.jsonl and qrels<SUFFIX>.tsv of each set.")
 @click.option(
     "--mode",
@@ -80,7 +79,7 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
 @names_option("Search this collection; may be repeated.")
 @click.option(
     "--embed-cache",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     help="Keep the indexes of sets here for the next run.",
 )
@@ -91,9 +90,9 @@ def _grades(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     help="List at most N failed questions of each set and what was found instead.  "
     f"[default: {DEFAULT_FAILURES} of your own questions]",
 )
-@click.option("--gate", type=_FILE, metavar="F", help="Exit with 1 if a value is below this record.")
+@click.option("--gate", type=FILE, metavar="F", help="Exit with 1 if a value is below this record.")
 @format_option("table", "json", "html")
-@click.option("--output", type=_FILE, metavar="F", help="Write the result to this file.")
+@click.option("--output", type=FILE, metavar="F", help="Write the result to this file.")
 @click.pass_context
 def eval_(
     ctx: click.Context,
@@ -118,10 +117,8 @@ def eval_(
     from mdvec.workspace import open_workspace
 
     session: Session = ctx.obj
-    questions = _Questions(cwd=session.cwd, **chosen)
+    questions = _Questions(**chosen)
     questions.check(cached=embed_cache is not None)
-    gate = session.cwd / gate if gate else None
-    output = session.cwd / output if output else None
     record = read_record(gate) if gate else None
     if output is not None:  # better now than after measuring
         check_output(output, gate)
@@ -134,7 +131,7 @@ def eval_(
         indexing = Indexing(
             session.opener or open_workspace,
             config,
-            cache=session.cwd / embed_cache if embed_cache else folder,
+            cache=embed_cache or folder,
             embed=options.needs_vectors,
         )
         tasks = questions.tasks(workspace, session.docs_dir, indexing)
@@ -149,7 +146,6 @@ class _Questions(Struct, frozen=True, kw_only=True):
     """The questions to measure, as the options choose them.
 
     Attributes:
-        cwd: Where paths begin.
         sets: Folders with sets, and files with questions; those of ``mdvec feedback`` without any.
         suffix: Of the files of a set.
         min_grades: The least relevant grade, by the name of a set; that of all others has the empty name.
@@ -158,18 +154,12 @@ class _Questions(Struct, frozen=True, kw_only=True):
         names: The collections to search, or to make questions from.
     """
 
-    cwd: Path
     sets: tuple[Path, ...]
     suffix: str
     min_grades: dict[str, int]
     auto: bool
     questions: int | None
     names: tuple[str, ...]
-
-    @property
-    def places(self) -> list[Path]:
-        """The sets, as absolute paths."""
-        return [self.cwd / each for each in self.sets]
 
     def check(self, *, cached: bool) -> None:
         """Check that the options do not contradict each other.
@@ -183,10 +173,10 @@ class _Questions(Struct, frozen=True, kw_only=True):
         if self.questions is not None and not self.auto:
             msg = "--questions limits the questions of --auto"
             raise UsageError(msg, hint="Add --auto.")
-        if self.names and self.sets and not self.auto and all(place.is_dir() for place in self.places):
+        if self.names and self.sets and not self.auto and all(place.is_dir() for place in self.sets):
             msg = "--name chooses among your collections, but a set brings its own documents"
             raise UsageError(msg, hint="Leave out --name.")
-        if (self.suffix or self.min_grades or cached) and all(place.is_file() for place in self.places):
+        if (self.suffix or self.min_grades or cached) and all(place.is_file() for place in self.sets):
             msg = "--suffix, --min-grade and --embed-cache are for folders with a set, and none is named"
             raise UsageError(msg, hint="Leave them out, or name such a folder.")
 
@@ -202,7 +192,7 @@ class _Questions(Struct, frozen=True, kw_only=True):
             NotFoundError: If a set is not there, or there is nothing to make questions from.
             UsageError: If there is nothing to measure.
         """
-        places = self.places or ([] if self.auto else [_feedback_file(workspace)])
+        places = self.sets or (() if self.auto else (_feedback_file(workspace),))
         tasks = [task for place in places for task in self._tasks_of(place, workspace, indexing)]
         return [*tasks, self._automatic(workspace, docs_dir, indexing)] if self.auto else tasks
 
@@ -269,7 +259,7 @@ def _options(mode: str, by: str | None, *, baselines: bool) -> Options:
 @name_option("The collection you searched; all of them without it.")
 @click.option(
     "--file",
-    type=_FILE,
+    type=FILE,
     metavar="F",
     help="Add to this file.  [default: questions.jsonl beside the database]",
 )
@@ -292,7 +282,7 @@ def feedback(
             good=good,
             bad=bad,
             collection=name,
-            file=session.cwd / file if file else None,
+            file=file,
         )
     judged = [
         f"{len(paths)} {word}" for paths, word in ((written.good, "good"), (written.bad, "bad")) if paths

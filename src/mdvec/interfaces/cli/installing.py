@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mdvec.errors import ClientFileBusyError, ClientFileError, MdvecError, UsageError
-from mdvec.interfaces.cli.common_options import Command, combined
+from mdvec.interfaces.cli.common_options import EXISTING_FOLDER, FILE, Command, combined
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write_documents
 from mdvec.interfaces.clients.catalogue import CLIENTS, Client
@@ -36,13 +36,13 @@ _KEY_VARIABLES = {
 # A shorter value is no key, and hiding it would hide parts of other words.
 _MIN_HIDDEN_CHARS = 8
 
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _shared_options = combined(
     click.argument("client_name", type=click.Choice(list(CLIENTS))),
-    click.option("--project", type=_FOLDER, metavar="DIR", help="Only for the project in this folder."),
+    click.option(
+        "--project", type=EXISTING_FOLDER, metavar="DIR", help="Only for the project in this folder."
+    ),
     click.option("--name", default="mdvec", show_default=True, help="Name of the entry for mdvec."),
-    click.option("--file", type=_FILE, metavar="PATH", help="Edit this file instead of the client's own."),
+    click.option("--file", type=FILE, metavar="PATH", help="Edit this file instead of the client's own."),
     click.option("--dry-run", is_flag=True, help="Show what would change and write nothing."),
 )
 
@@ -148,7 +148,7 @@ def uninstall(
 def _target(
     session: Session, client_name: str, project: Path | None, name: str, file: Path | None
 ) -> tuple[Client, Path]:
-    """Return the client and the absolute path of the file to edit."""
+    """Return the client and the path of the file to edit."""
     if not _ENTRY_NAME.fullmatch(name):
         msg = f"not a name for an entry: {name!r}"
         raise UsageError(msg, hint="Use letters, digits, - and _, 64 at most.")
@@ -160,7 +160,7 @@ def _target(
     path = file or client.file(
         project, platform=sys.platform, home=Path(home) if home else Path.home(), env=session.env
     )
-    return client, session.cwd / path
+    return client, path
 
 
 def _check_only_url(session: Session, env: Mapping[str, str], references: tuple[str, ...]) -> None:
@@ -226,7 +226,7 @@ def _command(session: Session, env: Mapping[str, str]) -> tuple[str, ...]:
         if path is not None and scheme_of(str(path)):
             command += [option, _without_secrets(str(path))]
         elif path is not None:
-            command += [option, os.path.abspath(session.cwd / path)]  # noqa: PTH100 - .. goes, links stay
+            command += [option, os.path.abspath(path)]  # noqa: PTH100 - .. goes, links stay
     return tuple(command)
 
 

@@ -14,7 +14,7 @@ import click
 
 from mdvec import registry
 from mdvec.errors import UsageError
-from mdvec.interfaces.cli.common_options import Command
+from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
@@ -32,7 +32,7 @@ _SIGNALS_S = 0.5
 )
 @click.option(
     "--token-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="With --http: require the token in this file.  [default: MDVEC_TOKEN]",
 )
@@ -151,7 +151,6 @@ def serve_over_http(
     from mdvec.interfaces.http.options import server_options
     from mdvec.workspace.search_processes import use_processes
 
-    token_file = None if token_file is None else session.cwd / token_file
     config = session.load_config().config
     options = server_options(
         address, env=session.env, token_file=token_file, access=config.access.tokens, **http_options

@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 
 from mdvec import registry
-from mdvec.interfaces.cli.common_options import Group
+from mdvec.interfaces.cli.common_options import FOLDER, Group
 from mdvec.interfaces.cli.filters import name_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
 from mdvec.text.quantity import quantity
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 _DEFAULT_FOLDER = Path("mdvec-site")
 _MOST_DEAD_LINKS = 10
 
@@ -25,7 +24,7 @@ def site() -> None:
 
 @site.command()
 @name_option(required=True)
-@click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
+@click.option("-o", "--output", type=FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")
 @click.option("--project-only", is_flag=True, help="Write the VitePress project, but do not build it.")
@@ -38,11 +37,10 @@ def build(
     Links, embeds and images are resolved, and nothing of a note is run. Drafts ('draft: true', 'publish:
     false') and superseded versions are left out. A second build writes only what has changed.
     """
-    folder = session.cwd / output
     build_site = registry.load("doors", "site")
     with session.open() as (workspace, _):
         report = build_site(
-            workspace, name, folder, base=base, language=language, project_only=project_only, note=note
+            workspace, name, output, base=base, language=language, project_only=project_only, note=note
         )
     for place, target in report.dead_links[:_MOST_DEAD_LINKS]:
         warn(f"{place}: link to {target!r} leads nowhere")
@@ -54,17 +52,16 @@ def build(
         f"{quantity(report.written, 'file')} written, {report.removed:,} removed"
     )
     if report.built is None:
-        note(f"next: npm install --ignore-scripts && npm run build, in {folder}")
+        note(f"next: npm install --ignore-scripts && npm run build, in {output}")
     else:
         note(f"the site is in {report.built}; look at it: mdvec site preview -o {output}")
 
 
 @site.command()
-@click.option("-o", "--output", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
+@click.option("-o", "--output", type=FOLDER, default=_DEFAULT_FOLDER, show_default=True, metavar="DIR")
 @click.option("--port", type=click.IntRange(1, 65535), default=4173, show_default=True)
 @click.pass_context
 def preview(ctx: click.Context, output: Path, port: int) -> None:
     """Show a built site in the browser, served to this machine only."""
-    session: Session = ctx.obj
     preview_site = registry.load("doors", "site-preview")
-    ctx.exit(preview_site(session.cwd / output, port))
+    ctx.exit(preview_site(output, port))
