@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from mdvec.interfaces import operations, wire
-from mdvec.interfaces.encoding import doc, to_json
-from mdvec.interfaces.requests import SearchRequest
+from mdvec.interfaces.encoding import JsonObject, to_json
+from mdvec.interfaces.requests import NoArguments, SearchRequest
 from mdvec.interfaces.rpc.dispatcher import Method
 from mdvec.interfaces.rpc.params import InvalidParamsError
-from mdvec.types import section as section_types
 from mdvec.types.query import Expansion
-from mdvec.types.section import IndexedSection
+from mdvec.types.section import FoundSection, IndexedSection
 
 if TYPE_CHECKING:
     from mdvec.workspace import Workspace
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 _Depth = Annotated[int, Meta(ge=0, le=3)]
 _Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Moment = str | float | None
-
-
-class NoParams(Struct, frozen=True):
-    """A method without parameters."""
 
 
 class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,35 +80,11 @@ class LimitParams(Struct, frozen=True, kw_only=True):
     limit: _Limit = 100
 
 
-class Section(Struct, frozen=True, kw_only=True):
-    """A section; see :class:`mdvec.types.section.IndexedSection`."""
-
-    id: str
-    document_path: str
-    heading: str
-    depth: int
-    content: str
-    token_count: int
-    parent_id: str | None
-    order: int
-    is_dirty: bool
-    document_hash: str
-    created_at: Annotated[str, doc("ISO 8601, UTC, with milliseconds")]
-    updated_at: Annotated[str, doc("ISO 8601, UTC, with milliseconds")]
-
-
-class FoundSection(Section, frozen=True, kw_only=True, rename={"distance": "_distance"}):
-    """A section that a search found."""
-
-    score: Annotated[float, doc("0 to 1, higher is better")]
-    distance: Annotated[float | None, doc("L2 of unit vectors, smaller is nearer; null without vectors")]
-
-
 def section_methods(workspace: Workspace) -> dict[str, Method]:
     """Return the methods on sections, by name."""
     sections = workspace.sections
 
-    def init_model(_: NoParams) -> object:
+    def init_model(_: NoArguments) -> object:
         space = workspace.models.load()
         return {"success": True, "model_name": space.model, "dimension": space.dimension}
 
@@ -135,16 +107,13 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
             clean_only=params.include_clean_only,
         )
         result = operations.search(workspace, request, as_passages=False)
-        found = [to_json(found_shape(each)) for each in sections.found(result)]
+        found = [_found_json(each) for each in sections.found(result)]
         return {"results": found, "total": len(found)}
 
-    def at_path(params: PathParams) -> object:
-        return {"sections": [to_json(section_shape(each)) for each in sections.at(params.document_path)]}
+    def listed(found: Iterable[IndexedSection]) -> object:
+        return {"sections": [_section_json(each) for each in found]}
 
-    def dirty(params: LimitParams) -> object:
-        return {"sections": [to_json(section_shape(each)) for each in sections.dirty(params.limit)]}
-
-    def stats(_: NoParams) -> object:
+    def stats(_: NoArguments) -> object:
         totals = sections.totals()
         return {
             "totalSections": totals.sections,
@@ -153,18 +122,18 @@ def section_methods(workspace: Workspace) -> dict[str, Method]:
         }
 
     return {
-        "ping": Method(NoParams, lambda _: {"status": "ok"}),
-        "initModel": Method(NoParams, init_model),
+        "ping": Method(NoArguments, lambda _: {"status": "ok"}),
+        "initModel": Method(NoArguments, init_model),
         "addSection": Method(SectionParams, add_section),
         "addSections": Method(SectionsParams, add_sections),
         "search": Method(SearchParams, search),
-        "getSectionsByPath": Method(PathParams, at_path),
+        "getSectionsByPath": Method(PathParams, lambda params: listed(sections.at(params.document_path))),
         "deleteSectionsByPath": Method(
             PathParams, lambda params: {"deleted": sections.delete(params.document_path)}
         ),
         "markDirty": Method(PathParams, lambda params: {"marked": sections.mark_dirty(params.document_path)}),
-        "getDirtySections": Method(LimitParams, dirty),
-        "getStats": Method(NoParams, stats),
+        "getDirtySections": Method(LimitParams, lambda params: listed(sections.dirty(params.limit))),
+        "getStats": Method(NoArguments, stats),
     }
 
 
@@ -201,27 +170,22 @@ def _milliseconds(moment: _Moment) -> int:
         ) from error
 
 
-def section_shape(value: IndexedSection) -> Section:
-    """Return the shape of a section."""
-    return Section(**_section_fields(value))
+def _section_json(value: IndexedSection) -> JsonObject:
+    """Return a section as clients read it, with ISO 8601 in UTC for its times."""
+    fields = msgspec.structs.asdict(value)
+    times = {name: _iso_ms(fields.pop(f"{name}_ms")) for name in ("created_at", "updated_at")}
+    return {key: to_json(each) for key, each in (fields | times).items()}
 
 
-def found_shape(value: section_types.FoundSection) -> FoundSection:
-    """Return the shape of a section that was found."""
+def _found_json(value: FoundSection) -> JsonObject:
+    """Return a section that was found, with the L2 distance of the unit vectors; null without vectors."""
     # Of unit vectors, |a - b|² = 2 - 2 a·b.
     similarity = value.similarity
     distance = None if similarity is None else math.sqrt(max(0.0, 2 - 2 * similarity))
-    return FoundSection(
-        **_section_fields(value.section),
-        score=round(value.score, wire.SCORE_DIGITS),
-        distance=None if distance is None else round(distance, wire.SCORE_DIGITS),
-    )
-
-
-def _section_fields(value: IndexedSection) -> dict[str, Any]:
-    same = {name: getattr(value, name) for name in Section.__struct_fields__ if hasattr(value, name)}
-    times = {"created_at": value.created_at_ms, "updated_at": value.updated_at_ms}
-    return same | {name: _iso_ms(moment_ms) for name, moment_ms in times.items()}
+    return _section_json(value.section) | {
+        "score": round(value.score, wire.SCORE_DIGITS),
+        "_distance": None if distance is None else round(distance, wire.SCORE_DIGITS),
+    }
 
 
 def _iso_ms(moment_ms: int) -> str:
