@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mdvec import run
 from mdvec.errors import MdvecError, UsageError
@@ -59,6 +59,20 @@ def translate_logged(error: Exception) -> Failure:
     """Return the error of a request in the form that doors show, after a line about it in the log."""
     run.log_failure(error)
     return translate(error)
+
+
+def translate_for_client(error: Exception, on_bug: OnBug) -> Failure:
+    """Return the error of a request as its client receives it, of a bug its kind alone; the log has a line.
+
+    Args:
+        error: Any exception.
+        on_bug: Receives it when it is a bug: its message may hold more than a client is to see.
+    """
+    failure = translate_logged(error)
+    if failure.code != "internal":
+        return failure
+    on_bug(error)
+    return replace(failure, message=f"internal error ({type(error).__name__})")
 
 
 def bug_listener(*, verbose: bool) -> OnBug:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from mdvec.errors import InvalidArgumentsError, MdvecError
+from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import operations, wire
 from mdvec.interfaces.encoding import to_json
-from mdvec.interfaces.errors import OnBug, translate_logged
+from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.app import WebDoor
 from mdvec.interfaces.http.guard import MAX_REQUESTS, problem, status_of
 from mdvec.interfaces.http.options import ServerOptions
@@ -43,8 +42,8 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
             request = _request(parameters)
             with workspace.explaining():
                 result = operations.search(workspace, request)
-        except MdvecError as error:
-            failure = translate_logged(error)
+        except Exception as error:  # noqa: BLE001 - the one place where this door translates
+            failure = translate_for_client(error, on_bug)
             detail = f"{failure.message.removesuffix('.')}. {failure.hint}".strip()
             return problem(
                 status_of(error), detail, code=failure.code, hint=failure.hint, retry=failure.retry
@@ -52,11 +51,7 @@ def query_routes(workspace: Workspace, _: Config, __: ServerOptions, *, on_bug: 
         return JSONResponse(to_json(wire.search_answer(result)))
 
     async def answer(request: Request) -> Response:
-        try:
-            return await to_thread.run_sync(answered, request.query_params, limiter=threads)
-        except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            on_bug(error)
-            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error ({type(error).__name__})")
+        return await to_thread.run_sync(answered, request.query_params, limiter=threads)
 
     return WebDoor([Route(SEARCH_PATH, answer, methods=["GET"])])
 

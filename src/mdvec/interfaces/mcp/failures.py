@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mdvec.interfaces.errors import Failure, OnBug, shortened, translate_logged
+from mdvec.interfaces.errors import Failure, OnBug, shortened, translate_for_client
 from mdvec.interfaces.passage import one_line
 from mdvec.interfaces.steps import hint_for_client
 
@@ -18,13 +18,10 @@ def failure_for_client(error: Exception, on_bug: OnBug, received: Iterable[objec
 
     Args:
         error: Any exception.
-        on_bug: Receives it when it is a bug: its message may hold more than a client is to see.
+        on_bug: Receives it when it is a bug.
         received: What the client sent; long texts among it are not repeated in full.
     """
-    failure = translate_logged(error)
-    if failure.code == "internal":
-        on_bug(error)
-        return replace(failure, message=f"internal error ({type(error).__name__})")
+    failure = translate_for_client(error, on_bug)
     texts = [each for each in received if isinstance(each, str)]
     message = "\n".join(
         one_line(line, MOST_LINE_CHARS) for line in shortened(failure.message, texts).splitlines()

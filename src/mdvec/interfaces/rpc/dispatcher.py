@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, UsageError
-from mdvec.interfaces.errors import OnBug, translate_logged
+from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.rpc.params import InvalidParamsError, read_params
 from mdvec.interfaces.steps import hint_for_client
 from mdvec.interfaces.streams import decode_json
@@ -215,11 +215,9 @@ class Client:
         except ImportStoppedError as error:
             return _failed(number, CANCELLED, str(error), name=error.code, hint=error.hint)
         except Exception as error:  # noqa: BLE001 - the one place where this door translates
-            failure = translate_logged(error)
-            if failure.code == "internal":
-                self._on_bug(error)
-                return _failed(number, INTERNAL_ERROR, f"internal error ({type(error).__name__})")
-            kind = INVALID_PARAMS if isinstance(error, UsageError) else FAILED
+            failure = translate_for_client(error, self._on_bug)
+            is_bug, is_wrong = failure.code == "internal", isinstance(error, UsageError)
+            kind = INTERNAL_ERROR if is_bug else INVALID_PARAMS if is_wrong else FAILED
             return _failed(
                 number,
                 kind,

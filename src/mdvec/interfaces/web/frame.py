@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mdvec.errors import NotAllowedError
-from mdvec.interfaces.errors import OnBug, translate_logged
+from mdvec.interfaces.errors import OnBug, translate_for_client
 from mdvec.interfaces.http.guard import status_of
 from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.present import moment
@@ -93,13 +93,9 @@ class Site:
 
     def failure(self, request: Request, error: Exception) -> Response:
         """Return an error as a page, or as a part of one for a script."""
-        failure = translate_logged(error)
-        message, hint = failure.message, failure.hint
-        if failure.code == "internal":
-            self.on_bug(error)
-            message, hint = f"internal error ({type(error).__name__})", ""
+        failure = translate_for_client(error, self.on_bug)
         template = "_failure.html" if is_fragment(request) else "failure.html"
-        return self.page(request, template, status_of(error), message=message, hint=hint)
+        return self.page(request, template, status_of(error), message=failure.message, hint=failure.hint)
 
     def handler(self, function: Callable[[Request], Awaitable[Response]]) -> Handler:
         """Return a handler whose errors are shown as pages."""
