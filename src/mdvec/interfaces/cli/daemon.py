@@ -13,7 +13,7 @@ import click
 
 from mdvec import __version__
 from mdvec.interfaces.cli.common_options import EXISTING_FILE, Group, format_option
-from mdvec.interfaces.cli.serving import load_door
+from mdvec.interfaces.cli.serving import USUAL_ADDRESS, load_door, opened_for_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_json, write_raw
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -21,14 +21,13 @@ from mdvec.interfaces.errors import EXIT_FAILED
 if TYPE_CHECKING:
     from mdvec.interfaces.daemon.place import DaemonInfo, DaemonPlace
 
-_DEFAULT_ADDRESS = "127.0.0.1:8765"
 _LAST_LINES = 20
 
 _http_option = click.option(
     "--http",
     "address",
     metavar="HOST:PORT",
-    help=f"Where to serve MCP, JSON-RPC and the page.  [default: {_DEFAULT_ADDRESS}, or a free port]",
+    help=f"Where to serve MCP, JSON-RPC and the page.  [default: {USUAL_ADDRESS}, or a free port]",
 )
 _token_option = click.option(
     "--token-file",
@@ -75,21 +74,14 @@ def start(session: Session, address: str | None, token_file: Path | None) -> Non
 def run(ctx: click.Context, address: str | None, token_file: Path | None) -> None:
     """Run it in the foreground, for a service manager."""
     from mdvec.interfaces.cli.served import methods
-    from mdvec.interfaces.http.options import server_options
-    from mdvec.workspace.search_processes import use_processes
 
     session: Session = ctx.obj
     place = _place(session)
-    config = session.load_config().config
-    options = server_options(
-        address or _DEFAULT_ADDRESS, env=session.env, token_file=token_file, access=config.access.tokens
-    )
-    for warning in options.warnings:
-        warn(warning)
-    with session.open(config, serves=True, log_file=place.log) as (workspace, config):
-        workspace.generation()  # an unusable database is an error here, and not one for clients
-        workspace.freshness.watch()
-        use_processes(workspace, config.serve.processes)
+    with opened_for_http(session, address or USUAL_ADDRESS, token_file=token_file, log_file=place.log) as (
+        workspace,
+        config,
+        options,
+    ):
         code: int = load_door("daemon")(
             workspace,
             config,
@@ -219,7 +211,7 @@ def _place(session: Session) -> DaemonPlace:
         from mdvec.interfaces.daemon.place import DaemonError
 
         msg = "there is no daemon on Windows: Python has no Unix sockets there"
-        raise DaemonError(msg, hint="Run 'mdvec serve --http 127.0.0.1:8765' instead.")
+        raise DaemonError(msg, hint=f"Run 'mdvec serve --http {USUAL_ADDRESS}' instead.")
     from mdvec.interfaces.daemon.place import place_of
 
     return place_of(session.database_place(session.load_config().config))

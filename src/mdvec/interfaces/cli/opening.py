@@ -12,19 +12,17 @@ import click
 from mdvec.errors import ListenError
 from mdvec.interfaces.cli.common_options import Command
 from mdvec.interfaces.cli.daemon import running_daemon
-from mdvec.interfaces.cli.serving import serve_over_http
+from mdvec.interfaces.cli.serving import USUAL_ADDRESS, serve_over_http
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note
 
-# People keep the page among their bookmarks, so its address stays the same where it can.
-_USUAL_ADDRESS = "127.0.0.1:8765"
 _ANY_PORT = "127.0.0.1:0"
 
 
 @click.command("open", cls=Command)
 @click.argument("query", nargs=-1)
 @click.option(
-    "--http", "address", metavar="HOST:PORT", help=f"Where to serve it.  [default: {_USUAL_ADDRESS}]"
+    "--http", "address", metavar="HOST:PORT", help=f"Where to serve it.  [default: {USUAL_ADDRESS}]"
 )
 @click.option("--no-browser", is_flag=True, help="Only serve the page.")
 @click.pass_context
@@ -48,7 +46,7 @@ def open_(ctx: click.Context, /, query: tuple[str, ...], address: str | None, no
         browse(info.url + page)
         return
     try:
-        code = serve_over_http(session, address or _USUAL_ADDRESS, visit=visit)
+        code = serve_over_http(session, address or USUAL_ADDRESS, visit=visit)
     except ListenError:
         if address is not None:
             raise

@@ -6,9 +6,10 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +19,14 @@ from mdvec.interfaces.cli.common_options import EXISTING_FILE, Command
 from mdvec.interfaces.cli.filters import folder_options, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn
+
+if TYPE_CHECKING:
+    from mdvec.config import Config
+    from mdvec.interfaces.http.options import ServerOptions
+    from mdvec.workspace import Workspace
+
+USUAL_ADDRESS = "127.0.0.1:8765"
+"""Where a server listens over HTTP when no address is named. The page may be among people's bookmarks."""
 
 _SIGNALS_S = 0.5
 """Seconds between two looks of a waiting command at the signals that have come."""
@@ -72,7 +81,7 @@ def serve(ctx: click.Context, /, address: str | None, no_watch: bool, **http_opt
     if any(http_options.values()):
         known = "--token-file, --insecure, --allowed-host, --allowed-origin and --processes"
         msg = f"{known} are for a server over HTTP"
-        raise UsageError(msg, hint="Give --http 127.0.0.1:8765 too.")
+        raise UsageError(msg, hint=f"Give --http {USUAL_ADDRESS} too.")
     ctx.exit(_serve_stdio(session, "mcp-stdio", "an MCP client", watches=not no_watch))
 
 
@@ -112,7 +121,7 @@ def watch(session: Session, names: tuple[str, ...]) -> None:
 def _serve_stdio(session: Session, door: str, client: str, *, watches: bool = True) -> int:
     if sys.stdin is None or sys.stdout is None:  # the next file to be opened would get its number
         msg = f"{client} needs standard input and output, but one of them is closed"
-        raise UsageError(msg, hint="Have the client start it, or run 'mdvec serve --http 127.0.0.1:8765'.")
+        raise UsageError(msg, hint=f"Have the client start it, or run 'mdvec serve --http {USUAL_ADDRESS}'.")
     if sys.stdin.isatty():
         note(f"waiting for {client} on standard input; press Ctrl-C to end")
     with session.open(serves=True) as (workspace, config):
@@ -127,45 +136,66 @@ def serve_over_http(
     session: Session,
     address: str,
     *,
-    watches: bool = True,
-    token_file: Path | None = None,
-    processes: int | None = None,
-    visit: Callable[[str], None] | None = None,
-    **http_options: Any,
+    visit: Callable[[str], None] = lambda _: None,
+    **how: Any,
 ) -> int:
     """Serve MCP, JSON-RPC and the page until Ctrl-C, and return the exit code.
 
     Args:
         session: The run of the command line.
         address: Where to listen, as written.
-        watches: Whether to keep the index up to date meanwhile.
-        token_file: File with the token.
-        processes: How many searches are answered at a time; as configured when None.
         visit: Receives the URL of the page as soon as it is served.
-        http_options: The others of :func:`mdvec.interfaces.http.options.server_options`.
+        how: The others of :func:`opened_for_http`.
 
     Raises:
         UsageError: If the options contradict each other, or would let everybody in.
         ListenError: If the address cannot be listened at.
     """
+    with opened_for_http(session, address, **how) as (workspace, config, options):
+        door = load_door("http")
+        code: int = door(workspace, config, options, show=note, visit=visit, verbose=session.verbose)
+    return code
+
+
+@contextmanager
+def opened_for_http(
+    session: Session,
+    address: str,
+    *,
+    watches: bool = True,
+    processes: int | None = None,
+    log_file: Path | None = None,
+    **http_options: Any,
+) -> Iterator[tuple[Workspace, Config, ServerOptions]]:
+    """Open the workspace that a server over HTTP searches, and check the options of the server.
+
+    Args:
+        session: The run of the command line.
+        address: Where to listen, as written.
+        watches: Whether to keep the index up to date meanwhile.
+        processes: How many searches are answered at a time; as configured when None.
+        log_file: Where the log goes if the configuration names no file.
+        http_options: The others of :func:`mdvec.interfaces.http.options.server_options`.
+
+    Yields:
+        The workspace, the settings, and the options of the server.
+
+    Raises:
+        UsageError: If the options contradict each other, or would let everybody in.
+    """
     from mdvec.interfaces.http.options import server_options
     from mdvec.workspace.search_processes import use_processes
 
     config = session.load_config().config
-    options = server_options(
-        address, env=session.env, token_file=token_file, access=config.access.tokens, **http_options
-    )
+    options = server_options(address, env=session.env, access=config.access.tokens, **http_options)
     for warning in options.warnings:
         warn(warning)
-    with session.open(config, serves=True) as (workspace, config):
-        workspace.generation()  # as above
+    with session.open(config, serves=True, log_file=log_file) as (workspace, config):
+        workspace.generation()  # an unusable database is an error here, and not one for clients
         use_processes(workspace, processes or config.serve.processes)
         if watches:
             workspace.freshness.watch()
-        door = load_door("http")
-        hooks = {} if visit is None else {"visit": visit}
-        code: int = door(workspace, config, options, show=note, verbose=session.verbose, **hooks)
-    return code
+        yield workspace, config, options
 
 
 def load_door(name: str) -> Any:

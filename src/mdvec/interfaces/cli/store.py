@@ -7,7 +7,7 @@ import click
 from mdvec import registry
 from mdvec.errors import UsageError
 from mdvec.interfaces.cli.common_options import Command, Group, format_option
-from mdvec.interfaces.cli.filters import collection_names, name_option
+from mdvec.interfaces.cli.filters import name_option, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, write, write_json, write_table
 from mdvec.interfaces.passage import visible
@@ -160,14 +160,7 @@ def revoke(session: Session, role: str, name: str) -> None:
 
 @click.command(cls=Command)
 @click.argument("target")
-@click.option(
-    "-n",
-    "--name",
-    "names",
-    multiple=True,
-    shell_complete=collection_names,
-    help="A collection; may be repeated.  [default: all enabled ones]",
-)
+@names_option("A collection; may be repeated.  [default: all enabled ones]")
 @click.option(
     "--keep",
     type=click.IntRange(min=1),
