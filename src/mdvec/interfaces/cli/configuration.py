@@ -34,15 +34,9 @@ def show(session: Session) -> None:
     """
     loaded = session.load_config()
     values, origins = _effective(loaded, session)
-    if session.output == "json":
-        write_json(
-            {
-                "path": str(loaded.path) if loaded.path else None,
-                "settings": {key: {"value": value, "origin": origins[key]} for key, value in values.items()},
-            }
-        )
-    else:
-        write(_as_toml(values, origins))
+    settings = {key: {"value": value, "origin": origins[key]} for key, value in values.items()}
+    path = str(loaded.path) if loaded.path else None
+    session.write({"path": path, "settings": settings}, _as_toml(values, origins))
 
 
 @config.command()

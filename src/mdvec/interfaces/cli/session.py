@@ -15,7 +15,7 @@ import click
 from mdvec import run
 from mdvec.errors import UntrustedConfigError, UsageError
 from mdvec.interfaces.cli.progress import shown_progress
-from mdvec.interfaces.cli.terminal import note, print_step, warn
+from mdvec.interfaces.cli.terminal import note, print_step, warn, write, write_json
 from mdvec.interfaces.passage import visible
 from mdvec.run import Run
 
@@ -138,6 +138,13 @@ class Session:
         if configured == "jsonl" and "jsonl" not in self.formats:
             configured = "json"
         return configured if configured in self.formats else self.formats[0]
+
+    def write(self, value: object, text: str) -> None:
+        """Write a result: the value if JSON is the format to print in, else the text for people."""
+        if self.output == "json":
+            write_json(value)
+        else:
+            write(text)
 
     def database_place(self, config: Config) -> Path | str:
         """Return the database of the options and the configuration: an absolute path, or an address."""

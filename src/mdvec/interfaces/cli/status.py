@@ -59,10 +59,8 @@ def doctor(ctx: click.Context) -> None:
     session: Session = ctx.obj
     with session.open() as (workspace, _):
         findings = workspace.doctor()
-    if session.output == "json":
-        write_json(findings)
-    else:
-        write("".join(f"{line}\n" for finding in findings for line in _finding_lines(finding)))
+    text = "".join(f"{line}\n" for finding in findings for line in _finding_lines(finding))
+    session.write(findings, text)
     if any(finding.severity is Severity.PROBLEM for finding in findings):
         ctx.exit(EXIT_FAILED)
 

@@ -65,9 +65,6 @@ def show(session: Session) -> None:
     """Show what the store holds."""
     with session.open() as (workspace, _):
         found = workspace.stores.describe()
-    if session.output == "json":
-        write_json(found)
-        return
     lines = [
         f"{found.name}: {visible(found.location)}, {found.size_bytes / _BYTES_PER_MB:,.1f} MB",
         f"{quantity(found.collections, 'collection')}, {quantity(found.documents, 'document')}, "
@@ -77,7 +74,7 @@ def show(session: Session) -> None:
     if found.vector_index:
         lines.append(f"vector index: {visible(found.vector_index)}")
         lines += [f"  {visible(each)}" for each in found.problems]
-    write("\n".join(lines) + "\n")
+    session.write(found, "\n".join(lines) + "\n")
 
 
 @store.command()
@@ -93,19 +90,17 @@ def move(session: Session, target: str) -> None:
     """
     with session.open() as (workspace, _):
         moved = workspace.stores.move(target)
-    if session.output == "json":
-        write_json(moved)
-        return
     held = moved.contents
     location = visible(moved.location)
-    write(
+    session.write(
+        moved,
         f"{location} holds the same {quantity(held.documents, 'document')}, "
         f"{quantity(held.chunks, 'chunk')} and "
         f"{quantity(held.vectors, 'vector')} (checksum {held.checksum[:12]}).\n"
         "To use it, set in the configuration:\n"
         f"  [store]\n  location = '{location}'\n"
         + ("Write your user and password in place of ***.\n" if HIDDEN in location else "")
-        + "Then the old one can be deleted.\n"
+        + "Then the old one can be deleted.\n",
     )
 
 
@@ -116,10 +111,7 @@ def rebuild(session: Session) -> None:
     """Empty the vector index and fill it again; nothing is embedded."""
     with session.open() as (workspace, _):
         rebuilt = workspace.stores.rebuild_vector_index()
-    if session.output == "json":
-        write_json(rebuilt)
-        return
-    write(f"{visible(rebuilt.location)}: {quantity(rebuilt.vectors, 'vector')}\n")
+    session.write(rebuilt, f"{visible(rebuilt.location)}: {quantity(rebuilt.vectors, 'vector')}\n")
 
 
 @store.command()
@@ -182,18 +174,16 @@ def publish(session: Session, target: str, names: tuple[str, ...], keep: int | N
     with session.open() as (workspace, _):
         place = target if scheme_of(target) else str(session.cwd / target)
         report = workspace.stores.publish(place, names, keep=keep, full=full)
-    if session.output == "json":
-        write_json(report)
-        return
     location = visible(report.location)
-    write(
+    session.write(
+        report,
         ("" if report.changed else "nothing has changed since ")
         + f"version {report.version} of {location}: {', '.join(report.collections)} "
         f"({quantity(report.documents, 'document')}, {quantity(report.chunks, 'chunk')})\n"
         f"{report.sent_bytes / _BYTES_PER_MB:,.1f} MB sent, {report.size_bytes / _BYTES_PER_MB:,.1f} MB here "
         "and on every machine that searches it\n"
         + (f"{quantity(report.removed, 'old version')} removed\n" if report.removed else "")
-        + f"To search it: mdvec search --database {location} QUERY\n"
+        + f"To search it: mdvec search --database {location} QUERY\n",
     )
 
 
@@ -208,7 +198,5 @@ def compact(session: Session) -> None:
     """
     with session.open() as (workspace, _):
         before, after = workspace.compact()
-    if session.output == "json":
-        write_json({"bytes_before": before, "bytes_after": after})
-    else:
-        write(f"{before / _BYTES_PER_MB:,.1f} MB before, {after / _BYTES_PER_MB:,.1f} MB after\n")
+    text = f"{before / _BYTES_PER_MB:,.1f} MB before, {after / _BYTES_PER_MB:,.1f} MB after\n"
+    session.write({"bytes_before": before, "bytes_after": after}, text)
