@@ -10,6 +10,7 @@ from pathlib import Path
 from mdvec.errors import SourceError, SourceMissingError, UnreadableFileError
 from mdvec.sources.events import watched_folders
 from mdvec.sources.files import read_regular, reason
+from mdvec.sources.interface import Source
 from mdvec.sources.links import follow_links, inside
 from mdvec.sources.scan import IGNORE_FILES, Folder, Scan
 from mdvec.sources.selection import ScanSettings, Selection
@@ -22,8 +23,8 @@ from mdvec.types.folder_context import CONTEXT_FILE
 _DEFAULTS = ScanSettings()
 
 
-class FolderSource:
-    """Lists and reads the files below a folder; see :class:`mdvec.sources.interface.Source`.
+class FolderSource(Source):
+    """Lists and reads the files below a folder.
 
     ``.gitignore`` and ``.mdvecignore`` apply in their folder and below, as in git. Nothing outside the folder
     is read, whatever links there are, and only regular files are opened.
@@ -141,9 +142,6 @@ class FolderSource:
             return read_regular(real, self._selection.max_file_bytes)
         except OSError as error:
             raise UnreadableFileError(reason(error)) from error
-
-    def expect(self, entries: Sequence[SourceEntry]) -> None:
-        """Do nothing: local files are not fetched."""
 
     def differs(self, known: SourceEntry) -> bool:
         """Return True if a file has changed or is gone since it was indexed; one that was touched has not."""

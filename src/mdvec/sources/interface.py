@@ -47,7 +47,10 @@ class SourceFactory(Protocol):
 
 
 class Source(Protocol):
-    """A place that holds documents. Reading it never changes it."""
+    """A place that holds documents. Reading it never changes it.
+
+    A class that inherits from it is one elsewhere that fetches nothing ahead, unless it says more.
+    """
 
     def list(self) -> Listing:
         """List everything once: documents, and everything else with the reason.
@@ -69,7 +72,7 @@ class Source(Protocol):
             FileTooLargeError: If it is over the size limit, which the listing did not show.
         """
 
-    def expect(self, entries: Sequence[SourceEntry]) -> None:
+    def expect(self, entries: Sequence[SourceEntry]) -> None:  # noqa: ARG002 - nothing is fetched here
         """Prefetch the files that are read next, in any order.
 
         Reading others, or not reading these, is allowed. Progress goes to :func:`mdvec.run.current`.
@@ -77,8 +80,9 @@ class Source(Protocol):
         Raises:
             SourceError: If nothing can be fetched.
         """
+        return
 
-    def differs(self, known: SourceEntry) -> bool:
+    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - of no use here
         """Return True if a file has changed or is gone since it was indexed; one that was touched has not.
 
         Args:
@@ -86,6 +90,7 @@ class Source(Protocol):
 
         A source elsewhere returns False without a request: it is as new as the last import.
         """
+        return False
 
 
 @runtime_checkable

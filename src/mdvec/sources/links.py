@@ -75,7 +75,7 @@ def _follow(scan: Scan, link: Link) -> str | None:
 def _follow_to_file(scan: Scan, link: Link, target: str, status: os.stat_result) -> str | None:
     if scan.listed is not None and target in scan.listed:
         return f"same file as {scan.listed[target]}"
-    rule = scan.file_rule(link.name, link.path, link.folder)
+    rule = scan.rule(link.name, link.path, link.folder)
     if rule is not None:
         return rule
     rule, _ = _judge_target(scan, target, is_folder=False)
@@ -91,7 +91,7 @@ def _follow_to_folder(scan: Scan, link: Link, target: str) -> str | None:
         return "link back to a folder above it"
     if real in scan.entered:
         return f"same folder as {scan.entered[real].path}"
-    rule = scan.folder_rule(link.name, f"{link.path}/", link.folder)
+    rule = scan.rule(link.name, f"{link.path}/", link.folder)
     if rule is not None:
         return rule
     rule, parent = _judge_target(scan, target, is_folder=True)

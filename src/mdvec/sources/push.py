@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mdvec.errors import UnreadableFileError, UsageError
+from mdvec.sources.interface import Source
 from mdvec.types.change import Listing, SourceEntry
 
 
-class PushSource:
-    """Lists nothing and keeps everything; see :class:`mdvec.sources.interface.Source`."""
+class PushSource(Source):
+    """Lists nothing and keeps everything: its client marks what has changed."""
 
     def __init__(self, **_: object) -> None:
         """Accept the arguments of every source; none is used, since a client decides what it writes."""
@@ -38,10 +37,3 @@ class PushSource:
         """
         msg = f"{entry.path} is kept by the client that wrote it"
         raise UnreadableFileError(msg)
-
-    def expect(self, entries: Sequence[SourceEntry]) -> None:
-        """Do nothing: there is nothing to fetch."""
-
-    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - every source receives it
-        """Return False: the client marks what has changed."""
-        return False

@@ -20,6 +20,7 @@ from mdvec.errors import (
     UnreadableFileError,
 )
 from mdvec.settings import BucketSettings
+from mdvec.sources.interface import Source
 from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.sources.tree import FILE_MODE, TreeItem, listing_of_tree
 from mdvec.types.change import Listing, SourceEntry
@@ -32,8 +33,8 @@ _AHEAD = 16  # objects that are fetched before they are read, at the same time
 _NOT_FOUND = 404
 
 
-class S3Source:
-    """Lists and reads objects; see :class:`mdvec.sources.interface.Source`.
+class S3Source(Source):
+    """Lists and reads objects.
 
     The ETag of an object identifies its content. The listing contains it, so finding changes reads nothing.
     An object that was copied or renamed within the bucket usually keeps it.
@@ -124,10 +125,6 @@ class S3Source:
         """Fetch the first files, and the others while those before them are read."""
         self._waiting = deque(entries)
         self._fetch_ahead()
-
-    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
-        """Return False: a remote file is as new as the last import."""
-        return False
 
     @cached_property
     def _bucket(self) -> Bucket:

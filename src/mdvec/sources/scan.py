@@ -116,34 +116,18 @@ class Scan:
                     raise
                 self.fail(folder.path, reason(error))
 
-    def file_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Return why a file is excluded; None if it is not.
+    def rule(self, name: str, path: str, folder: Folder) -> str | None:
+        """Return why a file or a folder is excluded; None if it is not.
 
         Args:
             name: Its own name in its folder.
-            path: As in the paths of entries.
+            path: As in the paths of entries; of a folder, with a trailing ``/``.
             folder: Where it is.
         """
-        selection = self.selection
+        selection, is_folder = self.selection, path.endswith("/")
         return (
-            selection.extension_rule(name)
-            or (folder.rules and folder.rules.rule(folder.real + name, is_folder=False))
-            or selection.exclude_rule(path)
-            or selection.include_rule(path)
-        )
-
-    def folder_rule(self, name: str, path: str, folder: Folder) -> str | None:
-        """Return why a folder is excluded; None if it is not.
-
-        Args:
-            name: Its own name.
-            path: As in the paths of entries, with a trailing ``/``.
-            folder: Where it is.
-        """
-        selection = self.selection
-        return (
-            selection.name_rule(name)
-            or (folder.rules and folder.rules.rule(folder.real + name, is_folder=True))
+            (selection.name_rule(name) if is_folder else selection.extension_rule(name))
+            or (folder.rules and folder.rules.rule(folder.real + name, is_folder=is_folder))
             or selection.exclude_rule(path)
             or selection.include_rule(path)
         )
@@ -224,7 +208,7 @@ class Scan:
         return inner
 
     def _enter(self, name: str, path: str, folder: Folder) -> list[Folder]:
-        rule = self.folder_rule(name, path, folder)
+        rule = self.rule(name, path, folder)
         real = f"{folder.real}{name}/"
         if rule is None and real in self.entered:
             rule = f"same folder as {self.entered[real].path}"
@@ -241,7 +225,7 @@ class Scan:
         if name == CONTEXT_FILE:
             self._take_context_file(item, path, folder)
             return
-        rule = self.file_rule(name, path, folder)
+        rule = self.rule(name, path, folder)
         if rule is not None:
             self.exclude(path, rule)
             return

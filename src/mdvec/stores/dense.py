@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
+from mdvec.stores.inside import WhereTables
 from mdvec.stores.loaded import LoadedSpace, LoadedSpaces, VectorRows
-from mdvec.stores.memo import Memorizing
 from mdvec.stores.records import ChunkPlace
-from mdvec.stores.tables import TableReader
 from mdvec.stores.vectors.feed import ChangeFeed, Dialect
 from mdvec.stores.vectors.following import AttachedIndex, FollowedIndex, NearestQuery
 from mdvec.stores.vectors.index import VectorKind
@@ -24,7 +23,7 @@ if TYPE_CHECKING:  # numpy is loaded when the first vector is used: searching by
     from mdvec.stores.matrix import ExactView
 
 
-class DenseReader(Memorizing, ABC):
+class DenseReader(WhereTables):
     """The part of a snapshot that searches by vectors; a part of :class:`mdvec.stores.interface.View`.
 
     Subclasses that search an index override the methods that begin with an underscore.
@@ -41,18 +40,6 @@ class DenseReader(Memorizing, ABC):
     loaded: LoadedSpaces | None = None
     index: FollowedIndex | None = None
     _products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-
-    @abstractmethod
-    def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
-        """Return the chunks inside and their documents if they are few; None if not, or for all chunks."""
-
-    @abstractmethod
-    def covers_everything(self, where: Where) -> bool:
-        """Return True if every chunk is inside, apart from hidden ones and those of hidden documents."""
-
-    @abstractmethod
-    def owners_inside(self, kind: VectorKind, where: Where, ids: Sequence[int]) -> set[int]:
-        """Return the chunks (for texts) or documents (for names) among ``ids`` that are inside ``where``."""
 
     @abstractmethod
     def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
@@ -146,7 +133,7 @@ class DenseReader(Memorizing, ABC):
         return known[2]
 
 
-class IndexedReader(TableReader, DenseReader):
+class IndexedReader(DenseReader):
     """Searches by vectors through the index beside the store; similarities are the store's own.
 
     Attributes:

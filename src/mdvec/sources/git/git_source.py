@@ -13,6 +13,7 @@ from mdvec.errors import FileTooLargeError, UnreadableFileError
 from mdvec.sources.blobs import FetchedBlobs, verified
 from mdvec.sources.files import too_large
 from mdvec.sources.git.clone import Clone
+from mdvec.sources.interface import Source
 from mdvec.sources.location import parse_git
 from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.sources.tree import listing_of_tree
@@ -21,8 +22,8 @@ from mdvec.types.change import Listing, SourceEntry
 _DEFAULTS = ScanSettings()
 
 
-class GitSource:
-    """Lists and reads a commit by the program git; see :class:`mdvec.sources.interface.Source`.
+class GitSource(Source):
+    """Lists and reads a commit by the program git.
 
     Only the latest commit is fetched, without its history, and of its files only the documents.
     """
@@ -115,10 +116,6 @@ class GitSource:
         self._clone.fetch_blobs(self._commit, wanted)
         self._take(wanted)
         run.current().report(run.Stage.FETCH, len(wanted), len(wanted))
-
-    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
-        """Return False: a remote file is as new as the last import."""
-        return False
 
     @cached_property
     def _blobs(self) -> FetchedBlobs:

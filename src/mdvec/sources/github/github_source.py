@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import tempfile
 import weakref
@@ -13,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from mdvec import run
@@ -21,6 +21,7 @@ from mdvec.files import write_whole
 from mdvec.settings import Address, Minutes, Section, VariableName
 from mdvec.sources.blobs import FetchedBlobs, take_wanted, verified
 from mdvec.sources.files import too_large
+from mdvec.sources.interface import Source
 from mdvec.sources.location import parse_github
 from mdvec.sources.selection import ScanSettings, Selection
 from mdvec.sources.tree import TreeItem, composed, folder_rule, listing_of_tree
@@ -39,7 +40,7 @@ _FEW_FILES = 50
 _MOST_BYTES_A_FILE = 2_000_000
 _SECONDS_A_MINUTE = 60.0
 _DEFAULTS = ScanSettings()
-_FORMAT = 1
+_FORMAT = 2
 
 
 class GithubSettings(Section, frozen=True, kw_only=True):
@@ -60,18 +61,20 @@ class _State(Struct, frozen=True):
     """The state of a ref at the last listing.
 
     Attributes:
+        format: The version of this file.
         etag: The ETag of the response with the commit.
         commit: The id of the commit, in hex.
         items: The items of the commit.
     """
 
+    format: int
     etag: str
     commit: str
     items: tuple[TreeItem, ...]
 
 
-class GithubSource:
-    """Lists and reads a commit by GitHub's REST interface; see :class:`mdvec.sources.interface.Source`.
+class GithubSource(Source):
+    """Lists and reads a commit by GitHub's REST interface.
 
     Deletions follow from the tree of the commit alone, so force pushes and renamed files are like any other
     change.
@@ -149,11 +152,11 @@ class GithubSource:
         if head is None and known is not None:
             state = known
         elif head is None or not head.commit:
-            state = _State("", "", ())
+            state = _State(_FORMAT, "", "", ())
         else:
             is_known = known is not None and known.commit == head.commit
             items = known.items if known and is_known else self._api.items(head.commit, self._is_entered)
-            state = _State(head.etag, head.commit, tuple(items))
+            state = _State(_FORMAT, head.etag, head.commit, tuple(items))
             _save_state(self._state_file, state)
         self._listed = state
         return listing_of_tree(state.items, self._selection, path=self._location.path, revision=state.commit)
@@ -192,10 +195,6 @@ class GithubSource:
             if self._api.archive(self._listed.commit, archive):
                 archive.seek(0)
                 take_wanted(archive, wanted, self._blobs, self._note_fetched)
-
-    def differs(self, known: SourceEntry) -> bool:  # noqa: ARG002 - as the port has it
-        """Return False: a remote file is as new as the last import."""
-        return False
 
     @cached_property
     def _api(self) -> GithubApi:
@@ -238,25 +237,14 @@ class GithubSource:
 def _load_state(path: Path) -> _State | None:
     """Read a state; None if there is no usable one, which costs a call or two."""
     try:
-        written = json.loads(path.read_bytes())
-        if written["format"] != _FORMAT:
-            return None
-        items = tuple(
-            TreeItem(name, mode, bytes.fromhex(blob), size) for name, mode, blob, size in written["items"]
-        )
-        return _State(written["etag"], written["commit"], items)
-    except (OSError, ValueError, KeyError, TypeError):
+        state = msgspec.json.decode(path.read_bytes(), type=_State)
+    except (OSError, msgspec.MsgspecError):
         return None
+    return state if state.format == _FORMAT else None
 
 
 def _save_state(path: Path, state: _State) -> None:
-    """Write a state atomically; a full disk is not an error."""
-    written = {
-        "format": _FORMAT,
-        "etag": state.etag,
-        "commit": state.commit,
-        "items": [(item.path, item.mode, item.blob_id.hex(), item.size) for item in state.items],
-    }
-    with contextlib.suppress(OSError):
+    """Write a state atomically; a full disk is not an error, and no name that is not UTF-8."""
+    with contextlib.suppress(OSError, UnicodeEncodeError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, json.dumps(written).encode())
+        write_whole(path, msgspec.json.encode(state))
