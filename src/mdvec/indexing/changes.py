@@ -25,6 +25,9 @@ from mdvec.types.collection import Collection
 from mdvec.types.document import DocumentState
 from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
+from mdvec.types.report import ImportMode, ImportOptions
+
+_UPDATE = ImportOptions(mode=ImportMode.UPDATE)
 
 
 class Changes(Struct, frozen=True):
@@ -94,9 +97,7 @@ def find_changes(
     store: Store,
     source: Source,
     recipe: Recipe,
-    rebuild: bool = False,
-    allow_empty: bool = False,
-    check: bool = False,
+    options: ImportOptions = _UPDATE,
 ) -> Changes:
     """Compare a source with the store; nothing is written.
 
@@ -105,26 +106,26 @@ def find_changes(
         store: Its store.
         source: Its source.
         recipe: How its documents are prepared.
-        rebuild: Whether to prepare every document anew.
-        allow_empty: Whether to accept an empty source although documents are known.
-        check: Whether to check every file, not only a sample of those that look unchanged.
+        options: Whether to prepare every document anew, to accept an empty source although documents are
+            known, and to check every file, not only a sample of those that look unchanged.
 
     Raises:
         SourceMissingError: If the root is not there.
         SourceEmptyError: If it is empty although documents are known, as an unmounted disk is.
     """
+    rebuild = options.mode is ImportMode.REPLACE
     with store.read() as view:
         known = view.known_documents(collection.id)
     run.current().report(run.Stage.SCAN, 0, 0)
-    listing = _list(source, knows_documents=bool(known), allow_empty=allow_empty)
-    sampled = () if check or rebuild else sample(listing, collection.checked_up_to)
+    listing = _list(source, knows_documents=bool(known), allow_empty=options.allow_empty)
+    sampled = () if options.check or rebuild else sample(listing, collection.checked_up_to)
     if rebuild:
         # Everything is new; documents that could not be examined stay.
         missing = compare(listing, known, recipe.fingerprint).missing
         plan = Plan(new=listing.entries, deleted=tuple(document.path for document in missing))
         failures: list[Unreadable] = []
     else:
-        look_at = known.keys() if check else sampled
+        look_at = known.keys() if options.check else sampled
         with run.current().step("compare") as details:
             plan, failures = make_plan(listing, known, source, recipe.fingerprint, look_at=look_at)
             details.update(

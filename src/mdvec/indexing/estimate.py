@@ -11,12 +11,10 @@ from msgspec.structs import replace
 
 from mdvec import run
 from mdvec.embedding.interface import Embedder
-from mdvec.indexing.changes import Changes, find_changes
+from mdvec.indexing.changes import Changes
 from mdvec.indexing.preparation import prepared
 from mdvec.indexing.prepare import Prepared
-from mdvec.indexing.recipe import Recipe
 from mdvec.indexing.vectors import names_at_once, probes
-from mdvec.sources.interface import Source
 from mdvec.stores.interface import Store, View
 from mdvec.stores.records import PendingText, embedded_names
 from mdvec.text.hashing import text_hash
@@ -64,15 +62,7 @@ class Outlook(Struct, frozen=True):
 
 
 def look_ahead(
-    collection: Collection,
-    *,
-    store: Store,
-    source: Source,
-    recipe: Recipe,
-    embedder: Embedder,
-    space_id: SpaceId | None,
-    rebuild: bool,
-    allow_empty: bool,
+    collection: Collection, changes: Changes, embedder: Embedder, space_id: SpaceId | None, *, rebuild: bool
 ) -> Outlook:
     """Do the work of an import up to the model, and count the texts that it would embed.
 
@@ -80,22 +70,16 @@ def look_ahead(
 
     Args:
         collection: What would be imported.
-        store: Its store.
-        source: Its source.
-        recipe: How documents are prepared.
+        changes: What an import would do.
         embedder: Counts tokens, and is timed if it runs on this machine.
         space_id: The space of its vectors; None if it has none yet.
         rebuild: Whether every document is prepared anew.
-        allow_empty: Whether to accept an empty source.
 
     Raises:
-        SourceMissingError: If the root is not there.
-        SourceEmptyError: If it is empty though documents are known.
+        SourceError: If the source cannot be read.
         ImportStoppedError: If the run is cancelled.
     """
-    changes = find_changes(
-        collection, store=store, source=source, recipe=recipe, rebuild=rebuild, allow_empty=allow_empty
-    )
+    store = changes.store
     new = _NewTexts(store, space_id)
     chunks = _Tally(new, embedder, embedder.texts_at_once)
     names = _Tally(new, embedder, names_at_once(embedder.texts_at_once))

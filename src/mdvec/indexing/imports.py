@@ -72,15 +72,7 @@ def run_import(
         )
         space_id = None if embedder is None else writer.open_space(embedder.space)
         damaged = writer.discard_damaged(collection.id) if options.check else DamagedRows()
-    changes = find_changes(
-        collection,
-        store=work.store,
-        source=source,
-        recipe=recipe,
-        rebuild=rebuild,
-        allow_empty=options.allow_empty,
-        check=options.check,
-    )
+    changes = find_changes(collection, store=work.store, source=source, recipe=recipe, options=options)
     if dirty := altered(changes.plan, changes.known):
         with work.write() as writer:
             writer.mark_dirty(collection.id, dirty)

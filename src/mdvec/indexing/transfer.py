@@ -33,6 +33,7 @@ _DOCUMENT_FACTS = (
     *("path", "locator", "title", "body", "comments", "content_start", "frontmatter", "tags", "aliases"),
     *("content_hash", "mtime_ns", "size", "dirty"),
 )
+_CHUNK_FACTS = tuple(name for name in Chunk.__struct_fields__ if name not in ("heading", "context"))
 _DOCUMENTS_A_BATCH = 100
 _VECTORS_A_BATCH = 2_000
 
@@ -187,18 +188,9 @@ def _chunks(view: View, collection: Collection, stored: StoredDocument) -> tuple
     contexts = view.contexts(collection.id, stored.path)
     return tuple(
         Chunk(
-            each.ordinal,
-            each.parent,
-            each.depth,
-            each.heading_path[-1] if each.heading_path else "",
-            each.heading_path,
-            each.start,
-            each.end,
-            each.start_line,
-            each.end_line,
-            each.token_count,
-            each.text,
-            context,
+            **{name: getattr(each, name) for name in _CHUNK_FACTS},
+            heading=each.heading_path[-1] if each.heading_path else "",
+            context=context,
         )
         for each, context in zip(view.document_chunks(stored.id), contexts, strict=True)
     )

@@ -1,4 +1,4 @@
-"""The idle connections of a database, which the threads of a process share."""
+"""What the threads of a process share of a database: its idle connections, and the right to write."""
 
 from __future__ import annotations
 
@@ -66,6 +66,31 @@ class Pool(Generic[C]):
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+
+class WritingThread:
+    """Lets one thread of this process write at a time; others wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Write as the only thread.
+
+        Raises:
+            RuntimeError: If this thread is writing already.
+        """
+        if self._thread == threading.get_ident():
+            msg = "transactions do not nest"
+            raise RuntimeError(msg)
+        with self._lock:
+            self._thread = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._thread = None
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -15,6 +14,7 @@ from mdvec.errors import CollectionExistsError, CollectionNotFoundError, StoreEr
 from mdvec.stores.awaiting import await_change
 from mdvec.stores.holders import HeldClaim, Holder, is_alive, new_holder, wait_for_claim
 from mdvec.stores.interface import Claim
+from mdvec.stores.pool import WritingThread
 from mdvec.stores.records import DamagedRows, DocumentRecord
 from mdvec.stores.spaces import check_shape
 from mdvec.testing.contents import Contents, HeldChunk, HeldDocument
@@ -174,8 +174,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._contents = Contents()
-        self._writer = threading.Lock()
-        self._writing_thread: int | None = None
+        self._writer = WritingThread()
         self._closed = False
 
     @property
@@ -261,21 +260,14 @@ class MemoryStore:
     @contextmanager
     def _changing(self) -> Iterator[Contents]:
         """Change a copy of everything, which becomes the contents when nothing goes wrong."""
-        if self._writing_thread == threading.get_ident():
-            msg = "transactions do not nest"
-            raise RuntimeError(msg)
-        with self._writer:
+        with self._writer.alone():
             self._check_open()
-            self._writing_thread = threading.get_ident()
-            try:
-                before = self._contents
-                after = before.copied()
-                yield after
-                if after != before:
-                    after.version += 1
-                    self._contents = after
-            finally:
-                self._writing_thread = None
+            before = self._contents
+            after = before.copied()
+            yield after
+            if after != before:
+                after.version += 1
+                self._contents = after
 
     def _check_open(self) -> None:
         if self._closed:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdvec.stores.exact import decode
-from mdvec.stores.records import (
-    ChunkPlace,
-    PendingText,
-)
-from mdvec.testing.contents import (
-    Contents,
-    HeldChunk,
-    HeldDocument,
-    inside,
-    place_of,
-)
+from mdvec.stores.records import ChunkPlace, PendingText
+from mdvec.testing.contents import Contents, HeldChunk, HeldDocument, inside, place_of
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
+
+Owner = TypeVar("Owner", ChunkId, DocumentId)
 
 _DIGITS = 6  # of a similarity; the stored float16 holds less
 
@@ -54,9 +48,7 @@ class VectorView:
     ) -> list[tuple[ChunkId, float]]:
         """Return the chunks whose texts are nearest to a query."""
         allowed = [chunk.id for document, chunk in self._chunks() if inside(document, chunk, where)]
-        near = self.chunk_similarities(space_id, query[np.newaxis], allowed)[0].tolist()
-        found = [pair for pair in zip(allowed, near, strict=True) if not math.isnan(pair[1])]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+        return _best_first(allowed, self.chunk_similarities(space_id, query[np.newaxis], allowed), limit)
 
     def nearest_documents(
         self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -65,9 +57,7 @@ class VectorView:
         allowed = sorted(
             {document.id for document, chunk in self._chunks() if inside(document, chunk, where)}
         )
-        near = self.name_similarities(space_id, query[np.newaxis], allowed)[0].tolist()
-        found = [pair for pair in zip(allowed, near, strict=True) if not math.isnan(pair[1])]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]
+        return _best_first(allowed, self.name_similarities(space_id, query[np.newaxis], allowed), limit)
 
     def chunk_similarities(
         self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
@@ -167,3 +157,12 @@ class VectorView:
                     products = queries.astype(np.float64) @ vector.astype(np.float64)
                     found[:, at] = np.fmax(found[:, at], np.round(products, _DIGITS).clip(-1.0, 1.0))
         return found
+
+
+def _best_first(
+    owners: Sequence[Owner], similarities: NDArray[np.float64], limit: int
+) -> list[tuple[Owner, float]]:
+    """Return owners with their similarities to the one query, but for those without a vector."""
+    pairs = zip(owners, similarities[0].tolist(), strict=True)
+    found = [pair for pair in pairs if not math.isnan(pair[1])]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[: max(limit, 0)]

@@ -75,6 +75,7 @@ class Models:
             ImportStoppedError: If the run is cancelled.
         """
         from mdvec.config.known_models import price_of
+        from mdvec.indexing.changes import find_changes
         from mdvec.indexing.estimate import look_ahead
 
         with self._running():
@@ -85,16 +86,10 @@ class Models:
             space = model.space
             with store.read() as view:
                 space_id = None if space is None else view.find_space(space)
-            outlook = look_ahead(
-                collection,
-                store=store,
-                source=self._parts.source(collection.source),
-                recipe=self._parts.recipe(chunking, model),
-                embedder=embedder,
-                space_id=space_id,
-                rebuild=options.mode is ImportMode.REPLACE,
-                allow_empty=options.allow_empty,
-            )
+            source, recipe = self._parts.source(collection.source), self._parts.recipe(chunking, model)
+            changes = find_changes(collection, store=store, source=source, recipe=recipe, options=options)
+            rebuild = options.mode is ImportMode.REPLACE
+            outlook = look_ahead(collection, changes, embedder, space_id, rebuild=rebuild)
         problems = () if model.problem is None else (f"{model.problem}. {model.problem.hint}",)
         try:
             spec = self._parts.embedders.pinned(model.spec)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,7 @@ from mdvec.errors import ConfigError
 from mdvec.settings import Count, Name, Section
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
-from mdvec.stores.pool import Pool, closed_on_error
+from mdvec.stores.pool import Pool, WritingThread, closed_on_error
 from mdvec.stores.postgres.connection import Connection, connect, translated
 from mdvec.stores.postgres.opening import LOCK_TIMEOUT_S, Opened, identifier, lock_writers, open_first
 from mdvec.stores.tables import TableReader
@@ -93,8 +92,7 @@ class Database:
         with closed_on_error(first), translated(address):
             self.opened: Opened = open_first(first, settings.schema, address)
         self._pool = Pool("the store", first)
-        self._writer = threading.Lock()
-        self._writing_thread: int | None = None
+        self._writer = WritingThread()
         path = f"{identifier(settings.schema)}, {identifier(self.opened.vector_schema)}"
         # They are set here, once, and by no statement of a search.
         self._set_local = f"SET LOCAL search_path = {path}; {self.opened.settings}"
@@ -135,19 +133,12 @@ class Database:
             ReadOnlyDatabaseError: If the role may not write.
             RuntimeError: If this thread is writing already.
         """
-        if self._writing_thread == threading.get_ident():
-            msg = "transactions do not nest"
-            raise RuntimeError(msg)
         # READ COMMITTED: every statement sees what was committed while this one waited for the lock.
         begin = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'; SET LOCAL statement_timeout = 0"
-        with self._writer, self._transaction(begin) as connection:
-            self._writing_thread = threading.get_ident()
-            try:
-                lock_writers(connection, self.settings.schema)
-                yield connection
-                connection.execute(_NEW_VERSION, (self.channel,))
-            finally:
-                self._writing_thread = None
+        with self._writer.alone(), self._transaction(begin) as connection:
+            lock_writers(connection, self.settings.schema)
+            yield connection
+            connection.execute(_NEW_VERSION, (self.channel,))
 
     @contextmanager
     def outside_transactions(self) -> Iterator[Connection]:

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from mdvec.errors import DatabaseFullError, StoreError, WriterBusyError
+from mdvec.errors import WriterBusyError
 from mdvec.locks import locked
 from mdvec.stores.published.dataset import LocalFile, Manifest, fetch
-from mdvec.stores.published.places import NO_SPACE, Place
+from mdvec.stores.published.places import Place, translated
 
 _WAIT_S: Final = 600.0  # for another process that fetches the same version
 _NAME_CHARS: Final = 16  # of the hash of a manifest
@@ -52,7 +52,9 @@ class LocalCopies:
         copy = LocalFile(self._path(manifest), manifest)
         if copy.path.exists():
             return copy
-        with self._translated():
+        when_full = "Free some space: two versions are kept there."
+        hint = "Name another folder in [store.published] cache_dir."
+        with translated(self._folder, when_full=when_full, hint=hint):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locked(self._folder / "lock", wait_s=_WAIT_S) as held:
                 if not held:
@@ -98,15 +100,3 @@ class LocalCopies:
         for each in self._folder.glob(f"{path.name}*"):
             with contextlib.suppress(OSError):
                 each.unlink()
-
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno in NO_SPACE:
-                msg = f"the disk is full: {self._folder} cannot grow"
-                raise DatabaseFullError(msg, hint="Free some space: two versions are kept there.") from error
-            msg = f"{self._folder} cannot be used: {error.strerror or error}"
-            hint = "Name another folder in [store.published] cache_dir."
-            raise StoreError(msg, hint=hint) from error

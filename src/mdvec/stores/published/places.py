@@ -16,7 +16,7 @@ from mdvec.text.addresses import scheme_of, without_password
 if TYPE_CHECKING:  # it is an extra
     from mdvec.net.buckets import Bucket
 
-NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Place(Protocol):
@@ -83,6 +83,28 @@ def open_place(location: Path | str, *, region: str | None = None, endpoint: str
         msg = f"nothing can be published to {without_password(str(location))}"
         raise ConfigError(msg, hint="Name a folder, or s3://BUCKET/PATH.")
     return BucketPlace(registry.load("buckets", "s3")(str(location), region=region, endpoint=endpoint))
+
+
+@contextlib.contextmanager
+def translated(folder: Path, *, when_full: str, hint: str) -> Iterator[None]:
+    """Turn errors about a folder into ours.
+
+    Args:
+        folder: Named in the messages.
+        when_full: The next step when there is no space.
+        hint: The next step otherwise.
+
+    Raises:
+        StoreError: In place of the error.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            msg = f"the disk is full: {folder} cannot grow"
+            raise DatabaseFullError(msg, hint=when_full) from error
+        msg = f"{folder} cannot be used: {error.strerror or error}"
+        raise StoreError(msg, hint=hint) from error
 
 
 class FolderPlace:
@@ -166,16 +188,12 @@ class FolderPlace:
             file.flush()
             os.fsync(file.fileno())
 
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno in NO_SPACE:
-                msg = f"the disk is full: {self._folder} cannot grow"
-                raise DatabaseFullError(msg, hint="Free some space, and run again.") from error
-            msg = f"{self._folder} cannot be used: {error.strerror or error}"
-            raise StoreError(msg, hint="Check the folder and its permissions, and run again.") from error
+    def _translated(self) -> contextlib.AbstractContextManager[None]:
+        return translated(
+            self._folder,
+            when_full="Free some space, and run again.",
+            hint="Check the folder and its permissions, and run again.",
+        )
 
 
 class BucketPlace:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from mdvec.errors import (
 )
 from mdvec.stores.conditions import Sql
 from mdvec.stores.memo import Memo
-from mdvec.stores.pool import Pool
+from mdvec.stores.pool import Pool, WritingThread
 from mdvec.stores.sqlite.connection import (
     BUSY_TIMEOUT_S,
     Access,
@@ -86,8 +85,7 @@ class Database:
         self.ignores_log = self._access is Access.IMMUTABLE and has_unread_log(self.path)
         self._file = _identity(self.path)
         self._pool = Pool(str(self.path), first)
-        self._writer = threading.Lock()
-        self._writing_thread: int | None = None
+        self._writer = WritingThread()
 
     @property
     def read_only(self) -> bool:
@@ -132,12 +130,8 @@ class Database:
         if self.read_only:
             msg = f"{self.path} can only be read"
             raise ReadOnlyDatabaseError(msg)
-        if self._writing_thread == threading.get_ident():
-            msg = "transactions do not nest"
-            raise RuntimeError(msg)
-        with self._writer, self._borrowed() as connection:
+        with self._writer.alone(), self._borrowed() as connection:
             try:
-                self._writing_thread = threading.get_ident()
                 begin_writing(connection, wait_s)
                 before = connection.total_changes()
                 yield connection
@@ -148,8 +142,6 @@ class Database:
                 if connection.in_transaction:  # SQLite itself has undone it when the disk is full
                     connection.execute("ROLLBACK")
                 raise
-            finally:
-                self._writing_thread = None
 
     def compact(self) -> None:
         """Rewrite the file without free pages and deleted words, and empty the log.
@@ -161,7 +153,7 @@ class Database:
         """
         with self.writing() as connection:
             connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
-        with self._writer, self._borrowed() as connection:
+        with self._writer.alone(), self._borrowed() as connection:
             # The second copy goes to a file: in memory it would take as much as the whole database.
             connection.execute("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY")
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
