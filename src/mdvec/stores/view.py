@@ -1,0 +1,227 @@
+"""What a snapshot of a store shows; the part of the port that every search reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from mdvec.stores.records import (
+    ChunkPlace,
+    DocumentFrequencies,
+    PendingText,
+    StoredChunk,
+    StoredDocument,
+)
+from mdvec.types.change import KnownDocument
+from mdvec.types.collection import Collection
+from mdvec.types.document import Link
+from mdvec.types.ids import ChunkId, CollectionId, DocumentId, SpaceId, TextHash
+from mdvec.types.links import PlacedLink
+from mdvec.types.query import Where
+from mdvec.types.report import Activity, CollectionCounts, FileStatus, ListedDocument, TagCount
+from mdvec.types.space import EmbeddingSpace, UnrelatedTexts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class View(Protocol):
+    """One consistent snapshot of a store, for one thread, until its context ends."""
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every commit of any process that changed something."""
+
+    # --- collections ---------------------------------------------------------------------------
+
+    def collections(self) -> list[Collection]:
+        """Return all collections, by name."""
+
+    def activities(self) -> list[Activity]:
+        """Return what live processes are doing now: their claims, the lease on the store first."""
+
+    def counts(self, collection_id: CollectionId, space_id: SpaceId | None) -> CollectionCounts:
+        """Count the documents, chunks and files of a collection; without a space every chunk is pending."""
+
+    def file_states(self, collection_id: CollectionId, space_id: SpaceId | None) -> list[FileStatus]:
+        """Return the one state of every file, by path."""
+
+    def tags(self, where: Where) -> list[TagCount]:
+        """Count the documents of each tag, most used first, then by name."""
+
+    # --- documents and chunks ------------------------------------------------------------------
+
+    def documents(
+        self, collection_id: CollectionId, *, after: str, prefix: str, limit: int
+    ) -> list[ListedDocument]:
+        """List at most ``limit`` documents with this prefix that come after this path, in order of path."""
+
+    def newest_documents(self, where: Where, *, limit: int, offset: int) -> list[ListedDocument]:
+        """List documents that hold a chunk inside ``where``, the last updated first, then by place."""
+
+    def documents_inside(self, where: Where) -> dict[DocumentId, str]:
+        """Return the titles of the documents inside ``where``, by id, the last updated first, then by id."""
+
+    def known_documents(self, collection_id: CollectionId) -> dict[str, KnownDocument]:
+        """Return the facts that a comparison with the source needs, by path."""
+
+    def dirty_paths(self, collection_id: CollectionId, limit: int) -> list[str]:
+        """Return the documents that are marked dirty, the oldest mark first, then by path."""
+
+    def find_document(self, collection_id: CollectionId, path: str) -> StoredDocument | None:
+        """Return the document at a path."""
+
+    def document_chunks(self, document_id: DocumentId) -> list[StoredChunk]:
+        """Return a document's chunks, in order."""
+
+    def chunks(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
+        """Return the chunks that exist, by id."""
+
+    def bodies(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        """Return the texts of the documents that exist, by id."""
+
+    def places(self, ids: Sequence[ChunkId]) -> list[ChunkPlace]:
+        """Return the places of the chunks that exist, each once, in order of id."""
+
+    def places_in(self, documents: Sequence[DocumentId], where: Where, limit: int) -> list[ChunkPlace]:
+        """Return the places of some documents' chunks inside ``where``, in their order and by ordinal."""
+
+    def repetitions(self, ids: Sequence[ChunkId]) -> dict[ChunkId, int]:
+        """Return how many chunks of its collection have the same skeleton as each chunk, itself included.
+
+        At most ``records.MOST_REPETITIONS``; unique chunks are left out.
+        """
+
+    def contexts(self, collection_id: CollectionId, path: str) -> list[str]:
+        """Return the context of each chunk of a document, in order; empty if there is no such document."""
+
+    # --- links and names -----------------------------------------------------------------------
+
+    def links_of(self, document_id: DocumentId) -> list[Link]:
+        """Return a document's links, in order."""
+
+    def links_to(self, collection_id: CollectionId, key: str) -> list[PlacedLink]:
+        """Return the links with this :func:`mdvec.text.links.link_key`, by path and position."""
+
+    def previous_links(self, collection_id: CollectionId) -> list[PlacedLink]:
+        """Return the links to older versions, by document and position."""
+
+    def files_named(
+        self, collection_id: CollectionId, keys: Iterable[str]
+    ) -> dict[str, dict[str, DocumentId]]:
+        """Return paths and ids of the documents with each :func:`mdvec.text.links.file_key`."""
+
+    def documents_called(self, folded: str, where: Where) -> list[DocumentId]:
+        """Return the documents inside ``where`` with a name folded by ``text.folding.fold_name``, by path."""
+
+    def holds_few(self, where: Where) -> bool:
+        """Return True if at most ``records.FEW_CHUNKS`` chunks are inside, few enough to check each."""
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def document_frequencies(self, terms: Sequence[str]) -> DocumentFrequencies:
+        """Return the document frequencies of terms, as :meth:`bm25` uses them."""
+
+    def bm25(
+        self, terms: Sequence[str], where: Where, limit: int, *, must: Sequence[str] = ()
+    ) -> list[tuple[ChunkId, float]]:
+        """Rank the chunks that hold any of the terms by BM25 (k1 1.2, b .75).
+
+        A repeated term counts repeatedly. The weight of a field multiplies its term frequencies
+        (``records.FIELD_WEIGHTS``); a chunk's length is the number of its terms in all fields; idf is
+        ``ln((N - df + .5) / (df + .5))``, at least 1e-6, over the chunks of all collections.
+
+        Args:
+            terms: The query terms.
+            where: Which chunks may be found.
+            limit: Most chunks to return.
+            must: A subset of the terms; only chunks that hold one of these are found. Empty for all terms.
+
+        Returns:
+            Chunks and positive scores, best first; ties in order of id.
+        """
+
+    def holding(
+        self, groups: Sequence[Sequence[str]], where: Where, *, limit: int | None = None
+    ) -> list[ChunkId]:
+        """Return the chunks inside ``where`` that hold a term of every group, in order of id.
+
+        No group is empty. A term that ends in ``*`` stands for all terms with this prefix.
+        """
+
+    # --- vectors -------------------------------------------------------------------------------
+
+    def spaces(self) -> dict[SpaceId, EmbeddingSpace]:
+        """Return every space that was opened, by id, in order of id."""
+
+    def find_space(self, space: EmbeddingSpace) -> SpaceId | None:
+        """Return the id of a space; None if it was never opened."""
+
+    def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
+        """Return how similar unrelated texts are in a space; None until that was measured."""
+
+    def nearest_chunks(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[ChunkId, float]]:
+        """Return the chunks whose texts are nearest to a query, by plain cosine similarity.
+
+        Args:
+            space_id: The space of the query.
+            query: Shape (dim,), unit length.
+            where: Which chunks may be found.
+            limit: Most chunks to return.
+
+        Returns:
+            ``min(limit, chunks inside where that have a vector)`` of them, best first; ties in order of id.
+        """
+
+    def nearest_documents(
+        self, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
+    ) -> list[tuple[DocumentId, float]]:
+        """Return the documents whose names are nearest to a query, as :meth:`nearest_chunks` does chunks.
+
+        A document is as near as the nearest of its names. Every document that holds a chunk inside ``where``
+        counts as inside.
+        """
+
+    def chunk_similarities(
+        self, space_id: SpaceId, queries: NDArray[np.float32], ids: Sequence[ChunkId]
+    ) -> NDArray[np.float64]:
+        """Return the exact cosine similarities of n chunks' texts and k queries of unit length, shape (k, n).
+
+        NaN where a chunk has no vector; the queries have shape (k, dim).
+        """
+
+    def chunk_vectors(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
+        """Return the vectors of n chunks' texts, shape (n, dim); rows of NaN where there is none."""
+
+    def name_similarities(
+        self, space_id: SpaceId, queries: NDArray[np.float32], documents: Sequence[DocumentId]
+    ) -> NDArray[np.float64]:
+        """Return the same as :meth:`chunk_similarities` for the nearest name of each document."""
+
+    def sampled_chunks(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
+        """Return at most ``count`` chunks with a vector, spread evenly over a whole space, in order of id."""
+
+    def vectors(
+        self, space_id: SpaceId, *, after: bytes, limit: int
+    ) -> tuple[list[TextHash], NDArray[np.float32]]:
+        """Return a page of the stored vectors, used or not.
+
+        Returns:
+            The hashes after ``after`` in byte order (empty for the first page), and their vectors, shape
+            (n, dim).
+        """
+
+    def cached(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
+        """Return the hashes that have a vector."""
+
+    def pending(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return chunk texts without a vector in the space, oldest chunk first, each hash once."""
+
+    def pending_names(self, collection_id: CollectionId, space_id: SpaceId, limit: int) -> list[PendingText]:
+        """Return names without a vector in the space, oldest first, each hash once."""
+
+    def count_pending_names(self, collection_id: CollectionId, space_id: SpaceId) -> int:
+        """Return how many names :meth:`pending_names` would return without a limit."""
