@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from mdvec.config.schema import SearchSettings
 from mdvec.errors import CollectionNotFoundError, UsageError
+from mdvec.interfaces import operations
 from mdvec.interfaces.errors import translate_logged
 from mdvec.interfaces.passage import best_passage
 from mdvec.interfaces.present import trail
@@ -179,15 +180,9 @@ class SearchPage:
         mode = SearchMode.LEXICAL if request.query_params.get("mode") == SearchMode.LEXICAL.value else None
         if not form.q:
             return {"result": None, "hits": (), "failure": None}
-        workspace = self._site.workspace
-
-        def search() -> SearchResult:
-            settings = workspace.search_settings(form.n)
-            query = search_query(form.request(mode), settings)
-            return workspace.search(query, wait_for_vectors=False)
-
+        request_of_form, workspace = form.request(mode), self._site.workspace
         try:
-            result = await self._site.call(search)
+            result = await self._site.call(lambda: operations.search(workspace, request_of_form))
         except UsageError as error:
             return {"result": None, "hits": (), "failure": translate_logged(error)}
         hits = [_shown(hit, form, result) for hit in result.hits]
