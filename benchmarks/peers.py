@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 
-from mdvec.evaluation.baselines import BM25, GREP, RRF_60, Text, baselines, best_of_each, texts_of
+from mdvec.evaluation.baselines import BM25, GREP, RRF_60, Text, baselines, ranking, texts_of
 from mdvec.evaluation.judgements import Question, Ranker
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
 from mdvec.text.undecodable import spelled
@@ -119,4 +119,4 @@ def _fts5(
         return []
     sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rank, rowid"
     rows = connection.execute(sql, (expression,))
-    return best_of_each((texts[rowid - 1] for (rowid,) in rows), question)
+    return ranking((texts[rowid - 1] for (rowid,) in rows), question)

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import Struct
 
 from mdvec.evaluation.judgements import Question, Ranker
-from mdvec.evaluation.runner import scope_filters
+from mdvec.evaluation.runner import best_of_each, scope_filters
 from mdvec.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA
 from mdvec.text.words import stem
 from mdvec.types.query import SearchMode, SearchQuery
@@ -72,19 +72,10 @@ def texts_of(workspace: Workspace, collections: Sequence[str]) -> list[Text]:
     return [Text(chunk.collection, chunk.path, chunk.text) for chunk in workspace.chunks(collections)]
 
 
-def best_of_each(ranked: Iterable[Text], question: Question) -> list[tuple[str, str]]:
-    """Return the path and first text of each document that counts; reads no further than needed."""
-    folder = f"{question.scope}/" if question.scope else ""
-    best: dict[str, str] = {}
-    for each in ranked:
-        if question.collection and each.collection != question.collection:
-            continue
-        if not each.path.startswith(folder) or each.path in question.exclude:
-            continue
-        best.setdefault(each.path, each.text)
-        if len(best) == _MAX_DOCUMENTS:
-            break
-    return list(best.items())
+def ranking(texts: Iterable[Text], question: Question) -> list[tuple[str, str]]:
+    """Return the path and best text of each document that counts, of chunks that are ranked."""
+    here = ((each.path, each.text) for each in texts if question.collection in ("", each.collection))
+    return list(best_of_each(here, question, most=_MAX_DOCUMENTS).items())
 
 
 def grep_terms(query: str) -> list[str]:
@@ -109,7 +100,7 @@ def _grep(texts: Sequence[tuple[Text, str]], question: Question) -> list[tuple[s
         if total:
             found.append((-sum(map(bool, counts)), -total, each))
     found.sort(key=lambda entry: entry[:2])
-    return best_of_each((each for _, _, each in found), question)
+    return ranking((each for _, _, each in found), question)
 
 
 def bm25_terms(text: str) -> list[str]:
@@ -153,7 +144,7 @@ class _Bm25:
             for number, count in postings:
                 scores[number] += weight * count * (_K1 + 1) / (count + self._norms[number])
         ranked = sorted(scores, key=lambda number: (-scores[number], number))
-        return best_of_each((self._texts[number] for number in ranked), question)
+        return ranking((self._texts[number] for number in ranked), question)
 
 
 def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question) -> list[tuple[str, str]]:
@@ -182,4 +173,4 @@ def _rrf(workspace: Workspace, collections: tuple[str, ...], question: Question)
             texts[key] = hit.text
             scores[key] += 1 / (_RRF_K + hit.rank)
     ranked = sorted(scores, key=lambda key: (-scores[key], key))
-    return best_of_each((Text(key[0], key[1], texts[key]) for key in ranked), question)
+    return ranking((Text(key[0], key[1], texts[key]) for key in ranked), question)

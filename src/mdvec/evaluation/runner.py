@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 import numpy as np
@@ -205,7 +205,7 @@ def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[
         started = time.perf_counter()
         passages, confidence = system(place)
         latency_ms = (time.perf_counter() - started) * 1000
-        best = _best(place, passages)
+        best = best_of_each(passages, place, most=DEPTH)
         ranking = tuple(corpus.naming.name_of(path) for path in best)
         texts = list(best.values())
         outcomes.append(
@@ -223,15 +223,15 @@ def _outcomes(questions: QuestionSet, corpus: Corpus, system: _System) -> tuple[
     return tuple(outcomes)
 
 
-def _best(located: Question, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the ten best documents that count, each with its best passage."""
+def best_of_each(passages: Iterable[tuple[str, str]], located: Question, *, most: int) -> dict[str, str]:
+    """Return the best documents that count, each with its best passage; reads no further than needed."""
     folder = f"{located.scope}/" if located.scope else ""
     best: dict[str, str] = {}
     for path, text in passages:
-        if len(best) == DEPTH:
-            break
         if path.startswith(folder) and path not in located.exclude:
             best.setdefault(path, text)
+        if len(best) == most:
+            break
     return best
 
 
