@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 _TICK_S = 0.02
 
@@ -22,6 +22,9 @@ if sys.platform == "win32":
             return False
         return True
 
+    def lock_if_possible(file: IO[bytes]) -> None:
+        """Do nothing: here a lock would also keep this process from reading the file by another handle."""
+
 else:
     import fcntl
 
@@ -32,6 +35,11 @@ else:
         except BlockingIOError:
             return False
         return True
+
+    def lock_if_possible(file: IO[bytes]) -> None:
+        """Wait for the lock of an open file, until it is closed; do without on file systems without locks."""
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
 
 
 @contextmanager

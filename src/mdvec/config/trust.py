@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mdvec.config.paths import user_data_dir
 from mdvec.errors import ConfigError
+from mdvec.locks import lock_if_possible
 
 _FILE = "trusted.json"
 
@@ -106,11 +107,7 @@ def only_one(path: Path) -> Iterator[None]:
     """
     make_private_folder(path.parent)
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "rb") as file:
-        if sys.platform != "win32":
-            import fcntl
-
-            with contextlib.suppress(OSError):  # some network file systems have no locks
-                fcntl.flock(file, fcntl.LOCK_EX)
+        lock_if_possible(file)
         yield
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
-import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from io import FileIO
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,6 +19,7 @@ from mdvec.errors import NotFoundError, UsageError
 from mdvec.evaluation.corpus import Corpus, Task, unknown_documents
 from mdvec.evaluation.judgements import Question, QuestionSet, json_lines, labels_of, names_of, text_of
 from mdvec.evaluation.naming import Naming
+from mdvec.locks import lock_if_possible
 from mdvec.text.undecodable import spelled
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import Workspace
@@ -249,7 +248,7 @@ def _append(file: Path, entry: Mapping[str, object]) -> None:
         text = "\n[[question]]\n" + "".join(f"{key} = {toml_value(value)}\n" for key, value in entry.items())
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(file, "ab", buffering=0, opener=_open_private) as stream:
-        _lock(stream)
+        lock_if_possible(stream)  # without it, one write is still one write
         if file.stat().st_size:
             _read_entries(file)  # raises, so that nothing is added to another kind of file
         content = (text if _ends_a_line(file) else f"\n{text}").encode()
@@ -263,15 +262,6 @@ def _open_private(path: str, flags: int) -> int:
     if Path(path).parent.name == ".mdvec":
         flags |= getattr(os, "O_NOFOLLOW", 0)
     return os.open(path, flags, 0o600)
-
-
-def _lock(stream: FileIO) -> None:
-    """Keep other processes from adding to a file until it is closed, where the system can do that."""
-    if sys.platform != "win32":
-        import fcntl
-
-        with suppress(OSError):  # some network file systems have no locks; one write is still one write
-            fcntl.flock(stream, fcntl.LOCK_EX)
 
 
 def _ends_a_line(file: Path) -> bool:

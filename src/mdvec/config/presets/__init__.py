@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from msgspec import Struct
 
 from mdvec.config.schema import ChunkingSettings, Limit, Patterns, Similarity
 from mdvec.config.syntax import ConfigFile, read_config
-from mdvec.config.validation import read_settings
+from mdvec.config.validation import nearest, read_settings
 from mdvec.errors import ConfigError
 from mdvec.settings import Count, Name, Section, Text
 from mdvec.types.collection import ChunkingSpec, EmbeddingSpec, SearchDefaults
@@ -95,7 +94,7 @@ def load_preset(name: str, *, cwd: Path) -> Preset:
         return _read(path, name)
     if name not in preset_names():
         msg = f"there is no preset {name!r}"
-        near = get_close_matches(name, preset_names(), n=1, cutoff=0.5)
+        near = nearest(name, preset_names())
         known = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(preset_names())}."
         raise ConfigError(msg, hint=f"{known} For a preset of your own, give the path of a {_SUFFIX} file.")
     with resources.as_file(_folder() / f"{name}{_SUFFIX}") as path:
