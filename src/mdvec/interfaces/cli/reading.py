@@ -59,7 +59,7 @@ def get(
     from mdvec.interfaces.requests import parse_lines
 
     line_range = parse_lines(lines) if lines is not None else None
-    with session.reading(names=(name,) if name else ()) as (workspace, _):
+    with session.reading(name) as (workspace, _):
         passage = workspace.read(path, collection=name, lines=line_range, section=section)
     if passage.stale:
         warn(f"{passage.path} has changed since it was indexed; this is the indexed text")
@@ -68,7 +68,7 @@ def get(
 
 
 def _print_links(session: Session, path: str, name: str | None) -> None:
-    with session.reading(names=(name,) if name else ()) as (workspace, _):
+    with session.reading(name) as (workspace, _):
         found = workspace.links(path, collection=name)
     if session.output == "json":
         write_json(found)
@@ -80,7 +80,7 @@ def _print_links(session: Session, path: str, name: str | None) -> None:
 
 
 def _print_outline(session: Session, path: str, name: str | None) -> None:
-    with session.reading(names=(name,) if name else ()) as (workspace, _):
+    with session.reading(name) as (workspace, _):
         found = workspace.browse.outline(path, collection=name)
     if session.output == "json":
         write_json(found)
@@ -107,7 +107,7 @@ def _print_outline(session: Session, path: str, name: str | None) -> None:
 @click.pass_obj
 def tags(session: Session, names: tuple[str, ...]) -> None:
     """List the tags, most used first."""
-    with session.reading(names=names) as (workspace, _):
+    with session.reading(*names) as (workspace, _):
         found = workspace.tags(names)
     if session.output == "json":
         write_json(found)
@@ -191,7 +191,7 @@ def ls(session: Session, /, **options: Any) -> None:
     from mdvec.interfaces.requests import SearchRequest, search_query
 
     request = msgspec.convert({"query": "", **options}, SearchRequest)
-    with session.reading(names=request.collections) as (workspace, config):
+    with session.reading(*request.collections) as (workspace, config):
         output = session.output
         query = search_query(request, config.search)
         found = workspace.browse.newest(query.filters, query.collections, limit=query.limit + 1)
@@ -236,7 +236,7 @@ def ls(session: Session, /, **options: Any) -> None:
 @click.pass_obj
 def related(session: Session, path: str, name: str | None, limit: int) -> None:
     """Find the documents that are about the same as one."""
-    with session.reading(names=(name,) if name else ()) as (workspace, config):
+    with session.reading(name) as (workspace, config):
         result = workspace.browse.related(path, collection=name, limit=limit)
     if session.output != "json":
         for warning in result.warnings:

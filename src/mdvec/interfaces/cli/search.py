@@ -85,7 +85,7 @@ def search(
     request = msgspec.convert({"query": " ".join(query), **options}, SearchRequest)
     names = request.collections
 
-    with session.reading(names=names, makes=session.docs_dir is not None) as (workspace, config):
+    with session.reading(*names, makes=session.docs_dir is not None) as (workspace, config):
         output = session.output
         settings = workspace.search_settings(names)
         if output == "paths":  # each is printed once

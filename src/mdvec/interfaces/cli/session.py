@@ -170,13 +170,11 @@ class Session:
         return shlex.join(["mdvec", *words, *self.arguments()])
 
     @contextmanager
-    def reading(
-        self, *, names: Sequence[str] = (), makes: bool = False
-    ) -> Iterator[tuple[Workspace, Config]]:
+    def reading(self, *names: str | None, makes: bool = False) -> Iterator[tuple[Workspace, Config]]:
         """Open the workspace for a command that a daemon can run; say why if one runs that did not.
 
         Args:
-            names: Collections that were named. Without any, the index of the folder that the working
+            names: Collections that were named, or None. Without any, the index of the folder that the working
                 directory is in is used, if it has one and no option names another.
             makes: As for :meth:`open`.
 
@@ -186,7 +184,7 @@ class Session:
         Raises:
             UsageError: If the options contradict each other, or the configuration is wrong.
         """
-        if not names and self.docs_dir is None and self.database is None:
+        if not any(names) and self.docs_dir is None and self.database is None:
             self._use_index_here()
         config = self.load_config().config
         if not (self.no_daemon or self.verbose or self.opener or self.choice):

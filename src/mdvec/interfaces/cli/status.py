@@ -37,7 +37,7 @@ def status(ctx: click.Context, name: str | None, check: bool, exit_code: bool) -
         msg = "--exit-code needs --check"
         raise UsageError(msg, hint="Run 'mdvec status --check --exit-code'.")
     session: Session = ctx.obj
-    with session.reading(names=(name,) if name else ()) as (workspace, _):
+    with session.reading(name) as (workspace, _):
         found = workspace.status(name, files=name is not None, check=check)
     if session.output == "json":
         write_json(wire.status(found))
