@@ -84,12 +84,12 @@ def full(
 def indexed(store_kind: str) -> type:
     """What answers through an index."""
     if store_kind == "postgres":
-        from mdvec.stores.postgres.indexed import IndexedVectors as Postgres
+        from mdvec.stores.postgres.indexed import IndexedSnapshot as Postgres
 
         return Postgres
-    from mdvec.stores.sqlite.indexed import IndexedVectors
+    from mdvec.stores.sqlite.indexed import IndexedSnapshot
 
-    return IndexedVectors
+    return IndexedSnapshot
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from mdvec.errors import ConfigError
 from mdvec.stores.dense import IndexedReader
 from mdvec.stores.postgres.connection import Connection
 from mdvec.stores.postgres.halfvec import STORED
-from mdvec.stores.postgres.hnsw import LargeSpaceReader
 from mdvec.stores.postgres.snapshots import Snapshot
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.vectors.feed import ATTACHED, Dialect
@@ -45,8 +44,8 @@ def attach(connection: Connection) -> None:
     )
 
 
-class IndexedVectors(IndexedReader, LargeSpaceReader):
-    """Answers what :class:`LargeSpaceReader` answers, through an index, and without it where that fails."""
+class IndexedSnapshot(IndexedReader, Snapshot):
+    """A snapshot that searches through an index, and as any other one where that fails."""
 
     dialect = Dialect(STORED, ">f2")
 
@@ -57,7 +56,3 @@ class IndexedVectors(IndexedReader, LargeSpaceReader):
 
     def _sampled(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
         return self._sampled_by_server(space_id, count)
-
-
-class IndexedSnapshot(IndexedVectors, Snapshot):
-    """A snapshot of a store with a vector index."""

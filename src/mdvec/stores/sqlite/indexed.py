@@ -22,7 +22,6 @@ from mdvec.stores.exact import (
 from mdvec.stores.records import ChunkPlace
 from mdvec.stores.sqlite.checksums import VECTOR
 from mdvec.stores.sqlite.snapshots import Snapshot
-from mdvec.stores.sqlite.vectors import VectorReader
 from mdvec.stores.vectors.feed import Dialect
 from mdvec.stores.vectors.following import NearestQuery
 from mdvec.stores.vectors.index import VectorKind
@@ -42,8 +41,8 @@ _NAMES_OF = f"""SELECT n.document_id, {VECTOR} FROM json_each(?) j
     CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = n.text_hash"""  # noqa: S608 - a constant
 
 
-class IndexedVectors(IndexedReader, VectorReader):
-    """Answers what :class:`VectorReader` answers, through an index; no matrix is loaded."""
+class IndexedSnapshot(IndexedReader, Snapshot):
+    """A snapshot that searches through an index; no matrix is loaded."""
 
     dialect = Dialect(VECTOR, "<f2")
 
@@ -81,7 +80,3 @@ class IndexedVectors(IndexedReader, VectorReader):
 
         samples = Samples() if self.loaded is None else self.loaded.samples
         return samples.places(space_id, count, self.rows(ROWS_WRITTEN)[0][0], all_ids, self.places)
-
-
-class IndexedSnapshot(IndexedVectors, Snapshot):
-    """A snapshot of a store with a vector index."""

@@ -125,52 +125,46 @@ class Dialect(Struct, frozen=True):
     dtype: str
 
 
-class ChangeFeed:
+class ChangeFeed(Struct, frozen=True, dict=True):
     """The changes of a store up to a snapshot.
 
-    Args:
+    Attributes:
         rows: Runs a query in the snapshot (:meth:`mdvec.stores.tables.TableReader.rows`).
         dialect: What differs from store to store.
         version: The version of the snapshot.
         current_version: Reads the version that the store has now.
     """
 
-    def __init__(
-        self,
-        rows: Callable[..., list[tuple[Any, ...]]],
-        dialect: Dialect,
-        version: int,
-        current_version: Callable[[], int],
-    ) -> None:
-        self._rows = rows
-        self._dialect = dialect
-        self._current_version = current_version
-        self._version = version
-        self._spaces: dict[SpaceId, IndexedSpace] = {}
+    rows: Callable[..., list[tuple[Any, ...]]]
+    dialect: Dialect
+    version: int
+    current_version: Callable[[], int]
 
     @cached_property
     def _now(self) -> Applied:
         """What an index has to have applied to serve the snapshot."""
         store, vector, text, name, removed = self._row(_STATE)
-        return Applied(store, self._version, vector or 0, text or 0, name or 0, removed or 0)
+        return Applied(store, self.version, vector or 0, text or 0, name or 0, removed or 0)
+
+    @cached_property
+    def _indexed_spaces(self) -> dict[SpaceId, IndexedSpace]:
+        rows = self.rows("SELECT id, key, dimension FROM spaces ORDER BY id")
+        return {SpaceId(space_id): IndexedSpace(*space) for space_id, *space in rows}
 
     def spaces(self) -> list[SpaceId]:
         """Return the spaces of the store."""
-        return [SpaceId(row[0]) for row in self._rows("SELECT id FROM spaces ORDER BY id")]
+        return list(self._indexed_spaces)
 
     def indexed_space(self, space_id: SpaceId) -> IndexedSpace:
         """Return a space as an index knows it."""
-        if space_id not in self._spaces:
-            row = self._row("SELECT key, dimension FROM spaces WHERE id = ?", space_id)
-            self._spaces[space_id] = IndexedSpace(*row)
-        return self._spaces[space_id]
+        return self._indexed_spaces[space_id]
 
     def standing(self, space_id: SpaceId, mark: Mark) -> Standing:
         """Return how an index with this mark stands to the snapshot."""
         applied = _decode(mark)
         # A backup was put back when the mark is of a later version than the store has.
         if applied is None or (
-            applied.version > self._now.version and applied.version > self._current_version()
+            applied.version > self._now.version and applied.version > self.current_version()
         ):
             return Standing.LOST
         if applied.serves(self._now):
@@ -214,7 +208,7 @@ class ChangeFeed:
         at = _decode(since)
         if at is None or at.removed == self._now.removed:
             return []
-        rows = self._rows(
+        rows = self.rows(
             """SELECT DISTINCT s.key, s.dimension FROM removed_owners r
             CROSS JOIN spaces s ON s.id = r.owner_id WHERE r.id > ? AND r.id <= ? AND r.kind = ?""",
             at.removed,
@@ -242,7 +236,7 @@ class ChangeFeed:
         return bool(kept == self._now.removed - mark.removed and not dropped)
 
     def _removed(self, since: Applied) -> Iterator[tuple[VectorKind, int]]:
-        rows = self._rows(
+        rows = self.rows(
             "SELECT kind, owner_id FROM removed_owners WHERE id > ? AND id <= ? AND kind != ? ORDER BY id",
             since.removed,
             self._now.removed,
@@ -256,20 +250,20 @@ class ChangeFeed:
     ) -> Iterator[tuple[VectorKind, VectorEntry]]:
         import numpy as np  # not loaded where only the names of the tables are needed
 
-        columns = _ENTRIES[kind].format(vector=self._dialect.vector, text=_TEXT if texts else "''")
-        rows = self._rows(template.format(entry=columns, table=TABLES[kind]), *arguments)
+        columns = _ENTRIES[kind].format(vector=self.dialect.vector, text=_TEXT if texts else "''")
+        rows = self.rows(template.format(entry=columns, table=TABLES[kind]), *arguments)
         for entry_id, owner, stored, collection_id, path, ordinal, depth, heading, *rest in rows:
-            vector = np.frombuffer(stored, self._dialect.dtype).astype(np.float32)
+            vector = np.frombuffer(stored, self.dialect.dtype).astype(np.float32)
             shown = " > ".join(json.loads(heading)) if kind is VectorKind.TEXT else heading
             entry = VectorEntry(entry_id, owner, vector, collection_id, path, ordinal, depth, shown, *rest)
             yield kind, entry
 
     def _row(self, sql: str, *arguments: Any) -> tuple[Any, ...]:
-        return self._rows(sql, *arguments)[0]
+        return self.rows(sql, *arguments)[0]
 
     def _number(self, sql: str, *arguments: int) -> int:
         """Return the only value of the only row; 0 without a row."""
-        for (number,) in self._rows(sql, *arguments):
+        for (number,) in self.rows(sql, *arguments):
             return int(number)
         return 0
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.errors import StoreError
@@ -56,7 +56,7 @@ class NearestQuery(Struct, frozen=True):
     inside: Callable[[Sequence[int]], set[int]]
 
 
-class AttachedIndex:
+class AttachedIndex(Struct, frozen=True):
     """The vector index of a store, shared by all snapshots.
 
     Attributes:
@@ -64,9 +64,8 @@ class AttachedIndex:
         catching_up: Held by the thread that applies changes: one is enough.
     """
 
-    def __init__(self, index: VectorIndex) -> None:
-        self.index = index
-        self.catching_up = threading.Lock()
+    index: VectorIndex
+    catching_up: threading.Lock = field(default_factory=threading.Lock)
 
 
 class FollowedIndex:
