@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from mdvec.stores.holders import Holder
 from mdvec.stores.records import ChunkPlace, ChunkTerms, DocumentRecord, StoredChunk, embedded_names
@@ -91,17 +91,8 @@ class Contents(Struct):
 
     def copied(self) -> Contents:
         """Return what can be changed without changing this."""
-        return replace(
-            self,
-            collections=dict(self.collections),
-            documents=dict(self.documents),
-            exclusions=dict(self.exclusions),
-            failures=dict(self.failures),
-            claims=dict(self.claims),
-            spaces=dict(self.spaces),
-            unrelated=dict(self.unrelated),
-            vectors=dict(self.vectors),
-        )
+        tables = {name: dict(held) for name, held in asdict(self).items() if isinstance(held, dict)}
+        return replace(self, **tables)
 
     def next_id(self) -> int:
         """Return an id that was never used."""
