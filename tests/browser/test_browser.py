@@ -250,6 +250,31 @@ def test_a_phone_is_wide_enough(tab: Tab, path: str) -> None:
         assert tab.page.locator("td").first.evaluate(lines) == 1
 
 
+@pytest.mark.window(viewport={"width": 375, "height": 812}, locale="en-US", has_touch=True)
+def test_a_phone_shows_the_note_before_its_outline(tab: Tab) -> None:
+    """The outline is folded until one opens it, and a passage is still in view."""
+    page = tab.page
+    page.goto("/doc/notes/retry.md")
+    expect(page.locator("article h1")).to_be_in_viewport()
+    page.locator(".outline summary").click()
+    expect(page.locator(".outline a", has_text="Part 3")).to_be_visible()
+    page.goto("/?q=five retries fail")
+    page.locator(HITS).first.click()
+    expect(page.locator(".passage", has_text="Five retries")).to_be_in_viewport()
+    expect(page.locator(".outline a").first).to_be_hidden()
+
+
+def test_paper_is_light(tab: Tab) -> None:
+    """A page whose dark theme was chosen is printed dark on white."""
+    colour = "getComputedStyle(document.documentElement).color"
+    tab.page.goto("/doc/notes/retry.md")
+    light = tab.page.evaluate(colour)
+    tab.page.locator("#theme").click()
+    assert tab.page.evaluate(colour) != light
+    tab.page.emulate_media(media="print")
+    assert tab.page.evaluate(colour) == light
+
+
 @pytest.mark.window(color_scheme="dark", locale="en-US")
 def test_the_theme_follows_the_system_and_the_button(tab: Tab) -> None:
     """Dark when the system is; the button changes it, and the choice holds on the next page."""

@@ -177,6 +177,8 @@ def test_the_first_look_shows_what_changed_last(page: TestClient) -> None:
 def test_a_filter_that_makes_no_sense_is_explained(page: TestClient) -> None:
     """An unknown collection is a message in the place of results, not an error page."""
     answer = page.get("/", params={"q": "x", "n": "nowhere"})
+    assert answer.status_code == 200
+    assert 'id="search"' in answer.text
     assert "there is no collection &#39;nowhere&#39;" in answer.text
     assert page.get("/", params={"q": "x", "shown": "9" * 5000, "since": "ever"}).status_code == 200
 

@@ -183,7 +183,7 @@ class SearchPage:
         request_of_form, workspace = form.request(mode), self._site.workspace
         try:
             result = await self._site.call(lambda: operations.search(workspace, request_of_form))
-        except UsageError as error:
+        except (CollectionNotFoundError, UsageError) as error:
             return {"result": None, "hits": (), "failure": translate_logged(error)}
         hits = [_shown(hit, form, result) for hit in result.hits]
         return {"result": result, "hits": hits, "failure": None}

@@ -15,6 +15,10 @@ if (copy && navigator.clipboard) {
   });
 }
 
+// On a narrow screen the outline stands above the note, and would hide it.
+const outline = document.querySelector(".outline details");
+if (outline && matchMedia("(max-width: 59.99rem)").matches) outline.open = false;
+
 // From the results one goes back to them, as they were.
 const back = document.getElementById("back");
 const goBack = () => {
