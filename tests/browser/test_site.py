@@ -17,6 +17,7 @@ from tests.browser.conftest import NOTES
 
 from mdvec import open_workspace
 from mdvec.interfaces.site.build import build_site
+from mdvec.interfaces.site.node import find_node
 from mdvec.testing.embedder import HashingEmbedder
 
 if TYPE_CHECKING:
@@ -88,6 +89,13 @@ def test_every_link_leads_somewhere(dist: Path) -> None:
     """Each address in each page is a file of the site, and each fragment a place in it."""
     assert len(list(dist.rglob("*.html"))) > 30
     assert dead_links(dist, BASE) == []
+
+
+def test_the_same_notes_give_the_same_files(dist: Path) -> None:
+    """A second build of one project writes the same files, so that only what changed has to be uploaded."""
+    files = {path: path.read_bytes() for path in dist.rglob("*") if path.is_file()}
+    find_node().build(dist.parent)
+    assert {path: path.read_bytes() for path in dist.rglob("*") if path.is_file()} == files
 
 
 def test_japanese_is_found(chromium: Browser, url: str) -> None:
