@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
 import re
 from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from mdvec.interfaces.http.rights import COOKIE, start_session
 from mdvec.interfaces.rpc.methods import all_methods
 from mdvec.stores.interface import View
 from mdvec.stores.restricted import PASSED_ON, RestrictedView
+from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.query import Filters, SearchQuery
 from mdvec.types.report import ImportMode, ImportOptions
@@ -219,6 +223,42 @@ def test_changes_of_others_are_not_announced(tmp_path: Path) -> None:
         (tmp_path / "mine" / "a.md").write_text("# Three and more\n")
         whole.import_collection("mine", update)
         assert narrow.wait_for_change(before, timeout_s=HANG_S) != before
+
+
+def test_processes_are_not_named(whole: Workspace, http: TestClient) -> None:
+    """Who may read some collections hears that a process is at work, but not which one, on which machine."""
+    with closing(SqliteStore(whole.database)) as store:
+        handbook = next(each for each in whole.collections() if each.name == "handbook")
+        watching = store.claim(None, "watching", wait_s=0)
+        with watching, store.claim(handbook, "importing handbook", wait_s=0):
+            own, shown = (rpc(http, "mdvec.status", {}, token)["result"] for token in (OWN, NARROW))
+            page = http.get("/status", headers=bearer(NARROW)).text
+    assert f"process {os.getpid()} on {platform.node()} has been watching" in own["watcher"]
+    assert "a process has been watching" in shown["watcher"]
+    assert "a process has been importing handbook" in shown["collections"][0]["activity"]
+    for answer in (json.dumps(shown), page):
+        assert str(os.getpid()) not in answer
+        assert platform.node() not in answer
+
+
+def test_a_damaged_database_is_not_named(tmp_path: Path) -> None:
+    """What SQLite says about its file stays with those who may see everything."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "plan.md").write_text("# Plan\n\nThe launch.\n")
+    place = tmp_path / "index.sqlite"
+    with open_workspace(CONFIG, database=place, embedder=HashingEmbedder()) as whole:
+        whole.add_collection("handbook", "", str(tmp_path / "notes"))
+        whole.import_collection("handbook")
+    content = place.read_bytes()
+    place.write_bytes(content[:4096] + bytes(len(content) - 4096))
+    damaged = open_workspace(CONFIG, database=place, embedder=HashingEmbedder())
+    with damaged as whole, server(whole) as client:
+        own, shown = (rpc(client, "mdvec.status", {}, token)["error"] for token in (OWN, NARROW))
+        page = client.get("/status", headers=bearer(NARROW)).text
+    assert str(place) in own["message"]
+    assert own["data"]["code"] == shown["data"]["code"]
+    assert "mdvec doctor" in shown["data"]["hint"]
+    assert str(tmp_path) not in f"{shown} {page}"
 
 
 # --- who is who --------------------------------------------------------------------------------

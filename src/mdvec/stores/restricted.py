@@ -8,6 +8,7 @@ from typing import Any, NoReturn, cast
 
 from msgspec.structs import replace
 
+from mdvec import run
 from mdvec.errors import NotAllowedError, StoreError
 from mdvec.stores.interface import Claim, Store, View, Writer
 from mdvec.stores.memo import Known, Memo, Memorizing
@@ -30,6 +31,8 @@ PASSED_ON = frozenset(
 
 What is neither here nor a method of :class:`RestrictedView` is not there at all.
 """
+
+_OWNER_HINT = "Its owner can run 'mdvec doctor'."
 
 
 class RestrictedView(Memorizing):
@@ -56,10 +59,14 @@ class RestrictedView(Memorizing):
         return [each for each in self._view.collections() if each.name in self._names]
 
     def activities(self) -> list[Activity]:
-        """Return what works on these collections, and who has the lease, but not how far that one is."""
+        """Return what works on these collections, and that there is a lease, but not how far that one is.
+
+        Neither says by which process on which machine.
+        """
+        unnamed = [replace(each, pid=0, host="") for each in self._view.activities()]
         return [
             each if each.collection else replace(each, stage="", done=0, total=0)
-            for each in self._view.activities()
+            for each in unnamed
             if not each.collection or each.collection in self._names
         ]
 
@@ -111,25 +118,24 @@ class RestrictedStore:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What keeps its answers from being right."""
-        return self._store.warnings
+        """That its answers may not be right, without a word on where it is."""
+        return ("answers may lack something",)[: len(self._store.warnings)]
 
     @contextmanager
     def read(self) -> Iterator[View]:
         """Open a snapshot of what may be read."""
-        with self._store.read() as view:
+        with unplaced_errors(), self._store.read() as view:
             yield cast("View", RestrictedView(view, self._names, self._memo.values(view.version)))
 
     def wait_for_change(self, version: int, *, timeout_s: float) -> int:
         """Return the version of the whole store as soon as it is not this one, or when time is over."""
-        return self._store.wait_for_change(version, timeout_s=timeout_s)
+        with unplaced_errors():
+            return self._store.wait_for_change(version, timeout_s=timeout_s)
 
     def check(self) -> list[StoreError]:
         """Return that the store is damaged, without a word on what of it."""
         found = self._store.check()
-        return [StoreError("a part of it cannot be read", hint="Its owner can run 'mdvec doctor'.")][
-            : len(found)
-        ]
+        return [StoreError("a part of it cannot be read", hint=_OWNER_HINT)][: len(found)]
 
     def write(self, claim: Claim | None = None) -> AbstractContextManager[Writer]:  # noqa: ARG002 - the port's
         """Refuse to write.
@@ -163,6 +169,24 @@ class RestrictedStore:
 
     def close(self) -> None:
         """Do nothing: the whole store stays open."""
+
+
+@contextmanager
+def unplaced_errors() -> Iterator[None]:
+    """Replace errors of a store, which name its file or its server, by ones of the same kind that do not.
+
+    What they say is in the log of the server.
+
+    Raises:
+        StoreError: In place of the error.
+    """
+    try:
+        yield
+    except StoreError as error:
+        run.log_failure(error)
+        shown = type(error)(hint=_OWNER_HINT)
+        shown.is_logged = True
+        raise shown from error
 
 
 def refuse() -> NoReturn:

@@ -141,8 +141,8 @@ class Activity(Struct, frozen=True):
     Attributes:
         collection: Name of the collection; empty for the process that keeps the database up to date.
         purpose: Such as ``importing notes``.
-        pid: Its process.
-        host: Its machine.
+        pid: Its process; 0 where that is not shown.
+        host: Its machine; empty where that is not shown.
         since_ms: Since when, in milliseconds since 1970.
         stage: The current step, a :class:`mdvec.run.Stage`; empty before the first one.
         done: Units done of that step.
@@ -160,7 +160,8 @@ class Activity(Struct, frozen=True):
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.since_ms / 1000, UTC).astimezone()
-        text = f"process {self.pid} on {self.host} has been {self.purpose} since {since:%Y-%m-%d %H:%M:%S}"
+        process = f"process {self.pid} on {self.host}" if self.pid else "a process"
+        text = f"{process} has been {self.purpose} since {since:%Y-%m-%d %H:%M:%S}"
         unit = _UNITS.get(self.stage)
         return f"{text}: {self.done:,} of {self.total:,} {unit}" if unit and self.total else text
 

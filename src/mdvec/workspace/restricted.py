@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from mdvec.stores.interface import Store
-from mdvec.stores.restricted import RestrictedStore, refuse
+from mdvec.stores.restricted import RestrictedStore, refuse, unplaced_errors
 from mdvec.types.collection import Collection
 from mdvec.types.hit import SearchResult
 from mdvec.types.query import SearchQuery
@@ -48,7 +48,8 @@ class _RestrictedCollections(Collections):
 
     def store(self) -> Store:
         """Return what may be seen of the store."""
-        store = super().store()
+        with unplaced_errors():
+            store = super().store()
         if self._shown is None:
             self._shown = RestrictedStore(store, self._names)
         return self._shown
